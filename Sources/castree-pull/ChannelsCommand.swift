@@ -16,7 +16,7 @@ extension Invocation {
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
-        try reportDocument { writer in
+        return try reportDocument { writer in
             writer.objects(pointers) { writer, pointer in pointer.writeMembers(to: &writer) }
         } text: { output in
             var table = TextTable([
@@ -29,7 +29,6 @@ extension Invocation {
             }
             table.print(to: output)
         }
-        return .done
     }
 
     /// What an origin answers; if there is no origin or no such channel, the error is `notFound`.

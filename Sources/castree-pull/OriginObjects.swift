@@ -19,15 +19,7 @@ import VersionTree
         let bar = invocation.progress("Fetching")
         var options = PullOptions()
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
-        let pull = Pull(into: versions, over: transport, options)
-        return RepairSource(
-            objects: { (lost) throws(StoreError) in
-                defer { bar.finish() }
-                return try pull.fetch(lost, from: location)
-            },
-            manifests: { (lost) throws(StoreError) in
-                defer { bar.finish() }
-                return try pull.fetch(lost, from: origin)
-            })
+        return Pull(into: versions, over: transport, options)
+            .repairSource(origin, at: location) { bar.finish() }
     }
 }

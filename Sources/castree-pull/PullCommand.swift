@@ -30,16 +30,14 @@ extension Invocation {
             report = try pull.carryOut(reply)
         }
         guard let report else { return try reportNothing(pull, reply) }
-        try show(report, versions)
-        return .done
+        return try show(report, versions)
     }
 
     private func plan(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
         var report: PullReport
         switch reply.answer {
         case .release(let found):
-            try show(pull.plan(found))
-            return .done
+            return try show(pull.plan(found))
         case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
@@ -51,8 +49,7 @@ extension Invocation {
         }
         report.requests = pull.requestCount
         report.isUnchanged = true
-        try show(report, pull.versions)
-        return .done
+        return try show(report, pull.versions)
     }
 
     // MARK: Options
@@ -111,10 +108,10 @@ extension Invocation {
 
     // MARK: Results
 
-    private func show(_ report: PullReport, _ versions: VersionStore) throws {
+    private func show(_ report: PullReport, _ versions: VersionStore) throws -> ExitStatus {
         let lifecycle = try versions.lifecycle()
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
-        try self.report { writer in
+        return try self.report { writer in
             writer.member("version", report.version)
             writer.member("files", report.files)
             writer.member("objects", report.figures.files)
@@ -162,9 +159,16 @@ extension Invocation {
         }
     }
 
-    private func show(_ plan: DownloadPlan) throws {
+    private func show(_ plan: DownloadPlan) throws -> ExitStatus {
         let version = plan.release.version.description
-        try report { writer in
+        let least = plan.isLowerBound ? "at least " : ""
+        return try report(
+            """
+            Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
+            \(least)\(sizes.text(plan.byteCount)); \
+            already here: \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)).
+            """
+        ) { writer in
             writer.member("version", version)
             writer.member("files", plan.release.files.count)
             writer.member("objects", plan.contents.count)
@@ -173,14 +177,6 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjects)
             writer.member("reusedBytes", Int(plan.reusedBytes))
             writer.member("dryRun", true)
-        } text: { output in
-            let least = plan.isLowerBound ? "at least " : ""
-            output.print(
-                """
-                Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
-                \(least)\(sizes.text(plan.byteCount)); \
-                already here: \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)).
-                """)
         }
     }
 

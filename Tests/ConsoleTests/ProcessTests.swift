@@ -53,7 +53,7 @@ import Testing
                 #expect(!Interruption.isRequested)
                 try send(number)
                 #expect(Interruption.isRequested)
-                try Interruption.check()
+                if Interruption.isRequested { throw CommandError.interrupted }
                 return .done
             }
         }
@@ -108,7 +108,7 @@ import Testing
             let command = Command("work", summary: "") { _ in
                 kill(getpid(), SIGINT)
                 kill(getpid(), SIGINT)
-                try Interruption.check()
+                if Interruption.isRequested { throw CommandError.interrupted }
                 return .done
             }
             let program = Program("p", version: "1", summary: "", commands: [command])

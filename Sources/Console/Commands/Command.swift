@@ -1,7 +1,7 @@
 /// What a command takes besides options, as the table declares it.
-public struct Argument: Sendable {
+package struct Argument: Sendable {
     /// How many operands an argument stands for.
-    public enum Arity: Hashable, Sendable {
+    package enum Arity: Hashable, Sendable {
         /// Exactly one.
         case one
         /// One or none.
@@ -16,18 +16,18 @@ public struct Argument: Sendable {
     }
 
     /// The name in help, in capitals: `DIR`.
-    public let name: String
+    package let name: String
     /// What it stands for, in a few words.
-    public let summary: String
+    package let summary: String
     /// How many operands it stands for.
-    public var arity: Arity
+    package var arity: Arity
     /// The words it may be, or nil if it may be anything.
-    public var choices: [String]?
+    package var choices: [String]?
     /// What a shell offers for it.
-    public var completion: Completion
+    package var completion: Completion
 
     /// Makes an argument.
-    public init(
+    package init(
         _ name: String, _ summary: String, _ arity: Arity = .one, choices: [String]? = nil,
         completion: Completion = .nothing
     ) {
@@ -50,27 +50,27 @@ public struct Argument: Sendable {
 }
 
 /// A command of a program, as the table declares it.
-public struct Command: Sendable {
+package struct Command: Sendable {
     /// The word that calls it.
-    public let name: String
+    package let name: String
     /// What it does, in one line without a full stop.
-    public let summary: String
+    package let summary: String
     /// What its help teaches, with an example; paragraphs are separated by empty lines, and lines
     /// that begin with a space are printed as they are.
-    public let discussion: String
+    package let discussion: String
     /// What it takes besides options, in order; at most one stands for several operands, the last.
-    public let arguments: [Argument]
+    package let arguments: [Argument]
     /// Its own options; it takes those of the program, too.
-    public let options: [Option]
+    package let options: [Option]
     /// Its exit statuses; nil for the program's.
-    public let statuses: ExitStatuses?
+    package let statuses: ExitStatuses?
     /// Whether help and completions leave it out.
-    public let isHidden: Bool
+    package let isHidden: Bool
     /// Does the work and returns the exit status; whatever it throws is reported.
-    public private(set) var run: @Sendable (Invocation) throws -> ExitStatus
+    package private(set) var run: @Sendable (Invocation) throws -> ExitStatus
 
     /// Makes a command.
-    public init(
+    package init(
         _ name: String, summary: String, discussion: String = "", arguments: [Argument] = [],
         options: [Option] = [],
         statuses: ExitStatuses? = nil, isHidden: Bool = false,
@@ -87,7 +87,7 @@ public struct Command: Sendable {
     }
 
     /// Returns the same command, which throws what the closure makes of each error.
-    public func translatingErrors(
+    package func translatingErrors(
         _ translate: @escaping @Sendable (any Error) -> any Error
     ) -> Command {
         var command = self

@@ -1,5 +1,5 @@
 /// What a shell offers for a value or an argument.
-public enum Completion: Sendable {
+package enum Completion: Sendable {
     /// Nothing.
     case nothing
     /// Names of files.
@@ -11,18 +11,18 @@ public enum Completion: Sendable {
 }
 
 /// What stands on the command line before the word that is being completed.
-public struct CompletionContext: Sendable {
+package struct CompletionContext: Sendable {
     /// The program.
-    public let program: Program
+    package let program: Program
     /// The operands so far, without the command word.
-    public let operands: [String]
+    package let operands: [String]
     /// Looks up an environment variable.
-    public let environment: @Sendable (String) -> String?
+    package let environment: @Sendable (String) -> String?
     let given: [String: String]
     let options: [Option]
 
     /// Returns the value of an option: given, else from its variable, else its fallback.
-    public func value(_ name: String) -> String? {
+    package func value(_ name: String) -> String? {
         let option = options.first { $0.name == name }
         let variable = option?.environment.flatMap(environment).flatMap { $0.isEmpty ? nil : $0 }
         return given[name] ?? variable ?? option?.fallback

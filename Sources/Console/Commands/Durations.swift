@@ -1,7 +1,7 @@
 extension Invocation {
     /// The value of an option that is a time: `500ms`, `20s`, `1m`; nil if it was not given.
     /// - Throws: `usage` for anything else, for zero, and for more than a day.
-    public func duration(_ name: String) throws(CommandError) -> Duration? {
+    package func duration(_ name: String) throws(CommandError) -> Duration? {
         guard let text = try value(name) else { return nil }
         for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
             guard text.hasSuffix(unit), let number = Int64(text.dropLast(unit.utf8.count)),
@@ -16,7 +16,7 @@ extension Invocation {
     /// The value of an option that is a time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil if it
     /// was not given.
     /// - Throws: `usage` for anything else.
-    public func seconds(_ name: String) throws(CommandError) -> Int64? {
+    package func seconds(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
@@ -28,7 +28,7 @@ extension Invocation {
 
     /// The value of an option that is a number of bytes: `500`, `64K`, `2M`; nil if it was not given.
     /// - Throws: `usage` for anything else, and for zero.
-    public func byteCount(_ name: String) throws(CommandError) -> Int64? {
+    package func byteCount(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
         var digits = text[...]
         var unit: Int64 = 1

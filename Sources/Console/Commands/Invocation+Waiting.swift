@@ -10,7 +10,7 @@ extension Invocation {
     ///     let pulled = try invocation.waiting { try await client.pull(url) }
     ///
     /// - Throws: what the work throws; `internal` if the system has no descriptor left.
-    public func waiting<Value: Sendable>(
+    package func waiting<Value: Sendable>(
         for work: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
         let ends = try System.makePipe()

@@ -1,28 +1,28 @@
-public import StrictJSON
+package import StrictJSON
 
 /// One call of a command: what was given, and where to print.
 ///
 /// Asking for an option or an argument that the table does not declare is a programmer's mistake
 /// and stops the program.
-public struct Invocation: Sendable {
+package struct Invocation: Sendable {
     /// The program that runs.
-    public let program: Program
+    package let program: Program
     /// The command that runs.
-    public let command: Command
+    package let command: Command
     let given: [String: [String]]
     /// What stands on the command line besides options, in order.
-    public let operands: [String]
+    package let operands: [String]
     let surroundings: Surroundings
     /// Where notes and warnings go.
-    public let diagnostics: Diagnostics
+    package let diagnostics: Diagnostics
 
     /// Where results go.
-    public var output: Output { surroundings.output }
+    package var output: Output { surroundings.output }
     /// Looks up an environment variable.
-    public var environment: @Sendable (String) -> String? { surroundings.environment }
+    package var environment: @Sendable (String) -> String? { surroundings.environment }
 
     /// Returns whether a flag was given.
-    public func flag(_ name: String) -> Bool {
+    package func flag(_ name: String) -> Bool {
         precondition(!option(name).takesValue, "--\(name) takes a value")
         return given[name] != nil
     }
@@ -30,7 +30,7 @@ public struct Invocation: Sendable {
     /// Returns the value of an option: given, else from its variable, else its fallback, else nil.
     ///
     /// - Throws: `usage` if the option does not take the value of the variable.
-    public func value(_ name: String) throws(CommandError) -> String? {
+    package func value(_ name: String) throws(CommandError) -> String? {
         let option = option(name)
         precondition(option.takesValue, "--\(name) is a flag")
         if let value = given[name]?.last { return value }
@@ -44,7 +44,7 @@ public struct Invocation: Sendable {
     }
 
     /// Returns every value that an option was given, in order.
-    public func values(_ name: String) -> [String] {
+    package func values(_ name: String) -> [String] {
         precondition(option(name).takesValue, "--\(name) is a flag")
         return given[name] ?? []
     }
@@ -52,7 +52,7 @@ public struct Invocation: Sendable {
     /// Returns the value of an option that is required or has a fallback.
     ///
     /// - Throws: `usage` if there is none.
-    public func requiredValue(_ name: String) throws(CommandError) -> String {
+    package func requiredValue(_ name: String) throws(CommandError) -> String {
         guard let value = try value(name) else {
             throw .usage("missing option \(option(name).spelling)")
         }
@@ -62,12 +62,12 @@ public struct Invocation: Sendable {
     /// Returns the value of an option that takes a whole number.
     ///
     /// - Throws: `usage` if the value of its variable is not one.
-    public func integer(_ name: String) throws(CommandError) -> Int? {
+    package func integer(_ name: String) throws(CommandError) -> Int? {
         try value(name).flatMap { Int($0) }
     }
 
     /// Returns the operand of a required argument.
-    public func argument(_ name: String) -> String {
+    package func argument(_ name: String) -> String {
         guard let operand = optionalArgument(name) else {
             preconditionFailure("the argument \(name) is not required")
         }
@@ -75,12 +75,12 @@ public struct Invocation: Sendable {
     }
 
     /// Returns the operand of an argument, or nil if it was left out.
-    public func optionalArgument(_ name: String) -> String? {
+    package func optionalArgument(_ name: String) -> String? {
         arguments(name).first
     }
 
     /// Returns every operand of an argument.
-    public func arguments(_ name: String) -> [String] {
+    package func arguments(_ name: String) -> [String] {
         guard let index = command.arguments.firstIndex(where: { $0.name == name }) else {
             preconditionFailure("\(command.name) has no argument \(name)")
         }
@@ -106,27 +106,31 @@ public struct Invocation: Sendable {
 
 extension Invocation {
     /// Whether results are one JSON document.
-    public var isJSON: Bool { diagnostics.isJSON }
+    package var isJSON: Bool { diagnostics.isJSON }
 
     /// How sizes are printed: exactly with `--bytes`.
-    public var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
+    package var sizes: SizeStyle { given["bytes"] != nil ? .exact : .binary }
 
     /// Prints the result: with `--json` as an object with the members that the closure writes, else as
     /// text, and never both.
     ///
+    /// - Returns: `.done`, with which most commands end then.
     /// - Throws: `output` if it cannot be written; and whatever the closures throw.
-    public func report(
+    @discardableResult
+    package func report(
         members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
-    ) throws {
+    ) throws -> ExitStatus {
         try reportDocument({ try $0.object(members) }, text: text)
     }
 
     /// Prints the result: as any JSON document with `--json`, else as text, and never both.
     ///
+    /// - Returns: `.done`.
     /// - Throws: as `report`.
-    public func reportDocument(
+    @discardableResult
+    package func reportDocument(
         _ json: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
-    ) throws {
+    ) throws -> ExitStatus {
         if isJSON {
             var writer = JSONWriter()
             try json(&writer)
@@ -136,10 +140,23 @@ extension Invocation {
             try text(output)
         }
         try output.flush()
+        return .done
+    }
+
+    /// Prints the result: with `--json` as an object with the members that the closure writes, else as a
+    /// sentence.
+    ///
+    /// - Returns: `.done`.
+    /// - Throws: as `report`.
+    @discardableResult
+    package func report(
+        _ sentence: DisplayText, members: (inout JSONWriter) throws -> Void
+    ) throws -> ExitStatus {
+        try report(members: members) { $0.print(sentence) }
     }
 
     /// Prints a note on standard error; nothing with `--quiet` and `--json`.
-    public func note(_ text: String) {
+    package func note(_ text: String) {
         diagnostics.note("\(program.name): note: \(text)")
     }
 
@@ -153,7 +170,7 @@ extension Invocation {
     /// - Parameters:
     ///   - label: what is being done: "Hashing".
     ///   - total: how much there is to do, or nil if that is not known yet.
-    public func progress(
+    package func progress(
         _ label: String, total: Int? = nil, unit: ProgressUnit = .bytes
     ) -> ProgressBar {
         let isShown = !diagnostics.isQuiet && !diagnostics.isJSON

@@ -1,7 +1,7 @@
 /// An option of a program or a command, as the table declares it.
-public struct Option: Sendable {
+package struct Option: Sendable {
     /// What the option takes.
-    public enum Shape: Sendable {
+    package enum Shape: Sendable {
         /// Nothing: the option is given or not.
         case flag
         /// A text; help shows the placeholder in its place.
@@ -13,29 +13,29 @@ public struct Option: Sendable {
     }
 
     /// The name, without the two hyphens.
-    public let name: String
+    package let name: String
     /// What it takes.
-    public let shape: Shape
+    package let shape: Shape
     /// What it does, in a few words.
-    public let summary: String
+    package let summary: String
     /// Whether it may be given more than once; otherwise the last one counts.
-    public var repeats = false
+    package var repeats = false
     /// Whether the command cannot do without it.
-    public var isRequired = false
+    package var isRequired = false
     /// The environment variable that stands in for it; an empty one counts as unset.
-    public var environment: String?
+    package var environment: String?
     /// The value when neither the option nor the variable is given.
-    public var fallback: String?
+    package var fallback: String?
     /// What a shell offers for its value.
-    public var completion = Completion.nothing
+    package var completion = Completion.nothing
 
     /// Makes an option that is given or not.
-    public static func flag(_ name: String, _ summary: String) -> Option {
+    package static func flag(_ name: String, _ summary: String) -> Option {
         Option(name: name, shape: .flag, summary: summary)
     }
 
     /// Makes an option that takes a text.
-    public static func text(
+    package static func text(
         _ name: String, placeholder: String, _ summary: String, required: Bool = false,
         repeats: Bool = false, environment: String? = nil, fallback: String? = nil,
         completion: Completion = .nothing
@@ -47,14 +47,14 @@ public struct Option: Sendable {
     }
 
     /// Makes an option that takes one of the words given.
-    public static func choice(
+    package static func choice(
         _ name: String, of words: [String], _ summary: String, fallback: String? = nil
     ) -> Option {
         Option(name: name, shape: .choice(words), summary: summary, fallback: fallback)
     }
 
     /// Makes an option that takes a whole number within a range.
-    public static func integer(
+    package static func integer(
         _ name: String, placeholder: String = "N", in range: ClosedRange<Int>, _ summary: String,
         fallback: Int? = nil
     ) -> Option {
@@ -64,11 +64,11 @@ public struct Option: Sendable {
     }
 
     /// `--json`: one JSON document on standard output; errors as JSON on standard error.
-    public static let json = flag("json", "print one JSON document; errors are JSON too")
+    package static let json = flag("json", "print one JSON document; errors are JSON too")
     /// `--quiet`: no progress and no notes.
-    public static let quiet = flag("quiet", "print no progress and no notes")
+    package static let quiet = flag("quiet", "print no progress and no notes")
     /// `--bytes`: sizes as exact counts of bytes.
-    public static let bytes = flag("bytes", "print sizes as exact counts of bytes")
+    package static let bytes = flag("bytes", "print sizes as exact counts of bytes")
     /// `--help` and `-h`, which every program and every command has.
     static let help = flag("help", "print this help")
     /// `--version`, which every program has.

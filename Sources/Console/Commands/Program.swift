@@ -10,26 +10,26 @@
 ///     @main enum Main {
 ///         static func main() { program.main() }
 ///     }
-public struct Program: Sendable {
+package struct Program: Sendable {
     /// The name that messages and help begin with.
-    public let name: String
+    package let name: String
     /// The version that `--version` prints.
-    public let version: String
+    package let version: String
     /// What the program is for, in one line without a full stop.
-    public let summary: String
+    package let summary: String
     /// What its help says after the summary.
-    public let discussion: String
+    package let discussion: String
     /// Options that every command takes, before or after its word.
-    public let options: [Option]
+    package let options: [Option]
     /// The commands, in the order of the help; `help` and `completions` are added at the end.
-    public let commands: [Command]
+    package let commands: [Command]
     /// The command that runs when the first operand names none.
-    public let defaultCommand: String?
+    package let defaultCommand: String?
     /// The exit statuses of its commands, unless they have their own.
-    public let statuses: ExitStatuses
+    package let statuses: ExitStatuses
 
     /// Makes a program.
-    public init(
+    package init(
         _ name: String, version: String, summary: String, discussion: String = "",
         options: [Option] = [.json, .quiet], commands: [Command], defaultCommand: String? = nil,
         statuses: ExitStatuses = ExitStatuses()
@@ -45,7 +45,7 @@ public struct Program: Sendable {
     }
 
     /// Returns the command of that name, or nil.
-    public func command(named name: String) -> Command? {
+    package func command(named name: String) -> Command? {
         commands.first { $0.name == name }
     }
 
@@ -62,7 +62,7 @@ public struct Program: Sendable {
 
 extension Program {
     /// What is wrong with the table itself; a test of every program expects nothing.
-    public var faults: [String] {
+    package var faults: [String] {
         var faults = duplicates(in: commands.map(\.name)).map { "command '\($0)' stands twice" }
         if let defaultCommand, command(named: defaultCommand) == nil {
             faults.append("the default command '\(defaultCommand)' is not in the table")

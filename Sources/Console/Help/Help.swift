@@ -75,9 +75,9 @@ extension Program {
 extension Option {
     /// The defaults of the value, in brackets after the summary.
     fileprivate var defaults: String {
-        let sources = [
-            environment.map { "$\($0)" }, fallback.map { "\($0)" },
-        ].compactMap { $0 }.filter { !$0.isEmpty }
+        let sources = [environment.map { "$\($0)" }, fallback].compactMap { $0 }.filter {
+            !$0.isEmpty
+        }
         let range: String =
             if case .integer(_, let range) = shape, range.upperBound < Int.max {
                 " (\(range.lowerBound) to \(range.upperBound))"

@@ -1,39 +1,39 @@
 /// The number that a program ends with.
 ///
 /// The numbers are part of the command line's contract: scripts compare them.
-public struct ExitStatus: RawRepresentable, Hashable, Sendable {
+package struct ExitStatus: RawRepresentable, Hashable, Sendable {
     /// The number that the parent process sees.
-    public let rawValue: Int32
+    package let rawValue: Int32
 
     /// Makes an exit status from its number.
-    public init(rawValue: Int32) {
+    package init(rawValue: Int32) {
         self.rawValue = rawValue
     }
 
     /// The command did what it was asked to do.
-    public static let done = ExitStatus(rawValue: 0)
+    package static let done = ExitStatus(rawValue: 0)
     /// The operation failed; the message says why.
-    public static let failed = ExitStatus(rawValue: 1)
+    package static let failed = ExitStatus(rawValue: 1)
     /// The command line was wrong.
-    public static let usage = ExitStatus(rawValue: 2)
+    package static let usage = ExitStatus(rawValue: 2)
     /// What was asked for is not there.
-    public static let notFound = ExitStatus(rawValue: 3)
+    package static let notFound = ExitStatus(rawValue: 3)
     /// Another process was at work for longer than the command may wait.
-    public static let busy = ExitStatus(rawValue: 24)
+    package static let busy = ExitStatus(rawValue: 24)
     /// SIGINT or SIGTERM ended the work.
-    public static let interrupted = ExitStatus(rawValue: 130)
+    package static let interrupted = ExitStatus(rawValue: 130)
 }
 
 /// The exit statuses of a program or a command: those of its errors, and what help says about all.
-public struct ExitStatuses: Sendable {
+package struct ExitStatuses: Sendable {
     /// What help says: number and meaning.
-    public let help: [(status: ExitStatus, meaning: String)]
+    package let help: [(status: ExitStatus, meaning: String)]
     private let particular: [ErrorKind: ExitStatus]
 
     /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 24 busy, 130 interrupted.
     ///
     /// - Parameter particular: kinds of errors that have another one.
-    public init(
+    package init(
         _ particular: [ErrorKind: ExitStatus] = [:],
         help: [(status: ExitStatus, meaning: String)] = []
     ) {
@@ -42,7 +42,7 @@ public struct ExitStatuses: Sendable {
     }
 
     /// Returns the exit status of an error of the kind given.
-    public func status(for kind: ErrorKind) -> ExitStatus {
+    package func status(for kind: ErrorKind) -> ExitStatus {
         if let status = particular[kind] { return status }
         return switch kind {
         case .failed: .failed

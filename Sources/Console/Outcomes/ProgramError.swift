@@ -1,5 +1,5 @@
 /// The kind of an error; a program turns it into an exit status.
-public enum ErrorKind: Hashable, Sendable, CaseIterable {
+package enum ErrorKind: Hashable, Sendable, CaseIterable {
     /// The operation failed.
     case failed
     /// The command line was wrong.
@@ -16,7 +16,7 @@ public enum ErrorKind: Hashable, Sendable, CaseIterable {
 ///
 /// Errors of libraries become one where their commands are declared (``Command/translatingErrors(_:)``).
 /// Whatever does not conform is reported too, with the code `internal`.
-public protocol ProgramError: Error {
+package protocol ProgramError: Error {
     /// A word for programs: stable, lower case, for example `no-such-version`.
     var code: String { get }
     /// A sentence for people: what failed, on what, and what to do.
@@ -28,16 +28,16 @@ public protocol ProgramError: Error {
 }
 
 /// An error of a command itself, where no library has one.
-public struct CommandError: ProgramError, Hashable {
+package struct CommandError: ProgramError, Hashable {
     /// A word for programs.
-    public let code: String
+    package let code: String
     /// A sentence for people.
-    public let message: String
+    package let message: String
     /// The kind of the error.
-    public let kind: ErrorKind
+    package let kind: ErrorKind
 
     /// Makes an error with a code for programs and a message for people.
-    public init(_ kind: ErrorKind = .failed, code: String, message: String) {
+    package init(_ kind: ErrorKind = .failed, code: String, message: String) {
         self.kind = kind
         self.code = code
         self.message = message
@@ -56,11 +56,11 @@ public struct CommandError: ProgramError, Hashable {
     /// Returns the error for arguments that do not make sense together.
     ///
     /// The report shows the command's usage line.
-    public static func usage(_ message: String) -> CommandError {
+    package static func usage(_ message: String) -> CommandError {
         CommandError(.usage, code: "usage", message: message)
     }
 
     /// The error for work that a signal ended.
-    public static let interrupted = CommandError(
+    package static let interrupted = CommandError(
         .interrupted, code: "interrupted", message: "interrupted")
 }

@@ -3,26 +3,26 @@ import StrictJSON
 /// What a program says besides its results, on standard error.
 ///
 /// With `--json`, errors and warnings are JSON, one document a line, and there are no notes.
-public struct Diagnostics: Sendable {
+package struct Diagnostics: Sendable {
     let program: String
     let errors: Output
     let isJSON: Bool
     let isQuiet: Bool
 
     /// Prints a note, unless `--quiet` or `--json` is given.
-    public func note(_ text: DisplayText) {
+    package func note(_ text: DisplayText) {
         guard !isQuiet && !isJSON else { return }
         errors.print(text)
         deliver()
     }
 
     /// Prints a warning: something a person should know, although the command goes on.
-    public func warn(code: String, _ message: String) {
+    package func warn(code: String, _ message: String) {
         report("warning", code: code, message: message, .yellow)
     }
 
     /// The line of a warning, for callers that must not wait until it is written; see ``LineQueue``.
-    public func warningLine(code: String, _ message: String) -> [UInt8] {
+    package func warningLine(code: String, _ message: String) -> [UInt8] {
         line("warning", code: code, message: message, .yellow)
     }
 

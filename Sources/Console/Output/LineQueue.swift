@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The file stays blocking, because other programs may have it open, too; the thread asks it for room
 /// before each write (poll(2)). Safe to use from all threads.
-public final class LineQueue: Sendable {
+package final class LineQueue: Sendable {
     private struct State {
         var waiting: [[UInt8]] = []
         /// The cost of the lines that wait and of those that the thread writes.
@@ -28,7 +28,7 @@ public final class LineQueue: Sendable {
     }
 
     /// Far more than a live reader is ever behind.
-    public static let byteCountMax = 1 << 20
+    package static let byteCountMax = 1 << 20
     /// What a line costs beside its bytes.
     private static let overhead = 64
     /// A pipe that has room at all has room for this many bytes (pipe(7), PIPE_BUF).
@@ -50,7 +50,7 @@ public final class LineQueue: Sendable {
     /// - Parameter onLoss: makes the line that tells how many were dropped; `nil` to write none there.
     /// - Parameter onFailure: called once, with the reason, if the file cannot be written; not if its
     ///   reader has gone.
-    public init(
+    package init(
         descriptor: Int32, byteCountMax: Int = LineQueue.byteCountMax,
         onLoss: @escaping @Sendable (Int) -> [UInt8]?,
         onFailure: @escaping @Sendable (_ reason: String) -> Void = { _ in }
@@ -63,7 +63,7 @@ public final class LineQueue: Sendable {
     }
 
     /// Adds a line, with its line feed; never waits.
-    public func add(_ line: [UInt8]) {
+    package func add(_ line: [UInt8]) {
         let needsThread = state.withLock { state -> Bool in
             guard !state.isBroken else { return false }
             guard state.cost + line.count + Self.overhead <= byteCountMax else {
@@ -75,7 +75,7 @@ public final class LineQueue: Sendable {
             defer { state.hasThread = true }
             return !state.hasThread
         }
-        if needsThread, !Parallel.startThread({ self.run() }) {
+        if needsThread, !Parallel.start({ self.run() }) {
             // No thread is available: the next line tries again.
             state.withLock { $0.hasThread = false }
         }
@@ -85,7 +85,7 @@ public final class LineQueue: Sendable {
     /// Writes what is queued, as long as it flows, and drops the rest.
     ///
     /// Waits for no reader, and at most a second for a line that is being written.
-    public func end() {
+    package func end() {
         var seen = -1
         while true {
             let (done, isOver) = state.withLock { ($0.done, $0.isOver) }

@@ -5,11 +5,11 @@ import Synchronization
 /// Writing is complete or an error; it is buffered until `flush`, except on terminals. If the
 /// reader of a pipe has gone, the rest is dropped without complaint and the command ends as it
 /// would have: its exit status tells what it did, not who listened. Any thread may call.
-public final class Output: Sendable {
+package final class Output: Sendable {
     /// Whether a person reads it.
-    public let isTerminal: Bool
+    package let isTerminal: Bool
     /// Whether styles show.
-    public let usesColour: Bool
+    package let usesColour: Bool
     private let descriptor: Int32?
     private let statusLine: StatusLine?
     private let state = Mutex(State())
@@ -33,27 +33,27 @@ public final class Output: Sendable {
     }
 
     /// Makes a stream that keeps what is written, for tests.
-    public convenience init() {
+    package convenience init() {
         self.init(descriptor: nil, isTerminal: false, usesColour: false)
     }
 
     /// What has been written and not flushed; for a stream in memory, all of it.
-    public var pending: [UInt8] { state.withLock { $0.buffer } }
+    package var pending: [UInt8] { state.withLock { $0.buffer } }
 
     /// Whether the reader has gone; a long stream need not go on.
-    public var isClosed: Bool { state.withLock { $0.isClosed } }
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Prints a line.
     ///
     /// A failure is kept and thrown by the next `write` or `flush`; the program flushes at its end.
-    public func print(_ text: DisplayText) {
+    package func print(_ text: DisplayText) {
         append(Array((text.rendered(inColour: usesColour) + "\n").utf8))
     }
 
     /// Writes bytes as they are.
     ///
     /// - Throws: `output` if they, or bytes before them, cannot be written.
-    public func write(_ bytes: [UInt8]) throws(OutputError) {
+    package func write(_ bytes: [UInt8]) throws(OutputError) {
         append(bytes)
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
@@ -61,7 +61,7 @@ public final class Output: Sendable {
     /// Writes text as it is: only for text that the program has made itself.
     ///
     /// - Throws: `output` if it, or bytes before it, cannot be written.
-    public func write(trusted text: String) throws(OutputError) {
+    package func write(trusted text: String) throws(OutputError) {
         try write(Array(text.utf8))
     }
 
@@ -82,7 +82,7 @@ public final class Output: Sendable {
     /// Hands everything to the system.
     ///
     /// - Throws: `output` if something could not be written, now or before.
-    public func flush() throws(OutputError) {
+    package func flush() throws(OutputError) {
         let failure = state.withLock { state in
             drain(&state)
             return state.failure
@@ -133,13 +133,13 @@ public final class Output: Sendable {
 }
 
 /// Standard output that cannot be written: a full disk, a closed descriptor.
-public struct OutputError: ProgramError, Hashable {
+package struct OutputError: ProgramError, Hashable {
     /// What the system says.
-    public let reason: String
+    package let reason: String
     /// The code, `output`.
-    public var code: String { "output" }
+    package var code: String { "output" }
     /// The operation failed.
-    public var kind: ErrorKind { .failed }
+    package var kind: ErrorKind { .failed }
     /// What to tell people.
-    public var message: String { "unable to write to standard output: \(reason)" }
+    package var message: String { "unable to write to standard output: \(reason)" }
 }

@@ -3,13 +3,13 @@ internal import Platform
 /// What surrounds a program that runs: its streams, its environment, its clock.
 ///
 /// A value, so that tests run whole programs in memory.
-public struct Surroundings: Sendable {
+package struct Surroundings: Sendable {
     /// Where results go.
-    public let output: Output
+    package let output: Output
     /// Where diagnostics go.
-    public let errors: Output
+    package let errors: Output
     /// Looks up an environment variable.
-    public let environment: @Sendable (String) -> String?
+    package let environment: @Sendable (String) -> String?
     /// The line of a terminal that progress may use; nil if nobody looks.
     let statusLine: StatusLine?
     /// The time since some fixed moment.
@@ -18,7 +18,7 @@ public struct Surroundings: Sendable {
 
 extension Surroundings {
     /// Makes surroundings in memory, for tests.
-    public init(environment: [String: String] = [:]) {
+    package init(environment: [String: String] = [:]) {
         self.init(
             output: Output(), errors: Output(), environment: { environment[$0] }, statusLine: nil,
             now: { .zero })

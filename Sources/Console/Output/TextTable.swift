@@ -3,19 +3,19 @@
 ///     var table = TextTable([.left("VERSION"), .right("SIZE")])
 ///     table.add(["\(version.name)", "\(sizes.text(version.byteCount))"])
 ///     table.print(to: output)
-public struct TextTable: Sendable {
+package struct TextTable: Sendable {
     /// A column: its heading and the side that its cells align to.
-    public struct Column: Sendable {
+    package struct Column: Sendable {
         let heading: String
         let isRight: Bool
 
         /// Makes a column of text.
-        public static func left(_ heading: String) -> Column {
+        package static func left(_ heading: String) -> Column {
             Column(heading: heading, isRight: false)
         }
 
         /// Makes a column of numbers.
-        public static func right(_ heading: String) -> Column {
+        package static func right(_ heading: String) -> Column {
             Column(heading: heading, isRight: true)
         }
     }
@@ -24,19 +24,19 @@ public struct TextTable: Sendable {
     private var rows: [[DisplayText]] = []
 
     /// Makes a table; if every heading is empty, it has no line of headings.
-    public init(_ columns: [Column], rows: [[DisplayText]] = []) {
+    package init(_ columns: [Column], rows: [[DisplayText]] = []) {
         self.columns = columns
         for row in rows { add(row) }
     }
 
     /// Adds a row with a cell for every column.
-    public mutating func add(_ cells: [DisplayText]) {
+    package mutating func add(_ cells: [DisplayText]) {
         precondition(cells.count == columns.count, "a row has a cell for every column")
         rows.append(cells)
     }
 
     /// The lines of the table, headings first; nothing if there is no row.
-    public var lines: [DisplayText] {
+    package var lines: [DisplayText] {
         guard !rows.isEmpty else { return [] }
         let hasHeadings = columns.contains { !$0.heading.isEmpty }
         let headings = columns.map { DisplayText(untrusted: $0.heading, .faint) }
@@ -48,7 +48,7 @@ public struct TextTable: Sendable {
     }
 
     /// Prints the lines.
-    public func print(to output: Output) {
+    package func print(to output: Output) {
         for line in lines { output.print(line) }
     }
 

@@ -27,7 +27,8 @@ struct Reader {
             } else if !optionsEnded, let spelled = SpelledOption(argument) {
                 // A command may have a --version of its own; before its word, it is the program's.
                 let isLeading = wordIndex.map { index - 1 < $0 } ?? false
-                if spelled.asksForHelp { return .help(helpSubject(wordIndex)) }
+                // `castree-fsck --help` asks about the program, although a command would run by default.
+                if spelled.asksForHelp { return .help(wordIndex == nil ? nil : command) }
                 if spelled.asksForVersion
                     && (isLeading || spelled.option(in: known) == nil)
                 {
@@ -44,11 +45,6 @@ struct Reader {
         try checkOperands(of: command)
         try checkRequiredOptions(of: command)
         return .run(command, given: given, operands: operands)
-    }
-
-    /// `castree-fsck --help` asks about the program, although a command would run by default.
-    private func helpSubject(_ wordIndex: Int?) -> Command? {
-        wordIndex == nil ? nil : command
     }
 
     private mutating func read(_ spelled: SpelledOption) throws(UsageError) {

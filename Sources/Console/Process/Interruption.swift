@@ -2,8 +2,6 @@ import Synchronization
 
 #if canImport(Glibc)
     import Glibc
-#elseif canImport(Musl)
-    import Musl
 #elseif canImport(Darwin)
     import Darwin
 #endif
@@ -12,31 +10,24 @@ import Synchronization
 ///
 /// The first signal asks; long work looks at `isRequested`, keeps what is staged and ends. The
 /// second signal ends the process at once.
-public enum Interruption {
+package enum Interruption {
     /// Whether a signal has come.
     ///
     /// Any thread may ask, as often as it likes: it costs a load.
-    public static var isRequested: Bool {
+    package static var isRequested: Bool {
         signalCount.load(ordering: .relaxed) > 0
     }
 
     /// Whether the signal was SIGINT, which a terminal sends; the others ask a service to end.
-    public static var isByTerminal: Bool {
+    package static var isByTerminal: Bool {
         firstSignal.load(ordering: .relaxed) == SIGINT
-    }
-
-    /// Stops the work if a signal has come.
-    ///
-    /// - Throws: `interrupted`.
-    public static func check() throws(CommandError) {
-        if isRequested { throw .interrupted }
     }
 
     /// A descriptor that becomes readable when a signal comes, for poll(2) and its relatives.
     ///
     /// A signal interrupts a call in one thread only, perhaps another one. Nobody reads from it, so
     /// it stays readable. Nil if handlers are not installed.
-    public static var wakeDescriptor: Int32? {
+    package static var wakeDescriptor: Int32? {
         let descriptor = wakeSource.load(ordering: .relaxed)
         return descriptor < 0 ? nil : descriptor
     }

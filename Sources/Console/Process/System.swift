@@ -3,8 +3,6 @@
 
 #if canImport(Glibc)
     import Glibc
-#elseif canImport(Musl)
-    import Musl
 #elseif canImport(Darwin)
     import Darwin
 #endif
@@ -29,13 +27,10 @@ package enum System {
     static let standardError: Int32 = 2
 
     /// Writes all bytes, however many calls it takes.
-    private static func write(
-        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
-    ) throws(SystemError) {
-        var rest = bytes[...]
+    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
+        var rest = bytes
         while !rest.isEmpty {
-            let chunk = UnsafeRawBufferPointer(rebasing: rest)
-            let count = cWrite(descriptor, chunk.baseAddress, chunk.count)
+            let count = rest.withUnsafeBytes { cWrite(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {
                 rest = rest.dropFirst(count)
                 continue
@@ -49,13 +44,6 @@ package enum System {
                 _ = try isWritable(descriptor, within: nil)
             default: throw SystemError(number: number)
             }
-        }
-    }
-
-    /// Writes all bytes, however many calls it takes.
-    static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(SystemError) {
-        try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
-            try write(UnsafeRawBufferPointer(bytes), to: descriptor)
         }
     }
 

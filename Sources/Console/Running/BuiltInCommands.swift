@@ -23,8 +23,7 @@ extension Command {
             }
             subject = command
         }
-        try invocation.reportText(program.help(of: subject), key: "help")
-        return .done
+        return try invocation.reportText(program.help(of: subject), key: "help")
     }
 
     static func completions(of program: String) -> Command {
@@ -48,8 +47,7 @@ extension Command {
                 // The table lets only the names of shells through.
                 preconditionFailure("unknown shell")
             }
-            try invocation.reportText(shell.script(for: program), key: "script")
-            return .done
+            return try invocation.reportText(shell.script(for: program), key: "script")
         }
     }
 
@@ -59,7 +57,7 @@ extension Command {
 
 extension Invocation {
     /// Prints text that the program has made itself; with `--json` as the one field of a document.
-    func reportText(_ text: String, key: String) throws {
+    func reportText(_ text: String, key: String) throws -> ExitStatus {
         try report { writer in
             writer.member(key, text)
         } text: { output in

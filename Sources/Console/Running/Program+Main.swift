@@ -6,7 +6,7 @@ extension Program {
     ///
     /// Catches whatever is thrown and reports it. `@main` code is isolated to the main actor even
     /// where it says otherwise: let it call this and nothing else.
-    public func main() -> Never {
+    package func main() -> Never {
         main(arguments: System.arguments())
     }
 
@@ -39,7 +39,7 @@ extension Program {
     }
 
     /// Runs a command line in the surroundings given and returns its exit status.
-    public func run(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
+    package func run(_ arguments: [String], in surroundings: Surroundings) -> ExitStatus {
         if arguments.first == CompletionShell.command {
             return answerCompletion(Array(arguments.dropFirst()), in: surroundings)
         }
@@ -87,16 +87,13 @@ extension Program {
         case .run(let command, let given, let operands):
             return try command.run(call(command, given, operands))
         case .help(let subject):
-            try call().reportText(help(of: subject), key: "help")
+            return try call().reportText(help(of: subject), key: "help")
         case .version:
-            try call().report { writer in
+            return try call().report("\(name) \(version)") { writer in
                 writer.member("name", name)
                 writer.member("version", version)
-            } text: { output in
-                output.print("\(name) \(version)")
             }
         }
-        return .done
     }
 
     /// Looks for `--json` and `--quiet` before anything is parsed, because that may fail.

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
 /// bar, and so does the last reference to it.
-public final class ProgressBar: Sendable {
+package final class ProgressBar: Sendable {
     private let label: String
     private let unit: ProgressUnit
     private let doneCount = Atomic<Int>(0)
@@ -40,14 +40,14 @@ public final class ProgressBar: Sendable {
     /// Notes how much is done by now, and the total if it is known by now.
     ///
     /// Reports that overtake each other move the bar back and forth; the last one sets it right.
-    public func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
+    package func report(_ done: some BinaryInteger, of total: (some BinaryInteger)? = Int?.none) {
         doneCount.store(Int(clamping: done), ordering: .relaxed)
         if let total { self.total.withLock { $0 = Int(clamping: total) } }
         drawIfDue()
     }
 
     /// Removes the bar; what is counted afterwards is not drawn.
-    public func finish() {
+    package func finish() {
         isFinished.store(true, ordering: .relaxed)
         statusLine?.clear()
     }

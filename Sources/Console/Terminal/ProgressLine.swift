@@ -1,5 +1,5 @@
 /// What a progress bar counts.
-public enum ProgressUnit: Hashable, Sendable {
+package enum ProgressUnit: Hashable, Sendable {
     /// Bytes, shown in binary units.
     case bytes
     /// Things with a plural name: "files".

@@ -4,9 +4,9 @@
 ///
 /// A name that comes from a network cannot move the cursor, hide itself or turn the line around.
 /// Styles show on terminals that want colour and nowhere else.
-public struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable {
+package struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// How a terminal shows a piece of text.
-    public enum Style: String, Hashable, Sendable, CaseIterable {
+    package enum Style: String, Hashable, Sendable, CaseIterable {
         case bold = "1"
         case faint = "2"
         case red = "31"
@@ -22,52 +22,52 @@ public struct DisplayText: ExpressibleByStringInterpolation, Hashable, Sendable 
     }
 
     /// Makes a text of a literal, which is trusted.
-    public init(stringLiteral literal: String) {
+    package init(stringLiteral literal: String) {
         pieces = [Piece(text: literal, style: nil)]
     }
 
     /// Makes a text of a literal with interpolations.
-    public init(stringInterpolation interpolation: StringInterpolation) {
+    package init(stringInterpolation interpolation: StringInterpolation) {
         pieces = interpolation.pieces
     }
 
     /// Makes a text of a string that may come from anywhere, and escapes it.
-    public init(untrusted: String, _ style: Style? = nil) {
+    package init(untrusted: String, _ style: Style? = nil) {
         pieces = [Piece(text: untrusted.escapedForDisplay, style: style)]
     }
 
     /// Collects the pieces of an interpolated literal.
-    public struct StringInterpolation: StringInterpolationProtocol {
+    package struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var pieces: [Piece] = []
 
         /// Prepares for a literal.
-        public init(literalCapacity: Int, interpolationCount: Int) {}
+        package init(literalCapacity: Int, interpolationCount: Int) {}
 
         /// Takes a part that is literal in the source.
-        public mutating func appendLiteral(_ literal: String) {
+        package mutating func appendLiteral(_ literal: String) {
             pieces.append(Piece(text: literal, style: nil))
         }
 
         /// Takes a value, escaped, in a style.
-        public mutating func appendInterpolation(_ value: some Any, _ style: Style? = nil) {
+        package mutating func appendInterpolation(_ value: some Any, _ style: Style? = nil) {
             pieces.append(Piece(text: String(describing: value).escapedForDisplay, style: style))
         }
 
         /// Takes a text that is safe already.
-        public mutating func appendInterpolation(_ text: DisplayText) {
+        package mutating func appendInterpolation(_ text: DisplayText) {
             pieces += text.pieces
         }
     }
 
     /// Joins two texts.
-    public static func + (first: DisplayText, second: DisplayText) -> DisplayText {
+    package static func + (first: DisplayText, second: DisplayText) -> DisplayText {
         var joined = first
         joined.pieces += second.pieces
         return joined
     }
 
     /// Returns the characters to print.
-    public func rendered(inColour: Bool = false) -> String {
+    package func rendered(inColour: Bool = false) -> String {
         pieces.map { piece in
             guard inColour, let style = piece.style, !piece.text.isEmpty else { return piece.text }
             return "\u{1B}[\(style.rawValue)m\(piece.text)\u{1B}[0m"

@@ -4,7 +4,7 @@ extension String {
     /// Control characters (terminal codes begin with one), line breaks, bidirectional overrides and
     /// other invisible characters are shown as `\n`, `\t`, `\u{202E}`. Escaping twice changes
     /// nothing, because the backslash itself is left alone.
-    public var escapedForDisplay: String {
+    package var escapedForDisplay: String {
         guard unicodeScalars.contains(where: { $0.isTreacherous }) else { return self }
         var escaped = ""
         for scalar in unicodeScalars {

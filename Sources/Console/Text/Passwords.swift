@@ -17,17 +17,3 @@ func withoutPasswords(_ text: String) -> String {
     }
     return result + rest
 }
-
-extension StringProtocol {
-    /// Where a short text occurs first.
-    fileprivate func firstRange(of text: String) -> Range<Index>? {
-        var start = startIndex
-        while start < endIndex {
-            if self[start...].hasPrefix(text) {
-                return start..<index(start, offsetBy: text.count)
-            }
-            start = index(after: start)
-        }
-        return nil
-    }
-}

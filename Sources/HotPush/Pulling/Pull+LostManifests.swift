@@ -4,6 +4,22 @@ package import VersionTree
 // Whole versions, by name: what a repair needs if a manifest is lost.
 
 extension Pull {
+    /// What a repair fetches with: objects from a place, manifests from the channels of the origin there.
+    /// - Parameter ended: called after each of the two.
+    package func repairSource(
+        _ origin: String, at location: OriginLocation, ended: @escaping () -> Void = {}
+    ) -> RepairSource {
+        RepairSource(
+            objects: { (lost) throws(StoreError) in
+                defer { ended() }
+                return try self.fetch(lost, from: location)
+            },
+            manifests: { (lost) throws(StoreError) in
+                defer { ended() }
+                return try self.fetch(lost, from: origin)
+            })
+    }
+
     /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that
     /// is not here; then the versions are whole.
     ///

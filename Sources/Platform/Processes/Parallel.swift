@@ -34,7 +34,7 @@ package enum Parallel {
                 do throws(StoreError) { try body(work.counter) } catch { work.fail(error) }
             }
             // A thread that cannot be had (EAGAIN) only means fewer workers.
-            if let thread = start(job) { threads.append(thread) }
+            if let thread = thread(for: job) { threads.append(thread) }
         }
         do throws(StoreError) {
             try first()
@@ -48,13 +48,13 @@ package enum Parallel {
     ///
     /// If no thread can be had, calls it on this one.
     package static func detach(_ body: @escaping @Sendable () -> Void) {
-        if !startThread(body) { body() }
+        if !start(body) { body() }
     }
 
     /// Calls `body` on a thread of its own, which nobody waits for.
-    /// - Returns: `false` if the system has no thread to give.
-    package static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
-        guard let thread = start(Job(body)) else { return false }
+    /// - Returns: `false` if the system has no thread to give; then `body` is not called.
+    package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        guard let thread = thread(for: Job(body)) else { return false }
         pthread_detach(thread)
         return true
     }
@@ -64,7 +64,7 @@ package enum Parallel {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    private static func start(_ job: Job) -> pthread_t? {
+    private static func thread(for job: Job) -> pthread_t? {
         let context = Unmanaged.passRetained(job)
         #if canImport(Glibc)
             var thread = pthread_t()

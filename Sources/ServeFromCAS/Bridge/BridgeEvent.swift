@@ -26,23 +26,18 @@ public enum BridgeEvent: Sendable, Hashable {
 
     /// The event's detail as JSON.
     var payload: [UInt8] {
-        var members: [JSONValue.Member]
-        switch self {
-        case .versionReady(let version):
-            members = [.init(key: "version", value: .string(version))]
-        case .progress(let done, let total):
-            members = [
-                .init(key: "done", value: .integer(done)),
-                .init(key: "total", value: .integer(total)),
-            ]
-        case .rolledBack(let version, let reason, let own, let moment):
-            members = [
-                .init(key: "version", value: .string(version)),
-                .init(key: "reason", value: .string(reason)),
-            ]
-            if let moment { members.append(.init(key: "at", value: .integer(moment))) }
-            if own { members.append(.init(key: "own", value: .bool(true))) }
+        JSONWriter.document { writer in
+            switch self {
+            case .versionReady(let version): writer.member("version", version)
+            case .progress(let done, let total):
+                writer.member("done", done)
+                writer.member("total", total)
+            case .rolledBack(let version, let reason, let own, let moment):
+                writer.member("version", version)
+                writer.member("reason", reason)
+                if let moment { writer.member("at", moment) }
+                if own { writer.member("own", true) }
+            }
         }
-        return JSONWriter.serialize(.object(members), sortedKeys: false)
     }
 }

@@ -117,7 +117,6 @@ package struct BridgeLink: Sendable {
         for event in events {
             switch event {
             case .message(let message): handle(message, now)
-            case .pong: break
             case .closed: unlink(now)
             }
         }

@@ -126,15 +126,14 @@ struct ServerMemory: Sendable, Hashable {
 
     /// The bytes of the file.
     var serialized: [UInt8] {
-        var members: [JSONValue.Member] = []
-        if !ports.isEmpty {
-            let ports = ports.map { taken in
-                JSONValue.Member(key: taken.app, value: .integer(Int64(taken.port)))
+        JSONWriter.document { writer in
+            if !ports.isEmpty {
+                writer.member("ports") { writer in
+                    for taken in ports { writer.member(taken.app, taken.port) }
+                }
             }
-            members.append(.init(key: "ports", value: .object(ports)))
+            if let token { writer.member("token", token) }
         }
-        if let token { members.append(.init(key: "token", value: .string(token))) }
-        return JSONWriter.serialize(.object(members), sortedKeys: false)
     }
 }
 

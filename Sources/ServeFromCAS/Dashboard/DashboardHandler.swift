@@ -34,12 +34,7 @@ final class DashboardHandler: Sendable {
     static func tokenName(port: UInt16) -> String { "castree_dashboard_\(port)" }
 
     /// Whether a request is for the dashboard.
-    static func owns(_ head: borrowing RequestHead) -> Bool {
-        let prefix = path.utf8
-        let path = head.bytes[head.path]
-        guard path.starts(with: prefix) else { return false }
-        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
-    }
+    static func owns(_ head: borrowing RequestHead) -> Bool { head.isBelow(path.utf8) }
 
     /// The policy of a document that loads and runs nothing.
     private static let nothing = "default-src 'none'"

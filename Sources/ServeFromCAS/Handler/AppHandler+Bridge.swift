@@ -84,7 +84,7 @@ extension AppHandler {
         do throws(StoreError) {
             switch try WebSocketHandshake.answer(to: head, isAllowedOrigin: isOwn) {
             case .refused(let response): return .response(response)
-            case .accepted(let response, _):
+            case .accepted(let response):
                 // The socket is one of the page's connections, and lives as long as the page.
                 if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
                 return .upgrade(response) { stream in BridgeStream(stream, self) }

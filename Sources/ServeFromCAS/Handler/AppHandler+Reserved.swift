@@ -10,9 +10,7 @@ extension AppHandler {
     func isReserved(_ head: borrowing RequestHead) -> Bool {
         // The second byte excludes nearly every path.
         guard head.path.count > 1, head.bytes[head.path.lowerBound + 1] == 95 else { return false }
-        let path = head.bytes[head.path]
-        guard path.starts(with: Self.prefix) else { return false }
-        return path.count == Self.prefix.count || path[path.startIndex + Self.prefix.count] == 47
+        return head.isBelow(Self.prefix)
     }
 
     /// - Parameter cookies: what a later answer sets; the caller adds those of other answers.
@@ -130,11 +128,10 @@ extension AppHandler {
                 403, "Only this server's pages may ask.", method: head.method)
         }
         let held = held
-        let status = JSONWriter.serialize(
-            .object([
-                .init(key: "version", value: held.current.map { .string($0) } ?? .null),
-                .init(key: "pinned", value: .array(held.byPages.map { .string($0) })),
-            ]), sortedKeys: false)
+        let status = JSONWriter.document { writer in
+            writer.member("version", held.current)
+            writer.member("pinned", held.byPages)
+        }
         return Self.document(status, "application/json", caching: "no-store", head.method)
     }
 }

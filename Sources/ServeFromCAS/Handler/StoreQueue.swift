@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 
 /// Work on the store that a loop must not do, because it may wait for the disk or for a process
@@ -25,7 +26,7 @@ final class StoreQueue: Sendable {
             return (true, !state.isRunning)
         }
         guard needsThread else { return isTaken }
-        if LoopThread.start({ self.run() }) { return true }
+        if Parallel.start({ self.run() }) { return true }
         // Work added meanwhile is lost: those who wait for it learn that when their time is over.
         state.withLock { state in
             state.isRunning = false

@@ -1,5 +1,4 @@
 package import CASStore
-import Synchronization
 import WebServer
 
 // Whether an answer can be given, before it is promised.
@@ -12,15 +11,9 @@ extension ContentCache {
     package func verify(_ object: ObjectID, size: Int64) throws(StoreError) {
         for _ in 0..<Self.attemptMax {
             guard case .unverified(let verify) = try content(of: object, size: size) else { return }
-            let done = Flag()
-            verify { done.raise() }
-            while !done.isRaised { pause(milliseconds: 2) }
+            let bell = ThreadBell()
+            verify { bell.ring() }
+            bell.wait()
         }
-    }
-
-    private final class Flag: Sendable {
-        private let state = Atomic<Bool>(false)
-        var isRaised: Bool { state.load(ordering: .acquiring) }
-        func raise() { state.store(true, ordering: .releasing) }
     }
 }

@@ -40,7 +40,7 @@ final class VerifyingQueue: Sendable {
         }
         guard needsThread else { return }
         // If no thread can be started, this one does the work: late is better than never.
-        if !LoopThread.start({ self.work() }) { work() }
+        Parallel.detach { self.work() }
     }
 
     private func work() {

@@ -63,12 +63,10 @@ extension PinRequest {
         }
         let rest = value[(colon + 3)...]
         let end = rest.firstIndex { $0 == 47 || $0 == 63 || $0 == 35 } ?? rest.endIndex
-        let wanted = request.bytes[host]
-        guard rest[..<end].count == wanted.count else { return nil }
-        for (left, right) in zip(rest[..<end], wanted)
-        where FieldText.lowercased(left) != FieldText.lowercased(right) {
-            return nil
+        let isOwn = rest[..<end].elementsEqual(request.bytes[host]) {
+            FieldText.lowercased($0) == FieldText.lowercased($1)
         }
+        guard isOwn else { return nil }
         let path = rest[end...].prefix { $0 != 63 && $0 != 35 }
         return path.isEmpty ? [47] : Array(path)
     }

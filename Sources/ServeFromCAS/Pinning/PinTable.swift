@@ -55,7 +55,6 @@ struct PinTable: Sendable {
         var loadingMax = Duration.seconds(30)
         /// How long after a restart pages known only from the cookie are held while one of them asks.
         var recalled = Duration.seconds(600)
-        init() {}
     }
 
     /// The answer for a request.

@@ -118,7 +118,7 @@ struct Representation {
     private var sourceMap: String? {
         if let map = site.sourceMaps[base] { return map }
         let path = Array(path)
-        guard path.hasEnding(".js") || path.hasEnding(".mjs") || path.hasEnding(".css") else {
+        guard [".js", ".mjs", ".css"].contains(where: { path.hasEnding($0.utf8) }) else {
             return nil
         }
         let map = path + Array(".map".utf8)

@@ -113,7 +113,7 @@ struct SiteBuilder {
                     special.append((key, path))
                 }
                 for coding in [ContentCoding.brotli, .zstandard, .gzip] {
-                    if path.hasEnding(coding.ending) { compressed.append((key, coding)) }
+                    if path.hasEnding(coding.ending.utf8) { compressed.append((key, coding)) }
                 }
             }
             resource += 1
@@ -140,7 +140,7 @@ struct SiteBuilder {
     /// Connects each file with its compressed variants.
     private mutating func attachVariants() {
         for (key, coding) in compressed {
-            guard let base = table.find(table.key(key).dropLast(coding.ending.utf8CodeUnitCount)),
+            guard let base = table.find(table.key(key).dropLast(coding.ending.utf8.count)),
                 isPath[base]
             else { continue }
             let (resource, compressed) = (destinations[base].resource, destinations[key].resource)
@@ -192,16 +192,7 @@ struct SiteBuilder {
 }
 
 extension [UInt8] {
-    func hasEnding(_ ending: [UInt8]) -> Bool {
-        count >= ending.count && self[(count - ending.count)...].elementsEqual(ending)
-    }
-
-    func hasEnding(_ ending: StaticString) -> Bool {
-        let length = ending.utf8CodeUnitCount
-        guard count >= length else { return false }
-        let start = count - length
-        let text = ending.utf8Start
-        for offset in 0..<length where self[start + offset] != text[offset] { return false }
-        return true
+    func hasEnding(_ ending: some BidirectionalCollection<UInt8>) -> Bool {
+        suffix(ending.count).elementsEqual(ending)
     }
 }

@@ -74,7 +74,7 @@ public struct SiteOptions: Sendable {
     /// - Throws: `.badField` for a name that is no token, a value with control characters, or a
     ///   field that the server itself writes.
     public mutating func add(_ name: String, _ value: String) throws(StoreError) {
-        guard !name.isEmpty, name.utf8.allSatisfy(Self.isToken) else {
+        guard !name.isEmpty, name.utf8.allSatisfy(ByteClass.isToken) else {
             throw StoreError(
                 .badField, "\"\(name)\" cannot be the name of a field: use letters, digits and -")
         }
@@ -105,14 +105,6 @@ public struct SiteOptions: Sendable {
         "keep-alive", "last-modified", "transfer-encoding", "upgrade", "trailer", "content-type",
         "accept-ranges", "vary", "x-content-type-options",
     ]
-
-    private static func isToken(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        case 33, 35...39, 42, 43, 45, 46, 94, 95, 96, 124, 126: true
-        default: false
-        }
-    }
 }
 
 extension StoreError.Code {

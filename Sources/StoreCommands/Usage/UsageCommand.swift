@@ -110,7 +110,8 @@ private struct UsageRequest {
         let survey =
             try isBrief ? versions.briefSurvey(options) : versions.survey(options)
         let groups = try groups(versions, survey)
-        let figures = UsageFigures(survey, rowsMax: rowsMax, invocation.sizes)
+        let figures = UsageFigures(
+            survey: survey, rowsMax: rowsMax, sizes: invocation.sizes)
         try invocation.report { writer in
             survey.writeMembers(to: &writer)
             if !groups.isEmpty { write(groups, to: &writer) }
@@ -153,11 +154,9 @@ private struct UsageRequest {
         let bytes = try page(versions.survey(options))
         // A pipe gets the page and nothing else.
         guard try replaceFile(file, with: bytes) else { return }
-        try invocation.report { writer in
+        try invocation.report("Wrote \(file), \(invocation.sizes.text(bytes.count)).") { writer in
             writer.member("html", file)
             writer.member("bytes", bytes.count)
-        } text: { output in
-            output.print("Wrote \(file), \(invocation.sizes.text(bytes.count)).")
         }
     }
 

@@ -4,19 +4,13 @@ package import VersionTree
 
 /// What `du` shows as text: the store, its versions, its largest objects.
 package struct UsageFigures: Sendable {
-    private let survey: UsageSurvey
+    let survey: UsageSurvey
     /// How many rows a table has at most.
-    private let rowsMax: Int
-    private let sizes: SizeStyle
-
-    package init(_ survey: UsageSurvey, rowsMax: Int, _ sizes: SizeStyle) {
-        self.survey = survey
-        self.rowsMax = rowsMax
-        self.sizes = sizes
-    }
+    let rowsMax: Int
+    let sizes: SizeStyle
 
     /// Prints everything as tables.
-    package func print(to output: Output) {
+    func print(to output: Output) {
         Self.print(survey.store, to: output, sizes)
         if !survey.versions.isEmpty {
             output.print("")
@@ -54,7 +48,7 @@ package struct UsageFigures: Sendable {
     }
 
     /// Prints a line for each version: newest first, or those first that would free most.
-    package func printVersions(to output: Output, largestFirst: Bool) {
+    func printVersions(to output: Output, largestFirst: Bool) {
         var versions = survey.versions
         if largestFirst {
             // Sorting is stable: newest first among equals.
@@ -74,7 +68,7 @@ package struct UsageFigures: Sendable {
     }
 
     /// Prints the largest objects.
-    package func printLargest(to output: Output) {
+    func printLargest(to output: Output) {
         var table = TextTable([
             .left("LARGEST OBJECTS"), .right("SIZE"), .right("VERSIONS"), .left("SHOWN AS"),
         ])
@@ -96,7 +90,7 @@ package struct UsageFigures: Sendable {
     }
 
     /// Prints what retiring versions together would free.
-    package func print(_ retirement: Retirement, to output: Output) {
+    func print(_ retirement: Retirement, to output: Output) {
         let names = retirement.versions.joined(separator: ", ")
         output.print(
             "Retiring \(names) would free \(sizes.text(retirement.bytes)) in "
@@ -113,7 +107,7 @@ package struct UsageFigures: Sendable {
     /// Prints directories or types.
     ///
     /// - Parameter nameless: what to print for an empty name.
-    package func print(
+    func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
     ) {
         print(usages, heading: heading, noun: "row", to: output) { usage in

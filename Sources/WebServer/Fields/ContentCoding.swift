@@ -13,7 +13,7 @@ package enum ContentCoding: UInt8, CaseIterable, Sendable {
     }
 
     /// What the variant's path adds to the path of the file.
-    package var ending: StaticString {
+    package var ending: String {
         switch self {
         case .identity: ""
         case .brotli: ".br"

@@ -9,15 +9,9 @@ package struct MediaType: Sendable, Equatable {
     let isText: Bool
     package let use: Use
 
-    private init(_ name: String, isText: Bool, use: Use) {
-        self.name = name
-        self.isText = isText
-        self.use = use
-    }
-
     /// The type when nothing is known; with `nosniff`, a browser guesses nothing from it.
     package static let unknown = MediaType(
-        "application/octet-stream", isText: false, use: .asset)
+        name: "application/octet-stream", isText: false, use: .asset)
 
     /// The value of Content-Type.
     package func contentType(withCharset: Bool) -> String {
@@ -62,7 +56,7 @@ package struct MediaType: Sendable, Equatable {
         func add(_ types: [(String, String)], isText: Bool, use: Use) {
             for (name, endings) in types {
                 for ending in endings.split(separator: " ") {
-                    table[String(ending)] = MediaType(name, isText: isText, use: use)
+                    table[String(ending)] = MediaType(name: name, isText: isText, use: use)
                 }
             }
         }

@@ -1,5 +1,5 @@
 /// The character classes of HTTP, as bit sets: no table in memory, no branch for each byte.
-enum ByteClass {
+package enum ByteClass {
     private static func contains(_ low: UInt64, _ high: UInt64, _ byte: UInt8) -> Bool {
         let half = byte < 64 ? low : high
         return byte < 128 && half >> (UInt64(byte) & 63) & 1 == 1
@@ -7,7 +7,7 @@ enum ByteClass {
 
     /// A character of a token: method and field names (RFC 9110, section 5.6.2).
     @inline(__always)
-    static func isToken(_ byte: UInt8) -> Bool {
+    package static func isToken(_ byte: UInt8) -> Bool {
         contains(0x03FF_6CFA_0000_0000, 0x57FF_FFFF_C7FF_FFFE, byte)
     }
 

@@ -147,6 +147,13 @@ extension RequestHead {
         return matches(value, "100-continue")
     }
 
+    /// Whether the path begins with `prefix`, in whole segments.
+    package func isBelow(_ prefix: some Collection<UInt8>) -> Bool {
+        let path = bytes[path]
+        guard path.starts(with: prefix) else { return false }
+        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
+    }
+
     /// The target as it was sent.
     package var target: Slice {
         let start = bytes.firstIndex(of: 32) ?? 0

@@ -140,7 +140,7 @@ package final class HTTPServer: Sendable {
         guard let listeners else { return }
         for (index, loop) in loops.enumerated() {
             let server = self
-            let isStarted = LoopThread.start {
+            let isStarted = Parallel.start {
                 server.serve(loop, listeners)
                 server.loopEnded()
             }

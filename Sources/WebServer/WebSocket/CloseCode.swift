@@ -8,8 +8,6 @@ package struct CloseCode: Sendable, Hashable, CustomStringConvertible {
 
     /// The purpose of the connection is fulfilled.
     package static let normal = Self(1000)
-    /// The server stops, or the page goes away.
-    package static let goingAway = Self(1001)
     /// The other side broke the protocol.
     package static let protocolError = Self(1002)
     /// A kind of message that this endpoint does not accept.

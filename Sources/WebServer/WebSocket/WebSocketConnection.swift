@@ -5,7 +5,6 @@
 package struct WebSocketConnection: Sendable {
     package enum Event: Sendable, Hashable {
         case message(WebSocketMessage)
-        case pong([UInt8])
         /// The last event: send what `withOutput` passes on, then close the stream.
         case closed(CloseReason)
     }
@@ -103,8 +102,7 @@ package struct WebSocketConnection: Sendable {
         switch output {
         case .message(let message):
             events.append(.message(message))
-        case .pong(let payload):
-            events.append(.pong(payload))
+        case .pong: break
         case .ping(let payload):
             guard state == .open else { return }
             if self.output.count > options.pongBacklog {
@@ -142,13 +140,6 @@ package struct WebSocketConnection: Sendable {
     ) {
         guard state == .open else { return }
         append(kind == .text ? .text : .binary, head, payload)
-    }
-
-    /// Queues a ping; cuts its payload to 125 bytes.
-    package mutating func ping(_ payload: [UInt8] = [], now: Duration) {
-        guard state == .open else { return }
-        append(.ping, Array(payload.prefix(FrameHeader.controlPayloadMax)))
-        if pingSent == nil { pingSent = now }
     }
 
     /// Starts the closing handshake; messages received before its end are still delivered.
@@ -214,7 +205,8 @@ package struct WebSocketConnection: Sendable {
     package mutating func advance(to now: Duration) -> [Event] {
         guard let deadline = nextDeadline, now >= deadline else { return [] }
         if state == .open, pingSent == nil {
-            ping(now: now)
+            append(.ping, [])
+            pingSent = now
             return []
         }
         state = .closed

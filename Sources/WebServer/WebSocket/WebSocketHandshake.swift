@@ -7,7 +7,7 @@ package enum WebSocketHandshake {
         /// Send the head, then speak WebSocket; bytes after the request are WebSocket already.
         ///
         /// The transport adds `Connection: Upgrade`.
-        case accepted(ResponseHead, subprotocol: String?)
+        case accepted(ResponseHead)
         case refused(Response)
     }
 
@@ -23,7 +23,7 @@ package enum WebSocketHandshake {
     /// request's origin may connect (``BridgeOrigin``).
     /// - Throws: `.unsupported` if libcrypto offers no SHA-1.
     package static func answer(
-        to head: RequestHead, subprotocols: [String] = [], isAllowedOrigin: Bool
+        to head: RequestHead, isAllowedOrigin: Bool
     ) throws(StoreError) -> Outcome {
         guard head.method == .get else {
             var refusal = ResponseHead(405)
@@ -57,11 +57,7 @@ package enum WebSocketHandshake {
         var accepted = ResponseHead(101)
         accepted.add("Upgrade", "websocket")
         accepted.add("Sec-WebSocket-Accept", try acceptValue(for: head.text(keys[0])))
-        let subprotocol = head.elements(of: "sec-websocket-protocol").first {
-            subprotocols.contains($0)
-        }
-        if let subprotocol { accepted.add("Sec-WebSocket-Protocol", subprotocol) }
-        return .accepted(accepted, subprotocol: subprotocol)
+        return .accepted(accepted)
     }
 
     private static func refused(_ status: Int, _ sentence: String) -> Outcome {
@@ -84,18 +80,5 @@ package enum WebSocketHandshake {
         head.add("Connection", "Upgrade")
         head.add("Sec-WebSocket-Version", "13")
         return head.explained(sentence)
-    }
-}
-
-extension RequestHead {
-    /// The elements of a list field, all its lines together (RFC 9110, section 5.6.1).
-    func elements(of name: StaticString) -> [String] {
-        var result: [String] = []
-        for slice in values(of: name) {
-            for element in bytes[slice].listElements() {
-                result.append(String(decoding: element, as: UTF8.self))
-            }
-        }
-        return result
     }
 }

@@ -13,9 +13,6 @@ import VersionTree
     let location = try OriginReference(parsing: origin).location
     guard case .directory(let path) = location else { try FetchingProgram.become() }
     return { versions in
-        let pull = Pull(into: versions, over: DirectoryTransport(path))
-        return RepairSource(
-            objects: { (lost) throws(StoreError) in try pull.fetch(lost, from: location) },
-            manifests: { (lost) throws(StoreError) in try pull.fetch(lost, from: origin) })
+        Pull(into: versions, over: DirectoryTransport(path)).repairSource(origin, at: location)
     }
 }

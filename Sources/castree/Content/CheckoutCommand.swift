@@ -27,7 +27,9 @@ extension Command {
         let target = invocation.argument("TARGET")
         let mode = LinkMode(rawValue: try invocation.requiredValue("mode")) ?? .link
         let tree = try invocation.openStore().checkout(name, to: target, mode: mode)
-        try invocation.report { writer in
+        return try invocation.report(
+            "Built \(target): \(counted(tree.files, "file")) of version \(name)\(tree.ways)."
+        ) { writer in
             writer.member("version", name)
             writer.member("target", target)
             writer.member("mode", mode.rawValue)
@@ -35,11 +37,7 @@ extension Command {
             writer.member("linked", tree.linked)
             writer.member("copied", tree.copied)
             writer.member("reflinked", tree.reflinked)
-        } text: { output in
-            output.print(
-                "Built \(target): \(counted(tree.files, "file")) of version \(name)\(tree.ways).")
         }
-        return .done
     }
 }
 

@@ -21,38 +21,28 @@ extension Command {
         let versions = try invocation.openRecordingStore()
         if invocation.flag("at-next-boot") {
             try versions.activateAtNextBoot(name)
-            try invocation.reportPending(try versions.lifecycle().pending, name)
-        } else {
-            let previous = try versions.activate(name)
-            try invocation.report { writer in
-                writer.member("current", name)
-                writer.member("previous", previous)
-            } text: { output in
-                invocation.printSwitch(to: name, from: previous, on: output)
+            let pending = try versions.lifecycle().pending
+            return try invocation.report(
+                pending == nil
+                    ? "Version \(name) is current already; nothing is pending."
+                    : "Version \(name) becomes current at the next boot."
+            ) { writer in
+                writer.member("pending", pending)
             }
         }
-        return .done
+        let previous = try versions.activate(name)
+        return try invocation.report(sentence(onSwitchTo: name, from: previous)) { writer in
+            writer.member("current", name)
+            writer.member("previous", previous)
+        }
     }
 }
 
-extension Invocation {
-    /// Says that a version has become current.
-    func printSwitch(to version: String, from previous: String?, on output: Output) {
-        switch previous {
-        case version?: output.print("Version \(version) is current, as before.")
-        case let previous?: output.print("Version \(version) is current now (was \(previous)).")
-        case nil: output.print("Version \(version) is current now.")
-        }
-    }
-
-    fileprivate func reportPending(_ pending: String?, _ name: String) throws {
-        try report { writer in
-            writer.member("pending", pending)
-        } text: { output in
-            output.print(
-                pending == nil
-                    ? "Version \(name) is current already; nothing is pending."
-                    : "Version \(name) becomes current at the next boot.")
-        }
+/// Says that a version has become current.
+func sentence(onSwitchTo version: String, from previous: String?) -> DisplayText {
+    switch previous {
+    case version?: "Version \(version) is current, as before."
+    case let previous?: "Version \(version) is current now (was \(previous))."
+    case nil: "Version \(version) is current now."
     }
 }

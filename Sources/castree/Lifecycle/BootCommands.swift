@@ -28,7 +28,7 @@ extension Command {
     ) { invocation in
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
         let boot = try invocation.openRecordingStore().boot(strikes: strikes)
-        try invocation.report { writer in
+        return try invocation.report { writer in
             writer.member("version", boot.version)
             writer.member("token", boot.token)
             writer.member("rolledBackFrom", boot.rolledBackFrom)
@@ -47,7 +47,6 @@ extension Command {
             output.print("Start version \(boot.version). Once it runs well:")
             output.print("    castree confirm \(boot.version) --token \(boot.token)")
         }
-        return .done
     }
 
     /// `confirm`: the version works.
@@ -68,11 +67,8 @@ extension Command {
         let token = try invocation.requiredValue("token")
         let name = try invocation.version()
         let knownGood = try invocation.openRecordingStore().confirm(name, token: token)
-        try invocation.report { writer in
+        return try invocation.report("Version \(knownGood) is known good.") { writer in
             writer.member("knownGood", knownGood)
-        } text: { output in
-            output.print("Version \(knownGood) is known good.")
         }
-        return .done
     }
 }

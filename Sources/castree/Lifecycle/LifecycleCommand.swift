@@ -15,12 +15,11 @@ extension Command {
             """
     ) { invocation in
         let lifecycle = try invocation.openStore().lifecycle()
-        try invocation.report { writer in
+        return try invocation.report { writer in
             lifecycle.writeMembers(to: &writer)
         } text: { output in
             lifecycle.print(to: output)
         }
-        return .done
     }
 }
 

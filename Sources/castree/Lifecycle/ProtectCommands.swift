@@ -18,10 +18,12 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         let isNew = try invocation.openRecordingStore().protect(name)
-        try invocation.report(name, isProtected: true) {
+        return try invocation.report(
             isNew ? "Version \(name) is protected now." : "Version \(name) is protected already."
+        ) { writer in
+            writer.member("version", name)
+            writer.member("protected", true)
         }
-        return .done
     }
 
     /// `unprotect`: takes the protection back.
@@ -36,23 +38,9 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         try invocation.openRecordingStore().unprotect(name)
-        try invocation.report(name, isProtected: false) {
-            "Version \(name) is no longer protected."
-        }
-        return .done
-    }
-}
-
-extension Invocation {
-    fileprivate func report(
-        _ version: String, isProtected: Bool, _ sentence: () -> DisplayText
-    ) throws {
-        let sentence = sentence()
-        try report { writer in
-            writer.member("version", version)
-            writer.member("protected", isProtected)
-        } text: { output in
-            output.print(sentence)
+        return try invocation.report("Version \(name) is no longer protected.") { writer in
+            writer.member("version", name)
+            writer.member("protected", false)
         }
     }
 }

@@ -23,13 +23,12 @@ extension Command {
     ) { invocation in
         let reason = try invocation.requiredValue("reason")
         let (current, from) = try invocation.openRecordingStore().rollback(reason: reason)
-        try invocation.report { writer in
+        return try invocation.report(
+            "Version \(current) is current again; version \(from) is banned."
+        ) { writer in
             writer.member("current", current)
             writer.member("rolledBackFrom", from)
-        } text: { output in
-            output.print("Version \(current) is current again; version \(from) is banned.")
         }
-        return .done
     }
 
     /// `forgive`: lifts a ban.
@@ -45,11 +44,8 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         try invocation.openRecordingStore().forgive(name)
-        try invocation.report { writer in
+        return try invocation.report("Version \(name) is forgiven.") { writer in
             writer.member("version", name)
-        } text: { output in
-            output.print("Version \(name) is forgiven.")
         }
-        return .done
     }
 }

@@ -37,13 +37,14 @@ extension Command {
         let plan =
             isDryRun
             ? try publisher.planCollection(retention) : try publisher.collect(retention)
-        try invocation.report(plan, isDryRun: isDryRun)
-        return .done
+        return try invocation.report(plan, isDryRun: isDryRun)
     }.reportingAbsence
 }
 
 extension Invocation {
-    fileprivate func report(_ plan: OriginCollectionPlan, isDryRun: Bool) throws {
+    fileprivate func report(
+        _ plan: OriginCollectionPlan, isDryRun: Bool
+    ) throws -> ExitStatus {
         try report { writer in
             writer.member("origin", argument("ORIGIN"))
             writer.member("releases", plan.releaseCount)

@@ -57,8 +57,7 @@ extension Command {
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
         bar.finish()
-        try invocation.report(plan, isDryRun: isDryRun)
-        return .done
+        return try invocation.report(plan, isDryRun: isDryRun)
     }
 }
 
@@ -87,9 +86,9 @@ extension Invocation {
         return offer
     }
 
-    fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws {
+    fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws -> ExitStatus {
         let origin = argument("ORIGIN")
-        try report { writer in
+        return try report { writer in
             writer.member("version", plan.version.name.description)
             writer.member("origin", origin)
             writer.member("objects", plan.objects.count)
@@ -103,25 +102,14 @@ extension Invocation {
             writer.member("dryRun", isDryRun)
         } text: { output in
             let objects = counted(plan.objects.count, "new object")
-            let size = sizes.text(plan.byteCount)
-            let channel = plan.pointer.channel
-            let name = plan.version.name
-            if isDryRun {
-                output.print(
-                    """
-                    Would publish version \(name) to \(origin), channel \(channel): \
-                    \(objects), \(size).
-                    """)
-            } else if plan.writesPointer {
-                output.print(
-                    "Published version \(name) to \(origin), channel \(channel): \(objects), \(size)."
-                )
+            let new = "\(objects), \(sizes.text(plan.byteCount))."
+            let (name, channel) = (plan.version.name, plan.pointer.channel)
+            if isDryRun || plan.writesPointer {
+                let deed: DisplayText = isDryRun ? "Would publish" : "Published"
+                output.print("\(deed) version \(name) to \(origin), channel \(channel): \(new)")
             } else {
                 output.print(
-                    """
-                    Channel \(channel) of \(origin) already offers version \(name); \
-                    \(objects), \(size).
-                    """)
+                    "Channel \(channel) of \(origin) already offers version \(name); \(new)")
             }
         }
     }

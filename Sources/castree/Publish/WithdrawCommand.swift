@@ -30,23 +30,21 @@ extension Command {
         let pointer = try invocation.publisher().withdraw(
             name, from: try invocation.channel(), toEmbedded: invocation.flag("embedded"))
         let origin = invocation.argument("ORIGIN")
-        try invocation.report { writer in
+        let next =
+            switch pointer.releases.first?.target {
+            case .version(let version)?: "version \(version.name) is offered first"
+            case .embedded?: "devices go back to the version shipped with the app"
+            case nil: "nothing is offered, and devices keep what they have"
+            }
+        return try invocation.report(
+            "Withdrew version \(name) from channel \(pointer.channel) of \(origin); \(next)."
+        ) { writer in
             writer.member("version", name.description)
             writer.member("origin", origin)
             writer.member("channel", pointer.channel.description)
             writer.member("sequence", pointer.sequence)
             writer.member("offered", pointer.releases.first?.version?.name.description)
             writer.member("embedded", pointer.releases.first?.target == .embedded)
-        } text: { output in
-            let next =
-                switch pointer.releases.first?.target {
-                case .version(let version)?: "version \(version.name) is offered first"
-                case .embedded?: "devices go back to the version shipped with the app"
-                case nil: "nothing is offered, and devices keep what they have"
-                }
-            output.print(
-                "Withdrew version \(name) from channel \(pointer.channel) of \(origin); \(next).")
         }
-        return .done
     }.reportingAbsence
 }

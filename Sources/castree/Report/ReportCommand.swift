@@ -23,7 +23,7 @@ extension Command {
         let report = try invocation.makeReport()
         let file = invocation.optionalArgument("FILE")
         if let file { try write(invocation.isJSON ? report.json : report.text, to: file) }
-        try invocation.report { writer in
+        return try invocation.report { writer in
             report.writeMembers(to: &writer)
         } text: { output in
             if let file {
@@ -32,7 +32,6 @@ extension Command {
                 report.print(to: output)
             }
         }
-        return .done
     }
 
     /// Writes a file, replacing one that is there.

@@ -20,15 +20,13 @@ extension Command {
         let path = try invocation.storePath()
         let options = try invocation.storeOptions(isDurable: !invocation.flag("no-sync"))
         let (versions, isNew) = try VersionStore.create(at: path, options: options)
-        try invocation.report { writer in
+        return try invocation.report(
+            isNew ? "Created the store \(path)." : "The store \(path) already exists."
+        ) { writer in
             writer.member("store", versions.store.path)
             writer.member("format", Store.formatVersion)
             writer.member("created", isNew)
-        } text: { output in
-            output.print(
-                isNew ? "Created the store \(path)." : "The store \(path) already exists.")
         }
-        return .done
     }
 }
 

@@ -46,8 +46,7 @@ extension Command {
         let versions = opened.recordingEvents()
         let report = try invocation.add(directory, listing, as: name, to: versions)
         let previous = invocation.flag("activate") ? try versions.activate(name) : nil
-        try invocation.report(report, previous: previous)
-        return .done
+        return try invocation.report(report, previous: previous)
     }
 }
 
@@ -68,9 +67,11 @@ extension Invocation {
         return try versions.add(listing, version: name, options: options)
     }
 
-    fileprivate func report(_ added: AddReport, previous: String?) throws {
+    fileprivate func report(
+        _ added: AddReport, previous: String?
+    ) throws -> ExitStatus {
         note(added)
-        try report { writer in
+        return try report { writer in
             writer.member("version", added.version)
             writer.member("files", added.files)
             writer.member("bytes", added.bytes)
@@ -90,7 +91,9 @@ extension Invocation {
                 Added version \(added.version): \(files), \(sizes.text(added.bytes)); \
                 \(objects), \(sizes.text(added.newBytes)).
                 """)
-            if flag("activate") { printSwitch(to: added.version, from: previous, on: output) }
+            if flag("activate") {
+                output.print(sentence(onSwitchTo: added.version, from: previous))
+            }
         }
     }
 

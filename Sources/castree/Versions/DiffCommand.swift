@@ -20,7 +20,7 @@ extension Command {
     ) { invocation in
         let names = (old: try invocation.version("A"), new: try invocation.version("B"))
         let diff = try invocation.openStore().diff(from: names.old, to: names.new)
-        try invocation.report { writer in
+        return try invocation.report { writer in
             writer.member("added", diff.added)
             writer.member("removed", diff.removed)
             writer.member("changed", diff.changed)
@@ -32,7 +32,6 @@ extension Command {
         } text: { output in
             diff.print(to: output, invocation.sizes)
         }
-        return .done
     }
 }
 

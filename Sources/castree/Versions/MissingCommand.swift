@@ -19,7 +19,7 @@ extension Command {
         let name = try invocation.version()
         let entries = try invocation.openStore().missing(of: name)
         let byteCount = entries.reduce(0) { $0 + $1.bytes }
-        try invocation.report { writer in
+        return try invocation.report { writer in
             writer.member("version", name)
             writer.member("objects", entries) { writer, entry in
                 writer.member("address", entry.address.description)
@@ -38,7 +38,6 @@ extension Command {
             let size = invocation.sizes.text(byteCount)
             output.print("Version \(name) lacks \(objects), \(size).")
         }
-        return .done
     }
 }
 

@@ -18,16 +18,14 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         let references = try invocation.openRecordingStore().retire(name)
-        try invocation.report { writer in
+        return try invocation.report(
+            """
+            Retired version \(name), which used \(counted(references, "object")); \
+            castree gc deletes what nothing else uses.
+            """
+        ) { writer in
             writer.member("version", name)
             writer.member("references", references)
-        } text: { output in
-            output.print(
-                """
-                Retired version \(name), which used \(counted(references, "object")); \
-                castree gc deletes what nothing else uses.
-                """)
         }
-        return .done
     }
 }

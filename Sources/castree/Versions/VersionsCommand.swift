@@ -15,7 +15,7 @@ extension Command {
             """
     ) { invocation in
         let summaries = try invocation.openStore().versions()
-        try invocation.reportDocument { writer in
+        return try invocation.reportDocument { writer in
             writer.objects(summaries) { writer, summary in summary.writeMembers(to: &writer) }
         } text: { output in
             guard !summaries.isEmpty else {
@@ -24,7 +24,6 @@ extension Command {
             }
             summaries.print(to: output, invocation.sizes)
         }
-        return .done
     }
 }
 

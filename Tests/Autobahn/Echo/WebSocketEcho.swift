@@ -25,7 +25,7 @@ private struct EchoHandler: RequestHandler {
         do throws(StoreError) {
             switch try WebSocketHandshake.answer(to: head, isAllowedOrigin: true) {
             case .refused(let response): return .response(response)
-            case .accepted(let response, _): return .upgrade(response) { EchoStream($0) }
+            case .accepted(let response): return .upgrade(response) { EchoStream($0) }
             }
         } catch {
             return .response(PlainAnswer.response(500, error.message, method: head.method))

@@ -101,7 +101,6 @@ struct BridgeSimulationTests {
                 switch event {
                 case .message(let message):
                     try handle(BridgeFrame(message.bytes[...], isBinary: message.kind == .binary))
-                case .pong: break
                 case .closed(let reason): Issue.record("closed: \(reason)")
                 }
             }

@@ -213,25 +213,6 @@ struct ProxyConnectionTests {
         closed.wait()
     }
 
-    @Test("is kept for a client that only listens, if that is wanted")
-    func listening() throws {
-        let (asked, go) = (try Gate(), try Gate())
-        let upstream = try ScriptedUpstream { peer in
-            peer.head()
-            asked.open()
-            go.wait()
-            peer.send(Self.ok)
-        }
-        var options = ProxyOptions()
-        options.endedClientIsGone = false
-        let client = try upstream.proxy(options).client()
-        client.send(get("/api"))
-        client.finishSending()
-        asked.wait()
-        go.open()
-        #expect(client.response()?.status == 200)
-    }
-
     @Test("serves requests that come all at once, in their order")
     func pipelined() throws {
         let upstream = try ScriptedUpstream { peer in

@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 import Testing
 
@@ -119,7 +120,7 @@ struct ProxyFlowTests {
         client.send("PUT /api HTTP/1.1\r\nHost: x\r\nContent-Length: \(size)\r\n\r\n")
         asked.wait()
         let done = try Gate()
-        let isStarted = LoopThread.start { [client = Unchecked(client)] in
+        let isStarted = Parallel.start { [client = Unchecked(client)] in
             client.value.send([UInt8](repeating: 1, count: size))
             done.open()
         }

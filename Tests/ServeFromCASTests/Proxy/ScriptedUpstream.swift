@@ -31,13 +31,13 @@ final class ScriptedUpstream: Sendable {
         self.listener = listener
         port = Socket.port(of: listener)
         let heads = heads
-        let isStarted = LoopThread.start { [weak self] in
+        let isStarted = Parallel.start { [weak self] in
             defer { Socket.close(listener) }
             while true {
                 let raw = accept(listener, nil, nil)
                 guard raw >= 0 else { return }
                 self?.connections.withLock { $0 += 1 }
-                _ = LoopThread.start { script(UpstreamPeer(raw, heads)) }
+                _ = Parallel.start { script(UpstreamPeer(raw, heads)) }
             }
         }
         guard isStarted else { throw StoreError(.io, "no thread") }

@@ -37,7 +37,8 @@ struct UpstreamNameTests {
         let (first, second) = (SocketAddress.loopback4(1), SocketAddress.loopback4(2))
         names.found.withLock { $0 = [first] }
         let upstream = Upstream(
-            UpstreamOrigin(host: "api.example", port: 80, authority: "api.example"), tls: nil,
+            UpstreamOrigin(
+                host: "api.example", port: 80, authority: "api.example", isSecure: false), tls: nil,
             lookUp: names.function)
         let loop = try EventLoop()
         upstream.resolve()

@@ -254,7 +254,6 @@ final class SocketPage {
                         message.bytes[...], isBinary: message.kind == .binary)
                     events += try bridge.receive(frame, now: .zero)
                 case .closed(let reason): closed = reason
-                case .pong: break
                 }
             }
             flush()

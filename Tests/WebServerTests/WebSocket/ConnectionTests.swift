@@ -48,7 +48,7 @@ struct ConnectionTests {
     @Test("closed from here still delivers what arrives before the answer, sends nothing more")
     func closedHere() {
         var run = Conversation()
-        run.connection.close(.goingAway, "stop", now: .zero)
+        run.connection.close(CloseCode(1001), "stop", now: .zero)
         run.connection.send(.text, [97])
         run.receive(Frames.text("last") + Frames.client(9, [1]))
         #expect(run.messages.map(\.text) == ["last"])

@@ -16,15 +16,15 @@ struct HandshakeTests {
 
     func head(
         _ fields: [(String, String)], _ method: String = "GET", version: Int = 1,
-        subprotocols: [String] = [], isAllowed: Bool = true
+        isAllowed: Bool = true
     ) throws -> ResponseHead {
         var request = try RequestHead(
             method: method, target: "/_castree/bridge", fields: fields)
         request.minorVersion = version
         switch try WebSocketHandshake.answer(
-            to: request, subprotocols: subprotocols, isAllowedOrigin: isAllowed)
+            to: request, isAllowedOrigin: isAllowed)
         {
-        case .accepted(let head, _): return head
+        case .accepted(let head): return head
         case .refused(let response): return response.head
         }
     }
@@ -95,15 +95,9 @@ struct HandshakeTests {
         #expect(try head(Self.good, isAllowed: false).status == 403)
     }
 
-    @Test("chooses the client's first subprotocol that the server has, or none")
+    @Test("chooses no subprotocol, whatever the client has")
     func subprotocols() throws {
-        let fields =
-            Self.good + [("Sec-WebSocket-Protocol", "z, b"), ("Sec-WebSocket-Protocol", "a")]
-        func chosen(_ have: [String]) throws -> [String] {
-            try head(fields, subprotocols: have).values("Sec-WebSocket-Protocol")
-        }
-        #expect(try chosen(["a", "b"]) == ["b"])
-        #expect(try chosen(["a"]) == ["a"])
-        #expect(try chosen(["c", "B"]) == [])
+        let head = try head(Self.good + [("Sec-WebSocket-Protocol", "z, b")])
+        #expect(head.values("Sec-WebSocket-Protocol") == [])
     }
 }

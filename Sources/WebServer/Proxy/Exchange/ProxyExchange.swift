@@ -285,7 +285,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     }
 
     func clientEnded() {
-        guard options.endedClientIsGone, client.hasRoom else { return }
+        guard client.hasRoom else { return }
         gone()
         client.abandon()
     }

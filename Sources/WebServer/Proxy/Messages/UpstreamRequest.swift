@@ -27,19 +27,10 @@ struct UpstreamRequest {
         bytes.append(source, 0..<end)
         bytes.append(32)
         route.appendTarget(of: head, to: &bytes)
-        bytes.append(" HTTP/1.1\r\nHost: ")
-        if options.keepsHost, let host = head.authority ?? head.value(of: "host") {
-            bytes.append(source, host)
-        } else {
-            bytes.append(contentsOf: route.origin.authority.utf8)
-        }
-        bytes.append("\r\n")
-        let isTrusted = Self.isTrusted(peer, options.trust)
-        Self.appendFields(of: head, source, isTrusted: isTrusted, to: &bytes)
-        Self.appendForwarded(head, source, peer, isTrusted: isTrusted, options, to: &bytes)
-        if let via = options.via {
-            bytes.append(contentsOf: "Via: 1.\(head.minorVersion) \(via)\r\n".utf8)
-        }
+        bytes.append(" HTTP/1.1\r\n")
+        bytes.append("Host", route.origin.authority.utf8)
+        Self.appendFields(of: head, source, to: &bytes)
+        Self.appendForwarded(head, peer, options, to: &bytes)
         if expectsContinue { bytes.append("Expect: 100-continue\r\n") }
         Self.appendFraming(head, framing, to: &bytes)
         if !upgrade.isEmpty {
@@ -54,16 +45,6 @@ struct UpstreamRequest {
         switch method {
         case .get, .head, .options, .put, .delete, .trace: true
         case .post, .patch, .connect, .other: false
-        }
-    }
-
-    private static func isTrusted(
-        _ peer: SocketAddress?, _ trust: ProxyOptions.ForwardedTrust
-    ) -> Bool {
-        switch trust {
-        case .nobody: false
-        case .everybody: true
-        case .loopback: peer?.isLoopback ?? false
         }
     }
 
@@ -84,7 +65,7 @@ struct UpstreamRequest {
     }
 
     private static func appendFields(
-        of head: RequestHead, _ source: Span<UInt8>, isTrusted: Bool, to bytes: inout [UInt8]
+        of head: RequestHead, _ source: Span<UInt8>, to bytes: inout [UInt8]
     ) {
         var connection = ConnectionField()
         for field in head.fields where head.matches(field.name, "connection") {
@@ -95,12 +76,8 @@ struct UpstreamRequest {
             if FieldName.isHopByHop(source, name) { continue }
             if name.count == 4, FieldName.matches(source, name, "host") { continue }
             if name.count == 6, FieldName.matches(source, name, "expect") { continue }
-            // X-Forwarded-For grows: it is written later, with the peer appended.
-            if FieldName.isForwarded(source, name),
-                !isTrusted || FieldName.matches(source, name, "x-forwarded-for")
-            {
-                continue
-            }
+            // An upstream may believe them, whoever sent them.
+            if FieldName.isForwarded(source, name) { continue }
             if FieldName.isNamed(source, name, in: connection.named) { continue }
             let value = head.bytes[field.value]
             if OwnSecrets.mayStand(in: value) {
@@ -129,24 +106,14 @@ struct UpstreamRequest {
     }
 
     private static func appendForwarded(
-        _ head: RequestHead, _ source: Span<UInt8>, _ peer: SocketAddress?, isTrusted: Bool,
-        _ options: ProxyOptions, to bytes: inout [UInt8]
+        _ head: RequestHead, _ peer: SocketAddress?, _ options: ProxyOptions,
+        to bytes: inout [UInt8]
     ) {
         bytes.append("X-Forwarded-For: ")
-        if isTrusted {
-            for value in head.values(of: "x-forwarded-for") where !value.isEmpty {
-                bytes.append(source, value)
-                bytes.append(", ")
-            }
-        }
         peer?.appendHost(to: &bytes)
         bytes.append("\r\n")
-        if !isTrusted || head.value(of: "x-forwarded-proto") == nil {
-            bytes.append("X-Forwarded-Proto", options.scheme.utf8)
-        }
-        if !isTrusted || head.value(of: "x-forwarded-host") == nil,
-            let host = head.authority ?? head.value(of: "host")
-        {
+        bytes.append("X-Forwarded-Proto", options.scheme.utf8)
+        if let host = head.authority ?? head.value(of: "host") {
             bytes.append("X-Forwarded-Host", head.bytes[host])
         }
     }

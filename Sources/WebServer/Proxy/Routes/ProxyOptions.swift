@@ -1,10 +1,5 @@
 /// How requests are passed on; durations are in milliseconds.
 package struct ProxyOptions: Sendable {
-    /// Whose X-Forwarded-* and Forwarded fields are believed: they are kept and extended.
-    ///
-    /// Those of all others are replaced, because an upstream may believe them.
-    package enum ForwardedTrust: Sendable { case nobody, loopback, everybody }
-
     /// The time to connect to one address.
     package var connect: Int64 = 5000
     /// The TLS handshake with an https upstream: above it 504.
@@ -27,13 +22,6 @@ package struct ProxyOptions: Sendable {
     package var tunnelIdle: Int64 = 3_600_000
     /// Bytes in memory that may wait for one side before the other side has to wait.
     package var outputLimit = 128 << 10
-    /// Whether the upstream gets the client's Host field instead of its own name.
-    package var keepsHost = false
-    package var trust = ForwardedTrust.nobody
-    /// Whether a client that closes its sending side counts as gone, as in nginx.
-    package var endedClientIsGone = true
-    /// The pseudonym for a Via field (RFC 9110, section 7.6.3); none without it.
-    package var via: String?
     /// How names become addresses.
     var lookUp: NameLookUp.Function = NameLookUp.addresses
     /// The scheme for X-Forwarded-Proto.

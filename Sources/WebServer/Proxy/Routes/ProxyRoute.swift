@@ -48,10 +48,8 @@ public struct ProxyRoute: Sendable, Hashable {
 
     /// Whether a request with that path belongs to this route.
     func takes(_ head: RequestHead) -> Bool {
-        let path = head.bytes[head.path]
-        if let pattern { return pattern.matches(path) }
-        guard path.first == 47, path.starts(with: prefix) else { return false }
-        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
+        if let pattern { return pattern.matches(head.bytes[head.path]) }
+        return head.bytes[head.path].first == 47 && head.isBelow(prefix)
     }
 
     /// Writes the target that the upstream gets: path and query, with nothing decoded.
@@ -90,13 +88,6 @@ package struct UpstreamOrigin: Sendable, Hashable, CustomStringConvertible {
     package let authority: String
     /// Whether to connect with TLS.
     package let isSecure: Bool
-
-    package init(host: String, port: UInt16, authority: String, isSecure: Bool = false) {
-        self.host = host
-        self.port = port
-        self.authority = authority
-        self.isSecure = isSecure
-    }
 
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }
 }

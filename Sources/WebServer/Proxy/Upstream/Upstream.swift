@@ -78,7 +78,7 @@ final class Upstream: Sendable {
             return true
         }
         guard begins else { return }
-        let isStarted = LoopThread.start { [self] in
+        let isStarted = Parallel.start { [self] in
             found(lookUp(origin.host, origin.port))
         }
         // The system can start no thread: the next request tries again.

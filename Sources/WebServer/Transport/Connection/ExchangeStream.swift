@@ -233,8 +233,6 @@ package final class ExchangeStream {
         told?.gone()
     }
 
-    func deadlineReached() { connection.stream.close() }
-
     /// Resumes reading, or only watches for the end, as the body needs.
     func settleReading() {
         if hasBody, !isPaused {

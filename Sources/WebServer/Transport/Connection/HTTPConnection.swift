@@ -118,9 +118,7 @@ final class HTTPConnection: StreamHandler {
             exchange.clientEnded()
         default:
             // Complete requests are answered; an incomplete one never will be complete.
-            phase = .ending
-            flush()
-            stream.finish()
+            finishAfterOutput()
         }
     }
 
@@ -217,7 +215,6 @@ final class HTTPConnection: StreamHandler {
             isHTTP10 = head.minorVersion == 0
             keepsAlive = head.isKeepAlive && !loop.isStopping
             if context.log != nil { log = PendingRecord(head) }
-            let exchange = Exchange(loop: loop, stream: stream.token, number: requestNumber)
             perform(context.handler.answer(head, exchange), head, framing)
             return consumed
         }
@@ -241,8 +238,7 @@ final class HTTPConnection: StreamHandler {
             goOn(isEnough)
         case .waiting(let waiting):
             answerLate(requestNumber, .response(waiting.otherwise()))
-        case .streaming(let exchange): exchange.deadlineReached()
-        case .ending: stream.close()
+        case .streaming, .ending: stream.close()
         }
     }
 

@@ -18,13 +18,7 @@ extension EventLoop {
         }
         endSubmitting()
         for work in takeSubmitted() { work(self) }
-        letGo()
-    }
-
-    /// Releases the acceptors and attachments.
-    ///
-    /// The holder of an unanswered request holds the loop; what the loop served may hold that holder.
-    private func letGo() {
+        // The holder of an unanswered request holds the loop; what the loop served may hold that holder.
         acceptors = []
         attachments = [:]
     }

@@ -1,21 +1,19 @@
 #if canImport(Glibc)
     import Glibc
-#elseif canImport(Musl)
-    import Musl
 #elseif canImport(Darwin)
     import Darwin
 #endif
 
 /// Wakes one thread that waits for work.
 ///
-/// `@unchecked Sendable`: the pointers lead to objects of POSIX, which are made for many threads.
-final class ThreadBell: @unchecked Sendable {
+/// `@unchecked Sendable`: what the pointers lead to is of POSIX, made for many threads.
+package final class ThreadBell: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     /// Guarded by the mutex: a ring before the wait is not lost.
     private var hasRung = false
 
-    init() {
+    package init() {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
@@ -27,7 +25,7 @@ final class ThreadBell: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func ring() {
+    package func ring() {
         pthread_mutex_lock(mutex)
         let isNews = !hasRung
         hasRung = true
@@ -36,7 +34,7 @@ final class ThreadBell: @unchecked Sendable {
     }
 
     /// Returns after the next ring, or at once if one has come since the last wait.
-    func wait() {
+    package func wait() {
         pthread_mutex_lock(mutex)
         while !hasRung { pthread_cond_wait(condition, mutex) }
         hasRung = false
