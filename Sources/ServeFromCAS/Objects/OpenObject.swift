@@ -6,10 +6,15 @@ package final class OpenObject: ContentFile {
     /// Set if this file is not the object's own but takes its place.
     let copied: Copied?
 
-    /// Which file takes an object's place, and why.
-    struct Copied: Sendable {
-        var name: String
-        var failure: StoreError
+    /// Which file takes an object's place, and why; apart, because nearly no file is one, and thousands are open.
+    final class Copied: Sendable {
+        let name: String
+        let failure: StoreError
+
+        init(name: String, failure: StoreError) {
+            self.name = name
+            self.failure = failure
+        }
     }
 
     init(_ reader: consuming ObjectReader, _ copied: Copied? = nil) {

@@ -8,29 +8,45 @@ struct Verdict: Sendable {
     var failure: StoreError?
 }
 
-/// What is known of the files that should have one object's bytes: nearly always one file.
+/// What is known of the files that should have one object's bytes: nearly always one file, and it is sound.
 struct Verdicts: Sendable {
     /// More than the files that are tried for one object.
     private static let countMax = ObjectCopy.triedMax + 2
-    private var all: [Verdict] = []
+    /// The file that was found sound last, apart from the others: it takes no memory of its own.
+    private var sound: FileStamp?
+    private var others: [Verdict] = []
 
-    var isEmpty: Bool { all.isEmpty }
+    var isEmpty: Bool { sound == nil && others.isEmpty }
 
     /// The verdict about a file that has not changed since.
-    subscript(stamp: FileStamp) -> Verdict? { all.first { $0.stamp == stamp } }
+    subscript(stamp: FileStamp) -> Verdict? {
+        sound == stamp ? Verdict(stamp: stamp) : others.first { $0.stamp == stamp }
+    }
 
     mutating func note(_ verdict: Verdict) {
         forget(verdict.stamp)
-        // A changed file counts as a new one: the oldest verdict is the likeliest to be obsolete.
-        if all.count >= Self.countMax { all.removeFirst() }
-        all.append(verdict)
+        if verdict.failure == nil {
+            if let sound { add(Verdict(stamp: sound)) }
+            sound = verdict.stamp
+        } else {
+            add(verdict)
+        }
     }
 
-    mutating func forget(_ stamp: FileStamp) { all.removeAll { $0.stamp == stamp } }
+    /// A changed file counts as a new one: the oldest verdict is the likeliest to be obsolete.
+    private mutating func add(_ verdict: Verdict) {
+        if others.count >= Self.countMax { others.removeFirst() }
+        others.append(verdict)
+    }
+
+    mutating func forget(_ stamp: FileStamp) {
+        if sound == stamp { sound = nil }
+        others.removeAll { $0.stamp == stamp }
+    }
 
     /// Keeps verdicts about what could be read, whether or not it matched.
     mutating func forgetFailedReads() {
-        all.removeAll { verdict in verdict.failure.map { $0.code != .damagedObject } ?? false }
+        others.removeAll { verdict in verdict.failure.map { $0.code != .damagedObject } ?? false }
     }
 }
 
