@@ -124,6 +124,21 @@ import Testing
         #expect(ban.at.hasSuffix("Z"))
     }
 
+    @Test func `confirm refuses the token of a start that was rolled back since`() throws {
+        try place.castree("activate", "1")
+        try start()
+        try place.castree("activate", "2")
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        let confirm = ["confirm", "2", "--token", boot.token]
+        #expect(try place.run(.castree, confirm).status == 0)
+        #expect(try place.run(.castree, confirm).status == 0)
+        for verb in ["rollback", "forgive 2", "activate 2"] {
+            let words = verb.split(separator: " ").map(String.init)
+            #expect(try place.run(.castree, words).status == 0)
+        }
+        #expect(try place.run(.castree, confirm).status != 0)
+    }
+
     @Test func `boot says whether what it left waits`() throws {
         try place.add("3", ["index.html": "three"])
         try place.castree("activate", "1")

@@ -48,6 +48,21 @@ struct SameContentTests {
         }
     }
 
+    @Test("has no strikes left once a start under either name is confirmed")
+    func confirmedWayBack() throws {
+        let versions = try make(isKnownGood: false).versions
+        try versions.activate("B")
+        try versions.activateAtNextBoot("B2")
+        for _ in 1...2 { _ = try versions.boot() }
+        try versions.activateAtNextBoot("A")
+        _ = try versions.boot()
+        try versions.activate("B")
+        let boot = try versions.boot()
+        try versions.confirm(boot.version, token: boot.token)
+        let content = try versions.content(of: boot.version)
+        #expect(try versions.lifecycle().trials.allSatisfy { $0.content != content })
+    }
+
     @Test("is not on trial under the second while it is known good", arguments: Way.allCases)
     func knownGood(_ way: Way) throws {
         let temporary = try make()

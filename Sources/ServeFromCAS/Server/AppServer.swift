@@ -31,6 +31,8 @@ public final class AppServer: Sendable {
     // Nothing else keeps it alive.
     private let late: AppHandler.Late
     private let housekeeping = Mutex<Task<Void, Never>?>(nil)
+    /// Until when the store is waited for at the end; `nil` until ``stop(within:)``.
+    private let endOfGrace = Mutex<SuspendingClock.Instant?>(nil)
 
     /// Takes the port; requests are answered after ``start()``.
     ///
@@ -143,15 +145,17 @@ public final class AppServer: Sendable {
         server.stop(within: grace.milliseconds)
         // After the confirmations that have come: takes back a start that is not confirmed.
         let handler = handler
-        _ = handler.storeWork.add { Self.endStarts(handler, within: max(grace, Self.leastGrace)) }
+        let end = SuspendingClock.now + max(grace, Self.leastGrace)
+        endOfGrace.withLock { $0 = $0 ?? end }
+        _ = handler.storeWork.add { Self.endStarts(handler, by: end) }
     }
 
     /// How long to wait for the store at the end, at least.
     private static let leastGrace = Duration.seconds(2)
 
-    private static func endStarts(_ handler: AppHandler, within grace: Duration) {
+    private static func endStarts(_ handler: AppHandler, by end: SuspendingClock.Instant) {
         do throws(StoreError) {
-            try LockPatience.within(grace) { () throws(StoreError) in
+            try LockPatience.until(end) { () throws(StoreError) in
                 try handler.startup?.judge { (judge, ledger) throws(StoreError) in
                     try judge.end(ledger)
                 }
@@ -165,7 +169,8 @@ public final class AppServer: Sendable {
     public func waitUntilStopped() async {
         await server.waitUntilStopped()
         await housekeeping.withLock { $0 }?.value
-        Self.endStarts(handler, within: Self.leastGrace)
+        let end = endOfGrace.withLock { $0 } ?? SuspendingClock.now + Self.leastGrace
+        Self.endStarts(handler, by: end)
         handler.shelf.clear()
     }
 

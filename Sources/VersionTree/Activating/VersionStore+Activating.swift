@@ -57,8 +57,9 @@ extension VersionStore {
     public func confirm(_ name: String, token: String) throws(StoreError) -> String {
         let isNews = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
             let isNews = try lifecycle.vouch(name, token: token)
-            // A banned version starts only if there is nothing else to show.
-            if isNews, !lifecycle.bad.isEmpty, let content = try self.content(of: name) {
+            // Also where the start had no trial: its content may have one, or a ban, under another name.
+            let hasFailed = !(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty)
+            if isNews, hasFailed, let content = try self.content(of: name) {
                 lifecycle.forgive(content)
             }
             return isNews

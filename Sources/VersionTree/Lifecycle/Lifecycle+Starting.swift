@@ -194,7 +194,11 @@ extension Lifecycle {
     package mutating func vouch(
         _ name: String, token: String
     ) throws(StoreError) -> Bool {
-        if confirmed == .init(version: name, token: token), current == name { return false }
+        if confirmed == .init(version: name, token: token), current == name,
+            knownGood.contains(name)
+        {
+            return false
+        }
         guard let boot, boot.version == name, boot.token == token, current == name else {
             throw StoreError(
                 .wrongToken,

@@ -37,8 +37,6 @@ extension FuzzTarget {
                 try hold(message.bytes.count <= 4096, "a message over the limit")
                 let isText = String(validating: message.bytes, as: UTF8.self) != nil
                 try hold(message.kind == .binary || isText, "a text that is not UTF-8")
-            case .pong(let payload):
-                try hold(payload.count <= 125, "a pong over 125 bytes")
             }
         }
         try hold(ends <= 1, "two ends")
