@@ -8,6 +8,8 @@ extension Store {
         for name in try leaseFiles() {
             _ = try withDeadLease(name) { () throws(StoreError) in
                 try self.recover(name)
+                // Perhaps it never was a lease.
+                try self.keepIfLast(StoreLayout.leasePath(name))
                 try self.fileSystem.removeTree(self.directories.leases.raw, name)
             }
         }
@@ -161,8 +163,11 @@ extension Store {
             try index.reconcile(thoroughly: true)
             _ = try index.completeVersions()
         }
-        try salvage(lease)
-        try removeStagingDirectory(of: lease)
+        try putBackArrivals(of: lease)
+        try removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
+            // All that could be needed under such a name was put back; to hash the rest would cost as much as adding it.
+            !Self.isStagedName(name)
+        }
         for name in try hidden(of: lease, in: directories.manifests.raw) {
             try fileSystem.removeIfPresent(directories.manifests.raw, name)
         }
@@ -244,6 +249,12 @@ extension Store {
         return (sound, torn)
     }
 
+    /// Whether it is the name of a staged object: `<address>`, or `<provisional name>.<address>`.
+    private static func isStagedName(_ name: String) -> Bool {
+        guard ObjectID(String(name.prefix(64))) != nil else { return false }
+        return name.utf8.count == 64 || ObjectID(String(name.dropFirst(65))) != nil
+    }
+
     /// Removes the staging directory of a writer that has ended, with what is in it.
     func removeStagingDirectory(of lease: String) throws(StoreError) {
         try fileSystem.removeTree(directories.staging.raw, lease)
@@ -253,15 +264,14 @@ extension Store {
     /// version misses it.
     ///
     /// It may be torn: the next arrival reads it again.
-    private func salvage(_ lease: String) throws(StoreError) {
+    private func putBackArrivals(of lease: String) throws(StoreError) {
         let staging = directories.staging.raw
         guard let own = try fileSystem.openIfPresent(staging, lease, .directory) else { return }
         var found: [(file: String, name: ObjectID)] = []
         try fileSystem.list(own.raw) { (entry, kind) throws(StoreError) in
             let file = String(cString: entry)
-            // <address>, or <provisional name>.<address>
-            guard kind != .directory, let name = ObjectID(String(file.prefix(64))),
-                file.utf8.count == 64 || ObjectID(String(file.dropFirst(65))) != nil
+            guard kind != .directory, Self.isStagedName(file),
+                let name = ObjectID(String(file.prefix(64)))
             else { return true }
             found.append((file, name))
             return true

@@ -198,15 +198,18 @@ extension Store {
     ///
     /// Only files with one link are looked at: the bytes of others stay, in the store or in a checkout whose owner
     /// linked them.
-    /// - Parameter parent: the name of a directory of the store.
+    /// - Parameters:
+    ///   - parent: the name of a directory of the store.
+    ///   - mayBeLast: whether a file of that name is looked at.
     package func removeTreeKeepingContent(
-        in parent: String, _ name: String
+        in parent: String, _ name: String, where mayBeLast: (String) -> Bool = { _ in true }
     ) throws(StoreError) {
         let directory = try fileSystem.open(directories.root.raw, parent, .directory, mode: 0)
         try fileSystem.removeTree(directory.raw, name) {
             (directory, entry, path) throws(StoreError) in
             guard let status = try self.fileSystem.status(directory, entry),
-                status.kind == .regular, status.linkCount < 2, status.byteCount > 0
+                status.kind == .regular, status.linkCount < 2, status.byteCount > 0,
+                mayBeLast(String(cString: entry))
             else { return }
             try self.keepIfLast("\(parent)/\(path())")
         }

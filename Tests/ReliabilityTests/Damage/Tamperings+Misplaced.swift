@@ -75,6 +75,20 @@ extension TamperingTests {
         moving("hello", to: "among the objects under no address", .strayFile, stays: [.strayFile]) {
             $0.path("objects/ab/saved/hello")
         },
+        moving(
+            "hello", to: "to what a dead writer has staged", .missingObject, besides: [.leftover]
+        ) { $0.path("staging/99-0123456789abcdef/hello") },
+        moving(
+            "hello", to: "to an executable copy that a dead writer has staged", .missingObject,
+            besides: [.leftover]
+        ) { victim in
+            let address = try victim.object("hello").suffix(65).filter { $0 != "/" }
+            return victim.path("staging/99-0123456789abcdef/\(address).x")
+        },
+        moving(
+            "hello", to: "to the place of a dead writer's lease", .missingObject,
+            besides: [.leftover]
+        ) { $0.path("leases/99-0123456789abcdef") },
         moving("hello", to: "elsewhere in the store", .missingObject) {
             $0.path("objects.bak/68/hello")
         },
