@@ -50,7 +50,8 @@ struct SameContentTests {
 
     @Test("has no strikes left once a start under either name is confirmed")
     func confirmedWayBack() throws {
-        let versions = try make(isKnownGood: false).versions
+        let temporary = try make(isKnownGood: false)
+        let versions = temporary.versions
         try versions.activate("B")
         try versions.activateAtNextBoot("B2")
         for _ in 1...2 { _ = try versions.boot() }
