@@ -221,7 +221,7 @@ import Testing
         #expect(refused.status == (command[0] == "fsck" ? 8 : 1))
         let error = try refused.error()
         #expect(error.code == "unsupportedFormat")
-        expectWords([".castree", "format 2", "up to 1", "newer one"], in: error.message)
+        expectWords([".castree", "format 2", "up to 1", "newer castree"], in: error.message)
         #expect(try place.contents(".castree/FORMAT") == "castree 2\n")
         let after = try FileManager.default.contentsOfDirectory(
             atPath: place.directory.appending(path: ".castree").path

@@ -66,7 +66,7 @@ import Testing
         throws
     {
         let versions = try place.castree("du", "--by", "version", "--top", "1").text
-        #expect(versions.contains("3 ") && versions.contains("and 2 versions more"))
+        #expect(versions.contains("3 ") && versions.contains("2 versions left out"))
         let objects = try place.castree("du", "--by", "object", "--top", "1", "--json")
             .document(UsageDocument.self).largest
         #expect(objects.map(\.bytes) == [17])
