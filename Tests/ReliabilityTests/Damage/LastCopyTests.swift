@@ -177,6 +177,7 @@ import VersionTree
             do { try tampering.act(victim) } catch { continue }
         }
         let before = try contentsBelow(victim.place.store).intersection(needed.keys)
+            .subtracting(abandoned(victim))
         let objects = try contentsBelow(victim.path("objects")).intersection(before)
         // Of the others nobody can know that they are needed once manifest, index and trees are gone; their copies stay.
         let known = try before.filter { try isObject($0, victim) }.union(
@@ -211,6 +212,30 @@ import VersionTree
             )
         }
         return problems
+    }
+
+    /// What nothing but a hidden tree shows whose version nobody speaks of: what a writer that died leaves looks the same.
+    private static func abandoned(_ victim: Victim) throws -> Set<ObjectID> {
+        let versions = victim.path("versions")
+        let said =
+            (try? Damage.contents(victim.path("lifecycle.json"))).map {
+                String(decoding: $0, as: UTF8.self)
+            } ?? ""
+        var hidden: Set<ObjectID> = []
+        var others: Set<ObjectID> = []
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: versions)) ?? [] {
+            let version = name.dropFirst().split(separator: ".").dropLast().joined(separator: ".")
+            let isAbandoned =
+                name.hasPrefix(".") && !said.isEmpty && !said.contains("\"\(version)\"")
+            let contents = try contentsBelow(versions + "/" + name)
+            if isAbandoned { hidden.formUnion(contents) } else { others.formUnion(contents) }
+        }
+        guard !hidden.isEmpty else { return [] }
+        for name in try FileManager.default.contentsOfDirectory(atPath: victim.place.store)
+        where name != "versions" {
+            try others.formUnion(contentsBelow(victim.path(name)))
+        }
+        return hidden.subtracting(others)
     }
 
     /// Whether the right bytes stand in an object's own place.
