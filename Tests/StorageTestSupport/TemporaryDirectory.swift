@@ -39,17 +39,18 @@ public final class TemporaryDirectory: Sendable {
             atPath: path, withIntermediateDirectories: true)
     }
 
-    deinit {
-        // Trees are read-only; whoever owns them makes them writable to remove them. Not by a child
-        // process: between fork and exec it would hold the locks of this one.
-        let manager = FileManager.default
-        for inner in manager.enumerator(atPath: path)?.allObjects as? [String] ?? [] {
-            let full = path + "/" + inner
-            let type = try? manager.attributesOfItem(atPath: full)[.type] as? FileAttributeType
-            guard type == .typeDirectory else { continue }
-            try? manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: full)
-        }
-        try? manager.removeItem(atPath: path)
+    deinit { Self.remove(path) }
+
+    /// Removes a file, or a directory with all that is in it.
+    ///
+    /// Trees are read-only; whoever owns them makes them writable to remove them. Not by a child process: between fork
+    /// and exec it would hold the locks of this one.
+    private static func remove(_ path: String) {
+        guard unlink(path) != 0, chmod(path, 0o755) == 0 else { return }
+        // What cannot be read is left to the system.
+        let names = try? FileManager.default.contentsOfDirectory(atPath: path)
+        for name in names ?? [] { remove(path + "/" + name) }
+        rmdir(path)
     }
 
     /// A path inside.
@@ -96,10 +97,13 @@ public struct TemporaryStore: Sendable {
     public let versions: VersionStore
 
     /// Makes a store; durable unless a test is about something else and makes many.
-    public init(isDurable: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in })
-        throws
-    {
-        directory = TemporaryDirectory()
+    ///
+    /// - Parameter inMemory: see ``TemporaryDirectory/init(inMemory:)``.
+    public init(
+        isDurable: Bool = false, inMemory: Bool = false,
+        notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws {
+        directory = inMemory ? TemporaryDirectory(inMemory: true) : TemporaryDirectory()
         versions = try VersionStore.create(
             at: directory.appending("store"),
             options: StoreOptions(

@@ -145,8 +145,9 @@ import Testing
         arguments: [true, false])
     func retiring(repairs: Bool) throws {
         // The other stops before every one of its operations in turn, and the look begins.
-        for position in 1..<400 {
-            let temporary = try TemporaryStore()
+        let tried = try TestShare(oneIn: 3).count { passed in
+            let position = passed + 1
+            let temporary = try TemporaryStore(inMemory: true)
             for name in ["1", "2", "3"] { try temporary.add(name, ["a": name]) }
             for name in ["1", "2", "3"] {
                 try temporary.versions.activate(name)
@@ -194,9 +195,9 @@ import Testing
             #expect(failure.with { $0 } == nil, "\(deed.with { $0 })")
             #expect(found.with { $0 } == [], "\(deed.with { $0 })")
             try temporary.expectClean()
-            if total < position { return }
+            return total >= position && position < 400
         }
-        Issue.record("the verbs have too many operations to try them all")
+        #expect(tried < 400, "the verbs have too many operations to try them all")
     }
 
     @Test("finds nothing of a twin that is collected while it is looked at")

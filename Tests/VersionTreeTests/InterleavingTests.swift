@@ -10,19 +10,18 @@ import VersionTree
 /// the store right before that operation; then `verify`.
 ///
 /// What is blocked by a lock of `main` is let go on once `main` is done. Operations that do not matter are
-/// passed over.
+/// passed over. Of the others a run takes every third.
 func interleave(
-    limit: Int = 600,
+    limit: Int = 600, of enumeration: String = #function,
     where matters: @escaping @Sendable (_ verb: String, _ path: String) -> Bool = { _, _ in true },
     _ prepare: (TemporaryStore) throws -> Void,
     main: (VersionStore, TemporaryStore) throws -> Void,
     other: @escaping @Sendable (VersionStore, TemporaryStore) throws -> Void,
     verify: (TemporaryStore, String) throws -> Void
 ) throws {
-    var position = 0
-    while true {
-        position += 1
-        let temporary = try TemporaryStore()
+    let tried = try TestShare(oneIn: 3, of: enumeration).count { passed in
+        let position = passed + 1
+        let temporary = try TemporaryStore(inMemory: true)
         try prepare(temporary)
         let second = try temporary.reopened()
         _ = try second.versions()
@@ -67,15 +66,15 @@ func interleave(
         if let failure = failure.with({ $0 }) {
             Issue.record("at \(deed.with { $0 }), the other: \(failure)")
         }
-        if total < position { break }
+        if total < position { return false }
         do {
             try verify(temporary, deed.with { $0 })
         } catch {
             Issue.record("at \(deed.with { $0 }), afterwards: \(error)")
         }
-        #expect(position < limit, "the verb has too many operations to try them all")
-        if position >= limit { break }
+        return position < limit
     }
+    #expect(tried < limit, "the verb has too many operations to try them all")
 }
 
 /// Checks, and notes what is found.
