@@ -47,10 +47,25 @@ extension Invocation {
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout
         options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
         options.totalTimeout = try duration("total-timeout")
-        options.proxy = try value("proxy")
+        options.proxy = try proxy()
         options.certificatesFile = try value("cacert")
         options.userAgent = "castree/\(program.version)"
         return options
+    }
+
+    /// The proxy's URL.
+    ///
+    /// Of a scheme that it does not know libcurl says that it cannot connect, which would be tried again for a minute.
+    private func proxy() throws -> String? {
+        let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+        guard let proxy = try value("proxy") else { return nil }
+        if let end = proxy.firstRange(of: "://"),
+            !schemes.contains(proxy[..<end.lowerBound].lowercased())
+        {
+            let known = schemes.map { $0 + "://" }.joined(separator: " ")
+            throw CommandError.usage("--proxy must begin with one of " + known)
+        }
+        return proxy
     }
 }
 

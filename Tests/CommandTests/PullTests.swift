@@ -204,7 +204,7 @@ import Testing
         ["site", "--jobs", "0"], ["site", "--format", "zip"], ["site", "--app", "colour=red"],
         ["site", "--app", "version"], ["site", "--limit-rate", "fast"], ["site", "--timeout", "x"],
         ["site", "--channel", "../x"], ["site", "--version", "../x"], [], ["site", "--colour"],
-        ["site", "more"],
+        ["site", "more"], ["site", "--proxy", "x://127.0.0.1:9"],
     ])
     func `pull refuses what makes no sense as a usage error`(_ arguments: [String]) throws {
         let answer = try place.run(.castree, ["--store", "device", "pull", "--json"] + arguments)
