@@ -98,12 +98,15 @@ public struct TemporaryStore: Sendable {
 
     /// Makes a store; durable unless a test is about something else and makes many.
     ///
-    /// - Parameter inMemory: see ``TemporaryDirectory/init(inMemory:)``.
+    /// - Parameter onDisk: whether a test is about what only a real file system has. `make test` makes the others in
+    ///   memory, `make test-all` on the disk.
     public init(
-        isDurable: Bool = false, inMemory: Bool = false,
+        isDurable: Bool = false, onDisk: Bool = false,
         notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
-        directory = inMemory ? TemporaryDirectory(inMemory: true) : TemporaryDirectory()
+        directory =
+            isDurable || onDisk || TestShare.isWhole
+            ? TemporaryDirectory() : TemporaryDirectory(inMemory: true)
         versions = try VersionStore.create(
             at: directory.appending("store"),
             options: StoreOptions(

@@ -147,7 +147,7 @@ import Testing
         // The other stops before every one of its operations in turn, and the look begins.
         let tried = try TestShare(oneIn: 3).count { passed in
             let position = passed + 1
-            let temporary = try TemporaryStore(inMemory: true)
+            let temporary = try TemporaryStore()
             for name in ["1", "2", "3"] { try temporary.add(name, ["a": name]) }
             for name in ["1", "2", "3"] {
                 try temporary.versions.activate(name)

@@ -21,7 +21,7 @@ func interleave(
 ) throws {
     let tried = try TestShare(oneIn: 3, of: enumeration).count { passed in
         let position = passed + 1
-        let temporary = try TemporaryStore(inMemory: true)
+        let temporary = try TemporaryStore()
         try prepare(temporary)
         let second = try temporary.reopened()
         _ = try second.versions()
