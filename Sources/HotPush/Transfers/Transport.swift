@@ -149,7 +149,7 @@ public enum TransferOutcome: Sendable, Hashable {
 }
 
 /// Why a transfer failed on the way.
-public struct TransferFailure: Sendable, Hashable {
+public struct TransferFailure: Error, Sendable, Hashable {
     /// The kind of trouble, as far as it matters for a retry.
     public enum Kind: String, Sendable, Hashable {
         /// The name could not be resolved.
