@@ -88,14 +88,6 @@ package enum UpdateDecision: Sendable, Hashable {
         guard let known = standing.versions[offer.version] else { return .download }
         return known.isComplete ? .take : .download
     }
-
-    /// Whether an update must be shown at once.
-    ///
-    /// - Parameter owed: whether an earlier release that was never shown had to be: its replacement
-    ///   inherits that.
-    package static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
-        offer.isMandatory || owed
-    }
 }
 
 extension UpdateOffer {

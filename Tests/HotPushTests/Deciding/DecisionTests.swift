@@ -235,13 +235,4 @@ import Testing
             }
         }
     }
-
-    @Test("is forced by a mandatory release, also one that was passed over")
-    func forced() {
-        var offer = UpdateOffer(version: "2")
-        #expect(!UpdateDecision.isForced(offer, owed: false))
-        #expect(UpdateDecision.isForced(offer, owed: true))
-        offer.isMandatory = true
-        #expect(UpdateDecision.isForced(offer, owed: false))
-    }
 }
