@@ -91,8 +91,6 @@ public struct TransferRequest: Sendable {
     public var offset: Int64 = 0
     /// The validator for `If-Range`; nil sends none.
     public var ifRange: String?
-    /// The entity tag for `If-None-Match`; nil sends none.
-    public var ifNoneMatch: String?
     /// More fields: name and value.
     public var fields: [(name: String, value: String)] = []
     /// Fields for this origin only: a redirect to another origin drops them.
