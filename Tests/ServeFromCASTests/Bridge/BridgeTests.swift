@@ -243,6 +243,18 @@ struct BridgeTests {
         #expect(Set(small.sessions) == Set([second, third].compactMap(\.link.session)))
     }
 
+    @Test("tells of a session that has expired, also if a refused greeting finds it")
+    func expiredAtRefusal() throws {
+        var gone = try Page(bridge)
+        let expired = try #require(gone.link.session)
+        gone.link.receiveEnd(now: .zero)
+        let linked = try #require(try Page(bridge).link.session)
+        let late = bridge.limits.sessionExpiry + .seconds(1)
+        #expect(try Page(bridge, "H 1 \(linked) 99", now: late).closed?.code == .protocolError)
+        #expect(bridge.sessions == [linked])
+        #expect(changes.all.withLock { $0 }.last == .closed(expired, undelivered: 0))
+    }
+
     @Test("tells events in their order, and of progress the newest that waits")
     func events() throws {
         var page = try Page(bridge)
