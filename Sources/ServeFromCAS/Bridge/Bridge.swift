@@ -135,19 +135,20 @@ public final class Bridge: Sendable {
 
     // MARK: Beneath
 
-    /// Calls `body` with exclusive access to the state, then calls what `body` left to call.
+    /// Calls `body` with exclusive access to the state, then calls what `body` left to call, also if it
+    /// throws.
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
-        let (value, after) = try state.withLock { (state) throws(E) in
+        let (result, after) = state.withLock { state in
             var after = Aftermath()
-            let value = try body(&state, &after)
-            return (value, after)
+            let result = Result { () throws(E) in try body(&state, &after) }
+            return (result, after)
         }
         for wake in after.wakes { wake() }
         for change in after.changes { onSessionChange(change) }
         for reader in after.readers { reader.resume() }
-        return value
+        return try result.get()
     }
 }
 
