@@ -43,7 +43,7 @@ package struct UpdateStanding: Sendable {
     package var versions: [String: Known]
     /// The app.
     package var app = AppTraits()
-    /// The device's name in staged roll-outs.
+    /// The device's name in gradual roll-outs.
     package var device: String?
     /// The place of the embedded version among the origin's releases, if the app gives it.
     package var embeddedOrder: Int64?

@@ -21,7 +21,7 @@ public struct PullOptions: Sendable {
     ///
     /// Such a pull only asks and plans.
     package var isDryRun = false
-    /// The device's name in staged roll-outs; nil takes part in none that is partial.
+    /// The device's name in gradual roll-outs; nil takes part in none that is partial.
     public var device: String?
     /// What this app says of itself.
     public var app = AppTraits()

@@ -100,7 +100,7 @@ public final class Bridge: Sendable {
     /// Sends an event to every page, or to one.
     ///
     /// This never fails: progress that finds no room is dropped, and other events are few.
-    public func publish(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
+    public func announce(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
         let payload = event.payload
         locked { state, after in
             for id in session.map({ [$0] }) ?? Array(state.sessions.all.keys) {

@@ -258,13 +258,13 @@ struct BridgeTests {
     @Test("tells events in their order, and of progress the newest that waits")
     func events() throws {
         var page = try Page(bridge)
-        bridge.publish(.progress(done: 1, total: 10))
-        bridge.publish(.progress(done: 5, total: 10))
+        bridge.announce(.progress(done: 1, total: 10))
+        bridge.announce(.progress(done: 5, total: 10))
         try bridge.send("between")
-        bridge.publish(.versionReady(version: "a\"b"))
+        bridge.announce(.versionReady(version: "a\"b"))
         try page.move()
-        bridge.publish(.progress(done: 9, total: 10))
-        bridge.publish(.rolledBack(version: "v2", reason: "no confirm"))
+        bridge.announce(.progress(done: 9, total: 10))
+        bridge.announce(.rolledBack(version: "v2", reason: "no confirm"))
         try page.move()
         let expected: [String] = [
             "E 1 0 progress\n{\"done\":5,\"total\":10}", "M 2 0\nbetween",
