@@ -34,7 +34,7 @@ package struct BridgeLink: Sendable {
         var options = WebSocketConnection.Options()
         // A payload and its header line.
         options.limits.messageByteCount = bridge.limits.messageByteCount + 256
-        socket = WebSocketConnection(.server, options: options, now: now)
+        socket = WebSocketConnection(options: options, now: now)
         greetingDeadline = now + options.answerTimeout
     }
 

@@ -2,11 +2,12 @@ import CASStore
 import ServeFromCAS
 import Synchronization
 import Testing
+import WebTestSupport
 
 /// A page on one WebSocket, driven by hand.
 struct Page {
     var link: BridgeLink
-    var socket = WebSocketConnection(.client, maskSeed: 1, now: .zero)
+    var socket = WebSocketClient(now: .zero)
     var frames: [BridgeFrame] = []
     var closed: CloseReason?
 
