@@ -119,6 +119,9 @@ let package = Package(
         .target(
             name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(
+            name: "WebTestSupport", dependencies: ["WebServer", "Platform"],
+            path: "Tests/WebTestSupport", swiftSettings: settings),
+        .target(
             name: "ProgramTestSupport", dependencies: ["StorageTestSupport", "SocketTestSupport"],
             path: "Tests/ProgramTestSupport", swiftSettings: settings),
         .target(name: "CallCounter", path: "Tests/CallCounter"),
@@ -186,9 +189,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "StorageTestSupport", "WebServer", "ServeFromCAS", "HotPush", "CurlTransport",
-                "VersionTree",
-                "CASStore", "StrictJSON",
+                "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
+                "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
             name: "ReliabilityTests",
@@ -198,14 +200,16 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "WebServerTests",
-            dependencies: ["StorageTestSupport", "SocketTestSupport", "WebServer", "Platform"],
+            dependencies: [
+                "StorageTestSupport", "SocketTestSupport", "WebTestSupport", "WebServer",
+                "Platform",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ServeFromCASTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "WebServer", "ServeFromCAS",
-                "VersionTree",
-                "CASStore", "StrictJSON",
+                "StorageTestSupport", "SocketTestSupport", "WebTestSupport", "WebServer",
+                "ServeFromCAS", "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

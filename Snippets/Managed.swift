@@ -27,7 +27,7 @@ let telling = Task {
     for await event in updates.events() {  // progress, ready, started, rolledBack, failed …
         guard case .progress(_, let progress) = event else { continue }
         let bytes = progress.figures.bytes
-        server.bridge.publish(.progress(done: bytes, total: progress.bytesTotal))
+        server.bridge.announce(.progress(done: bytes, total: progress.bytesTotal))
     }
 }
 

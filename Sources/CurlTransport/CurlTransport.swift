@@ -215,15 +215,16 @@ public final class CurlTransport: Transport {
     private func follow(
         _ location: String, _ exchange: Exchange, _ client: some TransferClient
     ) throws(StoreError) {
-        switch redirects.next(location, after: exchange.visited) {
-        case .failure(let refusal):
-            end(exchange, .failed(refusal.failure), client)
-        case .success(let target):
-            if let failure = try exchange.follow(target.text, plain: plain) {
-                end(exchange, .failed(failure), client)
-            } else {
-                try check(curl_multi_add_handle(multi, exchange.easy.raw))
-            }
+        let target: URLParts
+        do throws(TransferFailure) {
+            target = try redirects.next(location, after: exchange.visited)
+        } catch {
+            return end(exchange, .failed(error), client)
+        }
+        if let failure = try exchange.follow(target.text, plain: plain) {
+            end(exchange, .failed(failure), client)
+        } else {
+            try check(curl_multi_add_handle(multi, exchange.easy.raw))
         }
     }
 

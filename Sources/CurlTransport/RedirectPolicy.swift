@@ -18,42 +18,30 @@ struct RedirectPolicy {
     /// Where to go from the last of `visited`.
     ///
     /// - Parameter visited: the URLs of this transfer so far, ending with the one that answered last.
-    /// - Returns: the next URL, or why the redirect is not followed.
+    /// - Throws: why the redirect is not followed.
     func next(
         _ location: String, after visited: [String]
-    ) -> Result<URLParts, RedirectRefusal> {
+    ) throws(TransferFailure) -> URLParts {
         let from = visited.last ?? ""
+        func refusal(_ text: String) -> TransferFailure {
+            let sentence = FailureKinds.sentence(text, url: from)
+            return TransferFailure(.redirect, "\(sentence) (to \(URLParts.shown(location)))")
+        }
         guard let target = URLParts(location, relativeTo: from), let source = URLParts(from) else {
-            return refusal("the server redirects to something that is not a URL", from, location)
+            throw refusal("the server redirects to something that is not a URL")
         }
         guard target.scheme == "https" || target.scheme == "http" else {
-            return refusal(
-                "the server redirects to a scheme other than http or https", from, location)
+            throw refusal("the server redirects to a scheme other than http or https")
         }
         if source.scheme == "https", target.scheme == "http" {
-            return refusal("the server redirects from https to http", from, location)
+            throw refusal("the server redirects from https to http")
         }
         if visited.contains(where: { URLParts($0)?.text == target.text }) {
-            return refusal("the server redirects in a circle", from, location)
+            throw refusal("the server redirects in a circle")
         }
         guard visited.count <= countMax else {
-            return refusal("the server redirects more than \(countMax) times", from, location)
+            throw refusal("the server redirects more than \(countMax) times")
         }
-        return .success(target)
+        return target
     }
-
-    private func refusal(
-        _ text: String, _ from: String, _ location: String
-    ) -> Result<URLParts, RedirectRefusal> {
-        let sentence = FailureKinds.sentence(text, url: from)
-        return .failure(
-            RedirectRefusal(
-                failure: TransferFailure(
-                    .redirect, "\(sentence) (to \(URLParts.shown(location)))")))
-    }
-}
-
-/// Why a redirect is not followed.
-struct RedirectRefusal: Error {
-    let failure: TransferFailure
 }

@@ -21,7 +21,6 @@ enum RequestFields {
         var fields = request.fields
         if !isForeign { fields += request.confinedFields }
         if let value = request.ifRange, request.offset > 0 { fields.append(("If-Range", value)) }
-        if let value = request.ifNoneMatch { fields.append(("If-None-Match", value)) }
         for (name, value) in fields {
             guard isToken(name), isFieldValue(value) else { return nil }
             if isForeign, credentials.contains(name.lowercased()) { continue }
@@ -33,8 +32,8 @@ enum RequestFields {
 
     /// Whether the lines of a request without fields are enough.
     static func isPlain(_ request: TransferRequest) -> Bool {
-        request.offset <= 0 && request.ifNoneMatch == nil && request.fields.isEmpty
-            && request.confinedFields.isEmpty && !request.acceptsEncodings
+        request.offset <= 0 && request.fields.isEmpty && request.confinedFields.isEmpty
+            && !request.acceptsEncodings
     }
 
     /// `token` of RFC 9110, section 5.6.2.

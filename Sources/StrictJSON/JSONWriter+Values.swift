@@ -25,17 +25,14 @@ extension JSONWriter {
         case .bool(let value): bool(value)
         case .number(let text): number(text)
         case .string(let text): string(text)
-        case .array(let elements):
-            beginArray()
-            for element in elements { self.value(element) }
-            endArray()
+        case .array(let elements): array(elements) { writer, element in writer.value(element) }
         case .object(let members):
-            beginObject()
-            for member in members {
-                key(member.key)
-                self.value(member.value)
+            object { writer in
+                for member in members {
+                    writer.key(member.key)
+                    writer.value(member.value)
+                }
             }
-            endObject()
         }
     }
 

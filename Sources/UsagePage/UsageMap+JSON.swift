@@ -4,92 +4,55 @@ import VersionTree
 extension UsageMap {
     /// Writes the map in columns: a hundred thousand files in some three megabytes.
     func write(to writer: inout JSONWriter) {
-        writer.key("map")
-        writer.beginObject()
-        writer.key("versions")
-        writer.beginArray()
-        for version in versions { writer.string(version) }
-        writer.endArray()
-        writer.key("omittedVersions")
-        writer.integer(omittedVersionCount)
-        writer.key("names")
-        writer.beginArray()
-        for node in nodes { writer.string(node.name) }
-        // The root is there though nothing is in it.
-        if nodes.isEmpty { writer.string("") }
-        writer.endArray()
-        column("children", nodes.isEmpty ? [0] : nodes.map(\.childCount), to: &writer)
-        column("bytes", leaves.map(\.byteCount), to: &writer)
-        column("references", leaves.map(\.references), to: &writer)
-        column("sets", leaves.map(\.versionSet), to: &writer)
-        column("objects", leaves.map(\.object), to: &writer)
-        writer.key("versionSets")
-        writer.beginArray()
-        for set in versionSets {
-            writer.beginArray()
-            for run in set {
-                writer.integer(run.lowerBound)
-                writer.integer(run.upperBound)
+        writer.member("map") { writer in
+            writer.member("versions", versions)
+            writer.member("omittedVersions", omittedVersionCount)
+            // The root is there though nothing is in it.
+            writer.member("names", nodes.isEmpty ? [""] : nodes.map(\.name))
+            writer.column("children", nodes.isEmpty ? [0] : nodes.map(\.childCount))
+            writer.column("bytes", leaves.map(\.byteCount))
+            writer.column("references", leaves.map(\.references))
+            writer.column("sets", leaves.map(\.versionSet))
+            writer.column("objects", leaves.map(\.object))
+            writer.key("versionSets")
+            writer.array(versionSets) { writer, set in
+                writer.integers(set.flatMap { [$0.lowerBound, $0.upperBound] })
             }
-            writer.endArray()
+            // Few leaves stand for several files: pairs of leaf and count.
+            writer.key("folded")
+            writer.array(leaves.enumerated().filter { $1.files > 1 }) { writer, folded in
+                writer.integers([folded.offset, folded.element.files])
+            }
         }
-        writer.endArray()
-        // Few leaves stand for several files: pairs of leaf and count.
-        writer.key("folded")
-        writer.beginArray()
-        for (place, leaf) in leaves.enumerated() where leaf.files > 1 {
-            writer.beginArray()
-            writer.integer(place)
-            writer.integer(leaf.files)
-            writer.endArray()
-        }
-        writer.endArray()
-        writer.endObject()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func column(_ key: String, _ values: [some BinaryInteger]) {
+        self.key(key)
+        integers(values)
     }
 
-    private func column(
-        _ key: String, _ values: [some BinaryInteger], to writer: inout JSONWriter
-    ) {
-        writer.key(key)
-        writer.beginArray()
-        for value in values { writer.integer(value) }
-        writer.endArray()
+    fileprivate mutating func integers(_ values: [some BinaryInteger]) {
+        array(values) { writer, value in writer.integer(value) }
     }
 }
 
 extension UsageSurvey {
     /// Writes which version is what.
     func writeLifecycle(to writer: inout JSONWriter) {
-        writer.key("path")
-        writer.string(path)
-        writer.key("lifecycle")
-        writer.beginObject()
-        for (key, version) in [
-            ("current", lifecycle.current), ("pending", lifecycle.pending),
-            ("embedded", lifecycle.embedded),
-        ] {
-            writer.key(key)
-            if let version { writer.string(version) } else { writer.null() }
+        writer.member("path", path)
+        writer.member("lifecycle") { writer in
+            writer.member("current", lifecycle.current)
+            writer.member("pending", lifecycle.pending)
+            writer.member("embedded", lifecycle.embedded)
+            writer.member("knownGood", lifecycle.knownGood)
+            writer.member("usableGood", usableGood)
+            writer.member("bad", banned)
+            writer.member("kept", kept) { writer, refusal in
+                writer.member("version", refusal.version)
+                writer.member("reason", refusal.reason)
+            }
         }
-        for (key, versions) in [
-            ("knownGood", lifecycle.knownGood), ("usableGood", usableGood), ("bad", banned),
-        ] {
-            writer.key(key)
-            writer.beginArray()
-            for version in versions { writer.string(version) }
-            writer.endArray()
-        }
-        writer.key("kept")
-        writer.beginArray()
-        for refusal in kept {
-            writer.beginObject()
-            writer.key("version")
-            writer.string(refusal.version)
-            writer.key("reason")
-            writer.string(refusal.reason)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.endObject()
     }
 }

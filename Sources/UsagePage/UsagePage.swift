@@ -88,9 +88,7 @@ package enum UsagePage {
     }
 
     private static func digest(_ bytes: [UInt8]) throws(StoreError) -> String {
-        var digester = try Digester(.sha256)
-        bytes.withUnsafeBytes { digester.update($0) }
-        return Base64.string(digester.finish { Array($0) })
+        Base64.string(try Digester.digest(.sha256, of: bytes))
     }
 }
 

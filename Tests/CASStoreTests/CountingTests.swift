@@ -153,7 +153,7 @@ import VersionTree
         #expect(usage.unreferencedBytes == 5)
         #expect(usage.apparentBytes == 13)
         #expect(usage.ratio == 1)
-        let largest = try temporary.store.largestObjects(limit: 2)
+        let largest = try temporary.store.usageTable(largestMax: 2).largest
         #expect(largest.map(\.byteCount) == [5, 5])
         #expect(Set(largest.map(\.references)) == [0, 1])
     }

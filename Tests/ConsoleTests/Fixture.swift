@@ -87,7 +87,7 @@ enum Fixture {
 
     /// Throws an error of the kind named; another word is an error that nobody knows.
     private static let fail = Command(
-        "fail", summary: "fails", arguments: [Argument("KIND", "how")], isHidden: true
+        "fail", summary: "fails", arguments: [Argument("KIND", "how")]
     ) { invocation in
         let name = invocation.argument("KIND")
         guard let kind = ErrorKind.allCases.first(where: { "\($0)" == name }) else {
@@ -129,6 +129,15 @@ struct Outcome {
     let status: Int32
     let output: String
     let errors: String
+}
+
+extension Surroundings {
+    /// Makes surroundings in memory.
+    init(environment: [String: String] = [:]) {
+        self.init(
+            output: Output(), errors: Output(), environment: { environment[$0] }, statusLine: nil,
+            now: { .zero })
+    }
 }
 
 extension Program {

@@ -15,7 +15,6 @@ import Testing
         for name in ["add", "checkout", "fsck", "help", "completions", "--store DIR", "--version"] {
             #expect(outcome.output.contains("  \(name)"))
         }
-        #expect(!outcome.output.contains("  fail "))
     }
 
     @Test func `every command explains itself, in three ways`() {

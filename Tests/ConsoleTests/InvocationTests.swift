@@ -22,7 +22,7 @@ import Testing
 
     @Test func `a variable with a wrong value is a usage error that names it`() throws {
         let option = Option(
-            name: "jobs", shape: .integer(placeholder: "N", 1...16), summary: "",
+            name: "jobs", shape: .integer(1...16), summary: "",
             environment: "JOBS")
         let command = Command("run", summary: "", options: [option]) { invocation in
             _ = try invocation.integer("jobs")

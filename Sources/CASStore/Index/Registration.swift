@@ -18,7 +18,7 @@ public struct Reference: Hashable, Sendable, Comparable {
 
 /// The distinct objects of a version, sorted by address; computed, not stored, because a manifest may
 /// have a million.
-package struct References: Sendable {
+package struct References: Sendable, RandomAccessCollection {
     package let count: Int
     private let element: @Sendable (Int) -> Reference
     private let position: @Sendable (Int) -> Int
@@ -32,6 +32,8 @@ package struct References: Sendable {
         self.element = element
     }
 
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { count }
     package subscript(index: Int) -> Reference { element(index) }
 
     /// The position in the manifest at which a reference first occurs.

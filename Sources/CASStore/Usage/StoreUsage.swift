@@ -51,11 +51,6 @@ extension Store {
     public func usage() throws(StoreError) -> StoreUsage {
         try completing(reading { (index) throws(StoreError) in try index.usage() })
     }
-
-    /// The largest objects, largest first.
-    package func largestObjects(limit: Int) throws(StoreError) -> [LargeObject] {
-        try reading { (index) throws(StoreError) in try index.largest(limit) }
-    }
 }
 
 extension IndexTransaction {
@@ -78,21 +73,5 @@ extension IndexTransaction {
             usage.apparentBytes = usage.apparentBytes.addingClamped(versions.integer(0))
         }
         return usage
-    }
-
-    func largest(_ limit: Int) throws(StoreError) -> [LargeObject] {
-        var result: [LargeObject] = []
-        let rows = try statement(
-            "SELECT address, bytes, refs FROM object WHERE state <> 0 "
-                + "ORDER BY bytes DESC, address LIMIT ?"
-        ).bind(1, Int64(limit))
-        while try rows.step() {
-            guard let address = rows.address(0) else { continue }
-            result.append(
-                LargeObject(
-                    address: address, byteCount: rows.integer(1),
-                    references: Int(rows.integer(2))))
-        }
-        return result
     }
 }

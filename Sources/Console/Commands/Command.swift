@@ -64,16 +64,13 @@ package struct Command: Sendable {
     package let options: [Option]
     /// Its exit statuses; nil for the program's.
     package let statuses: ExitStatuses?
-    /// Whether help and completions leave it out.
-    package let isHidden: Bool
     /// Does the work and returns the exit status; whatever it throws is reported.
     package private(set) var run: @Sendable (Invocation) throws -> ExitStatus
 
     /// Makes a command.
     package init(
         _ name: String, summary: String, discussion: String = "", arguments: [Argument] = [],
-        options: [Option] = [],
-        statuses: ExitStatuses? = nil, isHidden: Bool = false,
+        options: [Option] = [], statuses: ExitStatuses? = nil,
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) {
         self.name = name
@@ -82,7 +79,6 @@ package struct Command: Sendable {
         self.arguments = arguments
         self.options = options
         self.statuses = statuses
-        self.isHidden = isHidden
         self.run = run
     }
 

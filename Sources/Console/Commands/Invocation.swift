@@ -168,14 +168,14 @@ extension Invocation {
     /// Makes a progress bar; it is drawn only on a terminal, without `--quiet` and `--json`.
     ///
     /// - Parameters:
-    ///   - label: what is being done: "Hashing".
+    ///   - deed: what is being done: "Hashing".
     ///   - total: how much there is to do, or nil if that is not known yet.
     package func progress(
-        _ label: String, total: Int? = nil, unit: ProgressUnit = .bytes
+        _ deed: String, total: Int? = nil, unit: ProgressUnit = .bytes
     ) -> ProgressBar {
         let isShown = !diagnostics.isQuiet && !diagnostics.isJSON
         return ProgressBar(
-            label: label, total: total, unit: unit,
+            deed: deed, total: total, unit: unit,
             statusLine: isShown ? surroundings.statusLine : nil, now: surroundings.now)
     }
 }

@@ -9,7 +9,7 @@ package struct Option: Sendable {
         /// One of the words listed.
         case choice([String])
         /// A whole number within the range.
-        case integer(placeholder: String, ClosedRange<Int>)
+        case integer(ClosedRange<Int>)
     }
 
     /// The name, without the two hyphens.
@@ -55,11 +55,10 @@ package struct Option: Sendable {
 
     /// Makes an option that takes a whole number within a range.
     package static func integer(
-        _ name: String, placeholder: String = "N", in range: ClosedRange<Int>, _ summary: String,
-        fallback: Int? = nil
+        _ name: String, in range: ClosedRange<Int>, _ summary: String, fallback: Int? = nil
     ) -> Option {
         Option(
-            name: name, shape: .integer(placeholder: placeholder, range), summary: summary,
+            name: name, shape: .integer(range), summary: summary,
             fallback: fallback.map { "\($0)" })
     }
 
@@ -89,7 +88,8 @@ extension Option {
     var placeholder: String? {
         switch shape {
         case .flag: nil
-        case .text(let placeholder), .integer(let placeholder, _): placeholder
+        case .text(let placeholder): placeholder
+        case .integer: "N"
         case .choice(let words): words.joined(separator: "|")
         }
     }
@@ -113,7 +113,7 @@ extension Option {
             if words.contains(value) { return nil }
             return "takes \(alternatives(words)), not '\(value)'"
                 + suggestion(for: value, among: words)
-        case .integer(_, let range):
+        case .integer(let range):
             if let number = Int(value), range.contains(number) { return nil }
             return "takes a whole number from \(range.lowerBound) to \(range.upperBound),"
                 + " not '\(value)'"

@@ -50,8 +50,9 @@ struct Completer {
     }
 
     private func operands(of line: Line, _ context: CompletionContext) -> CompletionAnswer {
-        let commands = program.commands.filter { !$0.isHidden }
-            .map { CompletionWord(text: $0.name, summary: $0.summary) }
+        let commands = program.commands.map {
+            CompletionWord(text: $0.name, summary: $0.summary)
+        }
         guard let command = line.command else {
             guard let name = program.defaultCommand, let command = program.command(named: name),
                 line.operands.isEmpty

@@ -7,7 +7,7 @@ extension Program {
             let word = command.name == defaultCommand ? "[\(command.name)]" : command.name
             parts = [word] + command.options.map(\.usage) + command.arguments.map(\.usage)
         } else if let fallback = defaultCommand.flatMap(self.command(named:)) {
-            let words = commands.filter { !$0.isHidden && !$0.isBuiltIn }.map(\.name)
+            let words = commands.filter { !$0.isBuiltIn }.map(\.name)
             parts =
                 ["[\(words.joined(separator: "|"))]", "[OPTIONS]"] + fallback.arguments.map(\.usage)
         } else {
@@ -31,11 +31,10 @@ extension Program {
     private func programHelp() -> String {
         var sections = [paragraphs("\(name): \(summary)"), usage(of: nil)]
         if !discussion.isEmpty { sections.append(paragraphs(discussion)) }
-        let shown = commands.filter { !$0.isHidden }
         let fallback = defaultCommand.flatMap(command(named:))
         sections += section(
             "Commands:",
-            shown.map { command in
+            commands.map { command in
                 let isDefault = command.name == defaultCommand
                 return (command.name, command.summary + (isDefault ? " (the default)" : ""))
             })
@@ -79,7 +78,7 @@ extension Option {
             !$0.isEmpty
         }
         let range: String =
-            if case .integer(_, let range) = shape, range.upperBound < Int.max {
+            if case .integer(let range) = shape, range.upperBound < Int.max {
                 " (\(range.lowerBound) to \(range.upperBound))"
             } else { "" }
         return range + (sources.isEmpty ? "" : " [else \(sources.joined(separator: ", else "))]")

@@ -52,8 +52,8 @@ package struct Diagnostics: Sendable {
     ) -> [UInt8] {
         let message = withoutPasswords(message)
         guard isJSON else {
-            let label = severity == "error" ? "" : "\(severity): "
-            let text: DisplayText = "\(program): \(label, style)\(message)"
+            let word = severity == "error" ? "" : "\(severity): "
+            let text: DisplayText = "\(program): \(word, style)\(message)"
             return Array((text.rendered(inColour: errors.usesColour) + "\n").utf8)
         }
         let document = JSONWriter.document { writer in

@@ -94,7 +94,7 @@ package final class LineQueue: Sendable {
             let deadline = SystemClock.now + Self.endPause
             while SystemClock.now < deadline {
                 if state.withLock({ $0.done != seen || $0.isOver }) { break }
-                System.pause(.milliseconds(1))
+                pause(milliseconds: 1)
             }
         }
     }

@@ -17,13 +17,6 @@ package struct Surroundings: Sendable {
 }
 
 extension Surroundings {
-    /// Makes surroundings in memory, for tests.
-    package init(environment: [String: String] = [:]) {
-        self.init(
-            output: Output(), errors: Output(), environment: { environment[$0] }, statusLine: nil,
-            now: { .zero })
-    }
-
     /// Makes the surroundings of this process.
     static func process() -> Surroundings {
         // https://no-color.org: set and not empty means no colour, whatever its value.

@@ -56,14 +56,14 @@ struct Parser {
         if let fallback { return (fallback, nil) }
         throw UsageError(
             message: "unknown command '\(arguments[index])'"
-                + suggestion(for: arguments[index], among: program.visibleNames),
+                + suggestion(for: arguments[index], among: program.commandNames),
             command: nil)
     }
 
     private func unknownLeadingOption(
         _ spelled: SpelledOption, among known: [Option]
     ) -> UsageError {
-        let owners = program.commands.filter { !$0.isHidden }.filter { command in
+        let owners = program.commands.filter { command in
             command.options.contains { $0.name == spelled.name }
         }
         if let owner = owners.first {

@@ -102,7 +102,7 @@ struct Reader {
         let word = operands.first ?? ""
         let hint =
             program.defaultCommand == command?.name && !arguments.contains(command?.name ?? "")
-            ? nearest(to: word, among: program.visibleNames) : nil
+            ? nearest(to: word, among: program.commandNames) : nil
         if let hint {
             return error("unknown command '\(word)'; did you mean '\(hint)'?")
         }

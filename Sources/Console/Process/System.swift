@@ -66,11 +66,6 @@ package enum System {
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Sleeps.
-    static func pause(_ time: Duration) {
-        usleep(UInt32(clamping: time.components.attoseconds / 1_000_000_000_000))
-    }
-
     /// Closes a descriptor; a network file system reports here what it could not write.
     static func close(_ descriptor: Int32) throws(SystemError) {
         // close(2): after EINTR the descriptor is gone on Linux; a second call could close another.

@@ -10,7 +10,7 @@ extension Command {
         arguments: [
             Argument(
                 "COMMAND", "the command to explain", .optional,
-                completion: .words { $0.program.visibleNames })
+                completion: .words { $0.program.commandNames })
         ]
     ) { invocation in
         let program = invocation.program
@@ -19,7 +19,7 @@ extension Command {
             guard let command = program.command(named: name) else {
                 throw CommandError.usage(
                     "unknown command '\(name)'"
-                        + suggestion(for: name, among: program.visibleNames))
+                        + suggestion(for: name, among: program.commandNames))
             }
             subject = command
         }

@@ -5,7 +5,7 @@ import Synchronization
 /// Any thread may call; a call costs a few nanoseconds when nothing is drawn. `finish` removes the
 /// bar, and so does the last reference to it.
 package final class ProgressBar: Sendable {
-    private let label: String
+    private let deed: String
     private let unit: ProgressUnit
     private let doneCount = Atomic<Int>(0)
     private let total: Mutex<Int?>
@@ -19,10 +19,10 @@ package final class ProgressBar: Sendable {
     private static let intervalNanoseconds: Int64 = 100_000_000
 
     init(
-        label: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
+        deed: String, total: Int?, unit: ProgressUnit, statusLine: StatusLine?,
         now: @escaping @Sendable () -> Duration
     ) {
-        self.label = label
+        self.deed = deed
         self.total = Mutex(total)
         self.unit = unit
         self.statusLine = statusLine
@@ -62,7 +62,7 @@ package final class ProgressBar: Sendable {
             expected: due, desired: nanoseconds + Self.intervalNanoseconds, ordering: .relaxed)
         guard turn.exchanged else { return }
         let line = ProgressLine(
-            label: label, done: done, total: total.withLock { $0 }, unit: unit, elapsed: elapsed)
+            deed: deed, done: done, total: total.withLock { $0 }, unit: unit, elapsed: elapsed)
         // Asked again under the lock: `finish` may have cleared the line in the meantime.
         statusLine.draw { columns in
             isFinished.load(ordering: .relaxed) ? nil : line.text(columns: columns)

@@ -8,7 +8,7 @@ package enum ProgressUnit: Hashable, Sendable {
 
 /// One state of a progress bar, as a value: rendering is pure.
 struct ProgressLine: Hashable, Sendable {
-    var label: String
+    var deed: String
     var done: Int
     var total: Int?
     var unit: ProgressUnit
@@ -16,7 +16,7 @@ struct ProgressLine: Hashable, Sendable {
 
     /// Returns the line, at most as wide as the columns given; what matters least is dropped first.
     func text(columns: Int) -> String {
-        let label = label.escapedForDisplay
+        let deed = deed.escapedForDisplay
         // Fields keep their width from one drawing to the next, so that the bar does.
         let fields = [
             percentage?.padded(toColumns: 4), amounts.padded(toColumns: total == nil ? 0 : 19),
@@ -24,11 +24,11 @@ struct ProgressLine: Hashable, Sendable {
         ].compactMap { $0 }
         for count in stride(from: fields.count, through: 0, by: -1) {
             let tail = fields.prefix(count).map { "  " + $0 }.joined()
-            let room = columns - label.columnCount - tail.columnCount
+            let room = columns - deed.columnCount - tail.columnCount
             if room < 0 { continue }
-            return label + bar(columns: min(room - 2, 40)) + tail
+            return deed + bar(columns: min(room - 2, 40)) + tail
         }
-        return label.truncated(toColumns: columns)
+        return deed.truncated(toColumns: columns)
     }
 
     /// How much is done, from 0 to 1; nil if the total is not known.

@@ -11,12 +11,9 @@ extension Rollout {
     ///   - salt: makes the choice differ from release to release.
     ///   - device: names the device for ever; not a secret, not a number that identifies a person.
     package static func place(salt: String, device: String) throws(StoreError) -> Int {
-        var digester = try Digester(.sha256)
         let bytes = Array(salt.utf8) + [0] + Array(device.utf8)
-        bytes.withUnsafeBytes { digester.update($0) }
-        return digester.finish { digest in
-            Int(digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 1000)
-        }
+        let digest = try Digester.digest(.sha256, of: bytes)
+        return Int(digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 1000)
     }
 
     /// Whether a device gets the release; a device without a name gets it only if all do.

@@ -29,13 +29,13 @@ package enum SwitchDecision: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - isForced: whether the publisher says that the app must not go on without it.
-    ///   - isSettled: whether the start of the current version is confirmed or needs no confirmation.
+    ///   - isTrusted: whether the start of the current version is confirmed or needs no confirmation.
     ///     Otherwise nobody could tell later whether that version was good.
     package static func decide(
-        _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isSettled: Bool
+        _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
     ) -> SwitchDecision {
         if moment == .start || isForced { return .switchNow }
-        guard isSettled else { return .wait("the current version has not been confirmed yet") }
+        guard isTrusted else { return .wait("the current version has not been confirmed yet") }
         switch (policy, moment) {
         case (.now, _), (.nextNavigation, .navigation): return .switchNow
         case (.nextNavigation, _): return .wait("the next navigation")

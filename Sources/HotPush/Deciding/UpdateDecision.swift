@@ -43,7 +43,7 @@ package struct UpdateStanding: Sendable {
     package var versions: [String: Known]
     /// The app.
     package var app = AppTraits()
-    /// The device's name in staged roll-outs.
+    /// The device's name in gradual roll-outs.
     package var device: String?
     /// The place of the embedded version among the origin's releases, if the app gives it.
     package var embeddedOrder: Int64?
@@ -87,14 +87,6 @@ package enum UpdateDecision: Sendable, Hashable {
         guard reasons.isEmpty else { return .refuse(reasons) }
         guard let known = standing.versions[offer.version] else { return .download }
         return known.isComplete ? .take : .download
-    }
-
-    /// Whether an update must be shown at once.
-    ///
-    /// - Parameter owed: whether an earlier release that was never shown had to be: its replacement
-    ///   inherits that.
-    package static func isForced(_ offer: UpdateOffer, owed: Bool) -> Bool {
-        offer.isMandatory || owed
     }
 }
 

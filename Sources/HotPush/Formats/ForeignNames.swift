@@ -32,9 +32,7 @@ extension VersionName {
             }
         }
         if spelled.count + 2 > byteCountMax {
-            var digester = try Digester(.sha256)
-            bytes.withUnsafeBytes { digester.update($0) }
-            let digest = digester.finish { Hex.string($0) }
+            let digest = Hex.string(try Digester.digest(.sha256, of: bytes))
             spelled = Array(spelled.prefix(60)) + Array("~~\(digest)".utf8)
         }
         return try VersionName("v~" + String(decoding: spelled, as: UTF8.self))

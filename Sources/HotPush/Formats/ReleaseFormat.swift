@@ -146,7 +146,7 @@ public struct ReleaseContext: Sendable {
     public var platform: String?
     /// The app as the current version knows it.
     public var app: AppIdentity
-    /// The device's name in staged roll-outs, for formats with a rule of their own: such a format
+    /// The device's name in gradual roll-outs, for formats with a rule of their own: such a format
     /// decides, and omits ``Audience/rollout`` or sets ``Audience/isDisabled``.
     public var device: String?
     /// The groups that the device is in; for the same formats.

@@ -62,13 +62,10 @@ package final class DirectoryOrigin: Sendable {
     package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
         let name = OriginLayout.manifest(address)
         let limit = OriginLayout.manifestByteCountMax
-        let descriptor: Descriptor
-        do throws(StoreError) {
-            descriptor = try fileSystem.openBeneath(root.raw, name, .reading)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return nil
+        let descriptor = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.openBeneath(root.raw, name, .reading)
         }
+        guard let descriptor else { return nil }
         let status = try fileSystem.status(descriptor.raw)
         guard status.kind == .regular else {
             throw StoreError(

@@ -124,24 +124,17 @@ extension ManifestDelta {
 
     /// Its bytes.
     func serialized() -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("castreeDelta")
-        writer.integer(Self.formatVersion)
-        writer.key("parts")
-        writer.beginArray()
-        for part in parts {
-            switch part {
-            case .text(let text): writer.string(utf8: text)
-            case .copy(let range):
-                writer.beginArray()
-                writer.integer(range.lowerBound)
-                writer.integer(range.count)
-                writer.endArray()
+        let document = JSONWriter.document { writer in
+            writer.member("castreeDelta", Self.formatVersion)
+            writer.key("parts")
+            writer.array(parts) { writer, part in
+                switch part {
+                case .text(let text): writer.string(utf8: text)
+                case .copy(let range):
+                    writer.array([range.lowerBound, range.count]) { $0.integer($1) }
+                }
             }
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.drain() + [10]
+        return document + [10]
     }
 }

@@ -14,13 +14,10 @@ enum OriginMarker {
     static func isPresent(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            bytes = try fileSystem.contents(root, OriginLayout.marker, limit: 64 * 1024)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return false
+        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(root, OriginLayout.marker, limit: 64 * 1024)
         }
+        guard let bytes else { return false }
         // Text that is not JSON has no format number either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             let format = document["castreeOrigin"]?.asInt64, format > 0
@@ -88,14 +85,12 @@ extension ChannelPointer {
     static func read(
         _ channel: ChannelName, _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> ChannelPointer? {
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            bytes = try fileSystem.contents(
+        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(
                 directory, OriginLayout.pointerFile(channel), limit: byteCountMax)
-        } catch {
-            guard error.code == .notFound else { throw error }
-            return nil
         }
-        return try ChannelPointer(parsing: bytes, of: channel)
+        return try bytes.map { (bytes) throws(StoreError) in
+            try ChannelPointer(parsing: bytes, of: channel)
+        }
     }
 }

@@ -146,9 +146,7 @@ extension Publisher {
                     + "nothing is deleted until its version is published again or withdrawn",
                 object: address)
         }
-        let manifest = try Manifest(parsing: bytes)
-        let references = manifest.references
-        for position in 0..<references.count { needed.insert(references[position].address) }
+        needed.formUnion(try Manifest(parsing: bytes).references.map(\.address))
     }
 
     private func garbage(

@@ -183,16 +183,8 @@ public struct Publisher: Sendable {
         _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> PublishPlan {
         try Self.checkName(version, pointers)
-        let references = manifest.references
-        var wanted: [Reference] = []
-        wanted.reserveCapacity(references.count)
-        var byteCount: Int64 = 0
-        for position in 0..<references.count {
-            wanted.append(references[position])
-            byteCount += references[position].byteCount
-        }
-        var objects: [Reference] = []
-        for position in try survey.missing(wanted) { objects.append(wanted[position]) }
+        let wanted = Array(manifest.references)
+        let objects = try survey.missing(wanted).map { wanted[$0] }
         let now = now()
         let before = pointers[offer.channel]
         let after = (before ?? .empty(offer.channel, now: now))
@@ -200,7 +192,8 @@ public struct Publisher: Sendable {
         return PublishPlan(
             version: version, objects: objects,
             reusedObjectCount: wanted.count - objects.count,
-            reusedByteCount: byteCount - objects.reduce(0) { $0 + $1.byteCount },
+            reusedByteCount: wanted.reduce(0) { $0 + $1.byteCount }
+                - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version),
             deltaBases: after == nil ? [] : before?.deltaBases(of: version) ?? [],
             pointer: after ?? before ?? .empty(offer.channel, now: now),

@@ -132,7 +132,7 @@ final class DocumentFetch: TransferClient {
 
     func end(_ id: Int, _ result: TransferOutcome) {
         if result == .cancelled { return }
-        let outcome = settled(verdict ?? result)
+        let outcome = judged(verdict ?? result)
         switch use {
         case .append where outcome == .finished, .startOver where outcome == .finished,
             .complete where outcome == .finished:
@@ -161,7 +161,7 @@ final class DocumentFetch: TransferClient {
     }
 
     /// An answer that must be requested again counts as broken off.
-    private func settled(_ outcome: TransferOutcome) -> TransferOutcome {
+    private func judged(_ outcome: TransferOutcome) -> TransferOutcome {
         switch outcome {
         case .finished where use == .append:
             // A server may send less than the requested range (RFC 9110, section 15.3.7).

@@ -21,7 +21,7 @@ public struct PullOptions: Sendable {
     ///
     /// Such a pull only asks and plans.
     package var isDryRun = false
-    /// The device's name in staged roll-outs; nil takes part in none that is partial.
+    /// The device's name in gradual roll-outs; nil takes part in none that is partial.
     public var device: String?
     /// What this app says of itself.
     public var app = AppTraits()
@@ -68,8 +68,6 @@ public enum PullDestination: String, Sendable, Hashable {
 public struct PullReport: Sendable, Hashable {
     /// The version's name in the store.
     public var version: String
-    /// The format it came in.
-    package var family = ""
     /// Its files.
     package var files = 0
     /// What its download did; for content that was already here, only the bytes.
@@ -91,7 +89,6 @@ public struct PullReport: Sendable, Hashable {
     /// Makes a report of what a plan already says.
     init(of plan: DownloadPlan) {
         version = plan.release.version.description
-        family = plan.release.family
         files = plan.release.files.count
         reusedObjects = plan.reusedObjects
         figures.reusedBytes = plan.reusedBytes

@@ -6,7 +6,7 @@ package import CASStore
 /// any other: one seam, one client.
 package final class DirectoryTransport: Transport {
     private let directory: String
-    private let fileSystem: any FileSystem
+    private let fileSystem = POSIXFileSystem()
     private static let pieceByteCount = 256 * 1024
     private var rate: RateLimit
     private let began = ContinuousClock.now
@@ -14,13 +14,9 @@ package final class DirectoryTransport: Transport {
     package let byteRateMax: Int64?
 
     /// Makes a transport; does not look at the directory before the first request.
-    package init(
-        _ directory: String, byteRateMax: Int64? = nil,
-        _ fileSystem: any FileSystem = POSIXFileSystem()
-    ) {
+    package init(_ directory: String, byteRateMax: Int64? = nil) {
         self.directory = directory
         self.byteRateMax = byteRateMax
-        self.fileSystem = fileSystem
         rate = RateLimit(byteRate: byteRateMax)
     }
 

@@ -91,8 +91,6 @@ public struct TransferRequest: Sendable {
     public var offset: Int64 = 0
     /// The validator for `If-Range`; nil sends none.
     public var ifRange: String?
-    /// The entity tag for `If-None-Match`; nil sends none.
-    public var ifNoneMatch: String?
     /// More fields: name and value.
     public var fields: [(name: String, value: String)] = []
     /// Fields for this origin only: a redirect to another origin drops them.
@@ -149,7 +147,7 @@ public enum TransferOutcome: Sendable, Hashable {
 }
 
 /// Why a transfer failed on the way.
-public struct TransferFailure: Sendable, Hashable {
+public struct TransferFailure: Error, Sendable, Hashable {
     /// The kind of trouble, as far as it matters for a retry.
     public enum Kind: String, Sendable, Hashable {
         /// The name could not be resolved.

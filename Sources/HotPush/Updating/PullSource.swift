@@ -163,12 +163,8 @@ public final class PullSource: UpdateSource {
                 defer { state.idle = nil }
                 return state.idle
             }
-            let idle: IdleTransport
-            if let kept {
-                idle = kept
-            } else {
-                idle = IdleTransport(transport: try makeTransport())
-            }
+            let idle =
+                if let kept { kept } else { IdleTransport(transport: try makeTransport()) }
             let value = try body(Pull(into: versions, over: idle.transport, options))
             state.withLock { $0.idle = idle }
             return .success(value)

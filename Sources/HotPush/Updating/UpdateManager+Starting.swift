@@ -42,7 +42,7 @@ extension UpdateManager {
     public func confirm(_ version: String, token: String) throws(StoreError) {
         try versions.confirm(version, token: token)
         if running?.report.version == version, running?.report.token == token {
-            running?.isSettled = true
+            running?.isTrusted = true
             try starts.judge { (judge, ledger) throws(StoreError) in
                 judge.stopWatching(token: token, ledger)
             }
@@ -96,8 +96,8 @@ extension UpdateManager {
         }
         let report = BootReport(begun)
         let lifecycle = try versions.lifecycle()
-        let isSettled = lifecycle.unconfirmed?.version != report.version
-        running = Start(report: report, isSettled: isSettled)
+        let isTrusted = lifecycle.unconfirmed?.version != report.version
+        running = Start(report: report, isTrusted: isTrusted)
         if let left = begun.left {
             tell(.rolledBack(version: report.version, from: left.from, reason: left.reason))
         }
@@ -122,7 +122,7 @@ extension UpdateManager {
         }
         guard mayStart else { return nil }
         // Left before it could prove itself: neither good nor bad.
-        if !isSettled(lifecycle) { try versions.activate(pending) }
+        if !isTrusted(lifecycle) { try versions.activate(pending) }
         return try boot()
     }
 
@@ -133,12 +133,12 @@ extension UpdateManager {
             options.policy, isForced: forcedVersion == pending || lifecycle.current == nil,
             at: moment,
             // Only the next start judges it: there is nothing to wait for.
-            isSettled: isSettled(lifecycle) || running != nil && options.confirmWithin == nil)
+            isTrusted: isTrusted(lifecycle) || running != nil && options.confirmWithin == nil)
     }
 
     /// Whether the current version's start needs no more confirmation, whichever process made it.
-    private func isSettled(_ lifecycle: Lifecycle) -> Bool {
-        if let running, running.report.version == lifecycle.current { return running.isSettled }
+    private func isTrusted(_ lifecycle: Lifecycle) -> Bool {
+        if let running, running.report.version == lifecycle.current { return running.isTrusted }
         return lifecycle.unconfirmed == nil
     }
 
@@ -178,7 +178,7 @@ extension UpdateManager {
                 return
             }
             // Somebody else has confirmed or left it meanwhile.
-            if starts.ask({ $0.watchedToken }) == nil { running?.isSettled = true }
+            if starts.ask({ $0.watchedToken }) == nil { running?.isTrusted = true }
         } catch {
             journal.record(error, during: "rollback")
             tell(error, during: "rollback")

@@ -115,7 +115,7 @@ extension UpdateManager {
             // A refused release is not remembered; a download is noted when it is whole.
             case .refuse, .download: break
             }
-            let isForced = UpdateDecision.isForced(offer, owed: isOwed)
+            let isForced = offer.isMandatory || isOwed
             note(offer, decision)
             return .success(
                 UpdateCheck(release: release, decision: decision, isForced: isForced))

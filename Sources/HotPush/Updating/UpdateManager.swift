@@ -20,7 +20,7 @@ public actor UpdateManager {
     struct Start {
         var report: BootReport
         /// Whether it is confirmed, or needs no confirmation.
-        var isSettled: Bool
+        var isTrusted: Bool
     }
 
     /// Work under way that every caller of the same verb waits for.

@@ -6,7 +6,7 @@ public struct UpdateOptions: Sendable {
     public var embedded: EmbeddedVersion?
     /// What the app says of itself.
     public var app = AppTraits()
-    /// The device's name in staged roll-outs; without it the app gets only what is for all.
+    /// The device's name in gradual roll-outs; without it the app gets only what is for all.
     public var device: String?
     /// When a version that is ready is shown.
     public var policy = SwitchPolicy.nextStart

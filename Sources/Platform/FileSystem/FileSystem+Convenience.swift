@@ -56,7 +56,7 @@ extension FileSystem {
     /// The result of `body`; `nil` if it throws `.notFound`.
     @discardableResult
     @inline(__always)
-    func ifPresent<R: ~Copyable>(
+    package func ifPresent<R: ~Copyable>(
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R? {
         do throws(StoreError) {

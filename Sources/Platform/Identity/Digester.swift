@@ -44,6 +44,15 @@ package struct Digester: ~Copyable {
         return Other(context: context, method: method)
     }
 
+    /// The digest of bytes that are all in memory.
+    package static func digest(
+        _ algorithm: DigestAlgorithm, of bytes: [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        var digester = try Digester(algorithm)
+        bytes.withUnsafeBytes { digester.update($0) }
+        return digester.finish { Array($0) }
+    }
+
     /// Adds bytes to the message.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         let done: Int32

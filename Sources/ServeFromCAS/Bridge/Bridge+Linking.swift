@@ -24,8 +24,7 @@ extension Bridge {
     ) throws(BridgeViolation) -> BridgeSessions.Greeting {
         try locked { (state, after) throws(BridgeViolation) in
             let greeting = try state.sessions.greet(
-                session, received: received, wake: wake, now: now)
-            after.changes += greeting.changes
+                session, received: received, wake: wake, now: now, &after.changes)
             if let replaced = greeting.replaced { after.wakes.append(replaced) }
             return greeting
         }

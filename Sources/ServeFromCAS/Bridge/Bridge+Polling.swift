@@ -130,13 +130,7 @@ extension Bridge {
     }
 
     private static func batch(_ frames: [BridgeFrame]) -> Response {
-        let body = BridgeBatch.bytes(frames)
-        var head = ResponseHead(200)
-        head.add("Content-Type", "application/octet-stream")
-        head.add("Cache-Control", "no-store")
-        head.add("X-Content-Type-Options", "nosniff")
-        head.add("Content-Length", "\(body.count)")
-        return Response(head: head, body: .piece(.bytes(body)))
+        ResponseHead(200).carrying(BridgeBatch.bytes(frames), "application/octet-stream")
     }
 }
 

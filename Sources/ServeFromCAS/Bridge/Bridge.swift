@@ -100,7 +100,7 @@ public final class Bridge: Sendable {
     /// Sends an event to every page, or to one.
     ///
     /// This never fails: progress that finds no room is dropped, and other events are few.
-    public func publish(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
+    public func announce(_ event: BridgeEvent, to session: BridgeSessionID? = nil) {
         let payload = event.payload
         locked { state, after in
             for id in session.map({ [$0] }) ?? Array(state.sessions.all.keys) {
@@ -135,19 +135,20 @@ public final class Bridge: Sendable {
 
     // MARK: Beneath
 
-    /// Calls `body` with exclusive access to the state, then calls what `body` left to call.
+    /// Calls `body` with exclusive access to the state, then calls what `body` left to call, also if it
+    /// throws.
     func locked<R: Sendable, E: Error>(
         _ body: (inout State, inout Aftermath) throws(E) -> R
     ) throws(E) -> R {
-        let (value, after) = try state.withLock { (state) throws(E) in
+        let (result, after) = state.withLock { state in
             var after = Aftermath()
-            let value = try body(&state, &after)
-            return (value, after)
+            let result = Result { () throws(E) in try body(&state, &after) }
+            return (result, after)
         }
         for wake in after.wakes { wake() }
         for change in after.changes { onSessionChange(change) }
         for reader in after.readers { reader.resume() }
-        return value
+        return try result.get()
     }
 }
 

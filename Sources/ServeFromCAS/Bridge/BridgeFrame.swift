@@ -69,14 +69,6 @@ package enum BridgeFrame: Sendable, Hashable {
     package var bytes: [UInt8] { head + payload }
 }
 
-/// Received bytes that break the bridge protocol, or that nobody can take.
-package struct BridgeViolation: Error, Sendable, Hashable {
-    /// The code to close a WebSocket with; requests get a status.
-    package var code: CloseCode
-    package var message: String
-
-    init(_ code: CloseCode = .protocolError, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-}
+/// Received bytes that break the bridge protocol, or that nobody can take: a WebSocket closes with the
+/// code, a request gets a status.
+package typealias BridgeViolation = WebSocketViolation

@@ -27,15 +27,14 @@ package struct BridgeLink: Sendable {
 
     /// A link whose opening handshake has been sent.
     package init(
-        bridge: Bridge, options: WebSocketConnection.Options = .init(), now: Duration,
-        wake: @escaping @Sendable () -> Void
+        bridge: Bridge, now: Duration, wake: @escaping @Sendable () -> Void
     ) {
         self.bridge = bridge
         self.wake = wake
-        var options = options
+        var options = WebSocketConnection.Options()
         // A payload and its header line.
         options.limits.messageByteCount = bridge.limits.messageByteCount + 256
-        socket = WebSocketConnection(.server, options: options, now: now)
+        socket = WebSocketConnection(options: options, now: now)
         greetingDeadline = now + options.answerTimeout
     }
 

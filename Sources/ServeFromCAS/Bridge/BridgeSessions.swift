@@ -34,17 +34,18 @@ struct BridgeSessions: Sendable {
         /// The last number received from the page, which continues there.
         var received: UInt64
         var ticket: UInt64
-        var changes: [BridgeSessionChange]
         /// The link that was replaced.
         var replaced: (@Sendable () -> Void)?
     }
 
     /// Links a page to its session, or to a new one if it names none that is known.
+    /// - Parameter changes: gets which sessions began and ended, also if the greeting is refused.
     /// - Throws: `.tryAgainLater` if all sessions have a connection and there is no room for another.
     mutating func greet(
-        _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration
+        _ wanted: BridgeSessionID?, received: UInt64, wake: (@Sendable () -> Void)?, now: Duration,
+        _ changes: inout [BridgeSessionChange]
     ) throws(BridgeViolation) -> Greeting {
-        var changes = expire(now: now)
+        changes += expire(now: now)
         if let wanted, var session = all[wanted] {
             try session.queue.relink(received: received, now: now)
             let replaced = session.wake
@@ -52,7 +53,7 @@ struct BridgeSessions: Sendable {
             all[wanted] = session
             return Greeting(
                 session: wanted, received: session.queue.received, ticket: ticket,
-                changes: changes, replaced: replaced)
+                replaced: replaced)
         }
         if all.count >= limits.sessionCount {
             guard let oldest = longestUnlinked() else {
@@ -68,7 +69,7 @@ struct BridgeSessions: Sendable {
         let ticket = link(&session, wake, now)
         all[id] = session
         changes.append(.opened(id))
-        return Greeting(session: id, received: 0, ticket: ticket, changes: changes)
+        return Greeting(session: id, received: 0, ticket: ticket)
     }
 
     /// Gives a session a new link, and gives the link its ticket.

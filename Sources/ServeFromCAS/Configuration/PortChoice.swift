@@ -19,11 +19,8 @@ public enum PortChoice: Sendable, Hashable {
     /// The port of an app, from the first bytes of the SHA-256 of its identifier: all ports are
     /// equally likely, and similar identifiers have unrelated ports.
     static func port(of app: String) throws(StoreError) -> UInt16 {
-        var digester = try Digester(.sha256)
-        Array(("castree-port 1\n" + app).utf8).withUnsafeBytes { digester.update($0) }
-        let word = digester.finish { bytes in
-            (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
-        }
+        let digest = try Digester.digest(.sha256, of: Array(("castree-port 1\n" + app).utf8))
+        let word = digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         // 64 bits over 12,768 ports: the remaining bias is below one in 10^15.
         return range.lowerBound + UInt16(word % UInt64(range.count))
     }

@@ -67,10 +67,9 @@ final class DashboardDocument: Sendable {
     private func outcome() -> Outcome {
         Result { () throws(StoreError) in
             let page = try make()
-            var digester = try Digester(.sha256)
-            page.bytes.withUnsafeBytes { digester.update($0) }
-            let digest = digester.finish { Hex.string(Array($0.prefix(16))) }
-            return Made(bytes: page.bytes, policy: page.policy, tag: "\"\(digest)\"")
+            let digest = try Digester.digest(.sha256, of: page.bytes)
+            let tag = "\"\(Hex.string(digest.prefix(16)))\""
+            return Made(bytes: page.bytes, policy: page.policy, tag: tag)
         }
     }
 }

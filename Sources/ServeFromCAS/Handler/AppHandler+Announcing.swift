@@ -16,7 +16,7 @@ extension AppHandler {
             let newcomers = newcomers.withLock { $0 }
             for session in bridge.sessions where !newcomers.contains(session) {
                 guard page(of: session) != ready else { continue }
-                bridge.publish(.versionReady(version: ready), to: session)
+                bridge.announce(.versionReady(version: ready), to: session)
             }
         }
     }
@@ -56,7 +56,7 @@ extension AppHandler {
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
             guard page != ready else { return }
-            bridge.publish(.versionReady(version: ready), to: session)
+            bridge.announce(.versionReady(version: ready), to: session)
         }
     }
 

@@ -14,7 +14,7 @@ extension AppHandler {
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
-        return .collectBody(limit: BridgeLimits.postByteCount) { head, body, exchange in
+        return .readBody(limit: BridgeLimits.postByteCount) { head, body, exchange in
             self.answerBridge(head, body, exchange)
         }
     }

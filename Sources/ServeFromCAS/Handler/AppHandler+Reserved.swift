@@ -39,13 +39,9 @@ extension AppHandler {
     private static func document(
         _ bytes: [UInt8], _ type: String, caching: String, _ method: Method
     ) -> Response {
-        var head = ResponseHead(200)
-        head.add("Content-Type", type)
-        head.add("Content-Length", "\(bytes.count)")
-        head.add("Cache-Control", caching)
-        head.add("X-Content-Type-Options", "nosniff")
-        head.add(SiteOptions.resourcePolicy, "same-origin")
-        return Response(head: head, body: method == .head ? .none : .piece(.bytes(bytes)))
+        var response = ResponseHead(200).carrying(bytes, type, caching: caching, method: method)
+        response.head.add(SiteOptions.resourcePolicy, "same-origin")
+        return response
     }
 
     /// Whether a request comes from a page of this server, and no other site's.

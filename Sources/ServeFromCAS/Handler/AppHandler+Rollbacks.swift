@@ -19,7 +19,7 @@ extension AppHandler {
     /// A start of this server has failed.
     func tellRollback(_ version: String, _ reason: String) {
         notice("version \(version) was rolled back: \(reason)")
-        publishRollback(version, reason)
+        announceRollback(version, reason)
     }
 
     /// Checks whether a change of the lifecycle was a rollback, whoever made it.
@@ -31,15 +31,15 @@ extension AppHandler {
         guard let left = before.current, let current = now.current, left != current else { return }
         let ban = now.bad.first { $0.version == left && !before.bad.contains($0) }
         if let ban {
-            publishRollback(left, ban.reason)
+            announceRollback(left, ban.reason)
         } else if before.boot?.version == left, !before.knownGood.contains(left),
             now.pending == left
         {
-            publishRollback(left, "it was started and not confirmed")
+            announceRollback(left, "it was started and not confirmed")
         }
     }
 
-    private func publishRollback(_ version: String, _ reason: String) {
+    private func announceRollback(_ version: String, _ reason: String) {
         let new = rollbacks.withLock { rollbacks -> Rollback? in
             // Already told, either by the change of the lifecycle or by whoever made it.
             guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
@@ -51,14 +51,14 @@ extension AppHandler {
         guard let new else { return }
         let newcomers = newcomers.withLock { $0 }
         for session in bridge.sessions where !newcomers.contains(session) {
-            bridge.publish(event(new, own: page(of: session) == version), to: session)
+            bridge.announce(event(new, own: page(of: session) == version), to: session)
         }
     }
 
     /// Tells a page that has just connected that its version was left earlier.
     func tellEarlierRollback(of version: String, to session: BridgeSessionID) {
         guard let left = rollbacks.withLock({ $0.first { $0.version == version } }) else { return }
-        bridge.publish(event(left, own: true), to: session)
+        bridge.announce(event(left, own: true), to: session)
     }
 
     private func event(_ left: Rollback, own: Bool) -> BridgeEvent {

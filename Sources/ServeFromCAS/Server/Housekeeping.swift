@@ -102,7 +102,7 @@ enum Housekeeping {
     private static func lookAtDownloads(_ handler: AppHandler, _ now: Duration) {
         guard !handler.bridge.sessions.isEmpty else { return handler.downloads.rest() }
         let bridge = handler.bridge
-        handler.downloads.look(now: now) { bridge.publish($0) }
+        handler.downloads.look(now: now) { bridge.announce($0) }
     }
 
     /// Releases versions that no page uses any longer.

@@ -294,10 +294,11 @@ final class SiteShelf: Sendable {
 
     /// Releases everything, because nothing is served any longer.
     func clear() {
-        let dropped = state.withLock { state -> [VersionName: Entry] in
-            let dropped = state.entries
+        let dropped = state.withLock { state -> State in
+            let dropped = state
             state.entries = [:]
             state.current = nil
+            state.shell = nil
             state.isClosed = true
             generation.add(1, ordering: .releasing)
             return dropped

@@ -237,17 +237,7 @@ public struct Manifest: Sendable {
 
     /// The position of a path, found by bisection.
     func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if withPath(middle, { $0.precedes(wanted) }) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low < count && withPath(low, { $0.equals(wanted) }) ? low : nil
+        (0..<count).bisected { position in withPath(position) { wanted.compare($0) } }
     }
 
     /// The path at a position, or its first `prefix` bytes.

@@ -53,3 +53,20 @@ extension UnsafeBufferPointer<UInt8> {
         return count - other.count
     }
 }
+
+extension Range<Int> {
+    /// The position of what is sought in a sorted row, found by bisection.
+    ///
+    /// - Parameter order: zero at the position, negative if what is sought stands before one, positive
+    ///   if it stands after.
+    func bisected(_ order: (Int) -> Int) -> Int? {
+        var (low, high) = (lowerBound, upperBound)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = order(middle)
+            if order == 0 { return middle }
+            if order < 0 { high = middle } else { low = middle + 1 }
+        }
+        return nil
+    }
+}

@@ -11,7 +11,7 @@ public final class VersionStore: Sendable {
     /// The limits of the manifests that it writes.
     let limits: Manifest.Limits
 
-    init(
+    package init(
         _ store: Store, observer: (any VersionObserver)? = nil,
         limits: Manifest.Limits = Manifest.Limits()
     ) {
@@ -39,30 +39,6 @@ public final class VersionStore: Sendable {
         let (store, isNew) = try Store.create(
             at: path, options: options, manifests: StoredManifests())
         return (VersionStore(store), isNew)
-    }
-
-    /// For tests: a store over another file system.
-    package static func create(
-        at path: String, options: StoreOptions, fileSystem: any FileSystem
-    ) throws(StoreError) -> VersionStore {
-        VersionStore(
-            try Store.create(
-                at: path, options: options, manifests: StoredManifests(), fileSystem: fileSystem
-            ).store)
-    }
-
-    /// For tests: a store over another file system.
-    package static func open(
-        _ path: String, options: StoreOptions, fileSystem: any FileSystem
-    ) throws(StoreError) -> VersionStore {
-        VersionStore(
-            try Store.open(
-                path, options: options, manifests: StoredManifests(), fileSystem: fileSystem))
-    }
-
-    /// For tests: the same store, with smaller limits for the manifests that it writes.
-    package func limited(to limits: Manifest.Limits) -> VersionStore {
-        VersionStore(store, observer: observer, limits: limits)
     }
 
     package var fileSystem: any FileSystem { store.fileSystem }

@@ -26,7 +26,7 @@ struct ExpectedTree: Sendable {
     /// The position in the plan's order of the file with this name in a directory.
     func file(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Int? {
         let skipped = plan.skipped(in: directory)
-        return Self.search(plan.directories[directory].files) { position in
+        return plan.directories[directory].files.bisected { position in
             plan.manifest.withPath(Int(plan.order[position])) { path in
                 name.compare(UnsafeBufferPointer(rebasing: path[skipped...]))
             }
@@ -36,7 +36,7 @@ struct ExpectedTree: Sendable {
     /// Whether a directory with this name should be in a directory.
     func hasDirectory(_ name: UnsafeBufferPointer<UInt8>, in directory: Int) -> Bool {
         let group = Int(starts[directory])..<Int(starts[directory + 1])
-        let found = Self.search(group) { position in
+        let found = group.bisected { position in
             plan.withName(of: Int(children[position])) { Self.compareAsDirectories(name, $0) }
         }
         return found != nil
@@ -52,17 +52,5 @@ struct ExpectedTree: Sendable {
         if order != 0 || left.count == right.count { return order }
         return left.count < right.count
             ? 47 - Int(right[shared]) : Int(left[shared]) - 47
-    }
-
-    /// The position for which `compare` is zero; it is negative for earlier positions.
-    private static func search(_ range: Range<Int>, _ compare: (Int) -> Int) -> Int? {
-        var (low, high) = (range.lowerBound, range.upperBound)
-        while low < high {
-            let middle = (low + high) / 2
-            let order = compare(middle)
-            if order == 0 { return middle }
-            if order < 0 { high = middle } else { low = middle + 1 }
-        }
-        return nil
     }
 }

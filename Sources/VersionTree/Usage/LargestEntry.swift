@@ -15,13 +15,6 @@ extension VersionStore {
     ///
     /// Reads manifests newest first until the allowed number of entries is read; from then on only
     /// those that name an object without a path so far. Damaged manifests show nothing.
-    package func largest(
-        limit: Int, entriesReadMax: Int = .max
-    ) throws(StoreError) -> [LargestEntry] {
-        try entries(for: store.largestObjects(limit: limit), entriesReadMax: entriesReadMax)
-    }
-
-    /// Where objects are shown, for ``largest(limit:entriesReadMax:)``.
     func entries(
         for objects: [LargeObject], entriesReadMax: Int
     ) throws(StoreError) -> [LargestEntry] {

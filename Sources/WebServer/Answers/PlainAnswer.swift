@@ -45,11 +45,18 @@ package enum PlainAnswer {
 extension ResponseHead {
     /// The response with this head and a sentence as its body.
     package func explained(_ sentence: String, method: Method = .get) -> Response {
-        let body = Array((sentence + "\n").utf8)
+        carrying(
+            Array((sentence + "\n").utf8), "text/plain; charset=utf-8", method: method)
+    }
+
+    /// The response with this head and a body of its own, of the media type `type`.
+    package func carrying(
+        _ body: [UInt8], _ type: String, caching: String = "no-store", method: Method = .get
+    ) -> Response {
         var head = self
-        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Content-Type", type)
         head.add("Content-Length", String(body.count))
-        head.add("Cache-Control", "no-store")
+        head.add("Cache-Control", caching)
         head.add("X-Content-Type-Options", "nosniff")
         return Response(head: head, body: method == .head ? .none : .piece(.bytes(body)))
     }

@@ -11,41 +11,25 @@ package enum Opcode: UInt8, Sendable, CaseIterable {
     package var isControl: Bool { rawValue >= 8 }
 }
 
-/// One of the two ends of a WebSocket connection.
-///
-/// A client masks its frames, a server does not (RFC 6455, section 5.1).
-package enum WebSocketRole: Sendable {
-    case server, client
-}
-
-/// The head of a frame: everything before its payload (RFC 6455, section 5.2).
-package struct FrameHeader: Sendable, Hashable {
+/// The head of a client's frame: everything before its payload (RFC 6455, section 5.2).
+struct FrameHeader: Sendable {
     /// The bytes of the longest head: two, a 64-bit length and a mask.
-    package static let byteCountMax = 14
+    static let byteCountMax = 14
     /// The longest payload of a control frame.
-    package static let controlPayloadMax = 125
+    static let controlPayloadMax = 125
 
-    package var isFinal: Bool
-    package var opcode: Opcode
-    package var payloadCount: Int
-    /// The masking key as it is in memory; `nil` in a server's frame.
-    package var mask: UInt32?
-
-    package init(
-        _ opcode: Opcode, isFinal: Bool = true, payloadCount: Int, mask: UInt32? = nil
-    ) {
-        self.opcode = opcode
-        self.isFinal = isFinal
-        self.payloadCount = payloadCount
-        self.mask = mask
-    }
+    var opcode: Opcode
+    var isFinal: Bool
+    var payloadCount: Int
+    /// The masking key as it is in memory.
+    var mask: UInt32
 
     /// Reads the head at the start of `bytes`; `nil` if it is not complete.
     ///
     /// The first two bytes are judged as soon as they arrive.
     /// - Returns: the head and how many bytes it takes.
     static func parse(
-        _ bytes: UnsafeRawBufferPointer, at receiver: WebSocketRole
+        _ bytes: UnsafeRawBufferPointer
     ) throws(WebSocketViolation) -> (header: FrameHeader, byteCount: Int)? {
         guard bytes.count >= 2 else { return nil }
         let first = bytes[0]
@@ -56,10 +40,9 @@ package struct FrameHeader: Sendable, Hashable {
         guard let opcode = Opcode(rawValue: first & 0x0F) else {
             throw WebSocketViolation(.protocolError, "reserved opcode \(first & 0x0F)")
         }
-        let isMasked = second & 0x80 != 0
-        guard isMasked == (receiver == .server) else {
-            throw WebSocketViolation(
-                .protocolError, isMasked ? "a server's frame is masked" : "a frame is not masked")
+        // A client masks its frames, a server does not (RFC 6455, section 5.1).
+        guard second & 0x80 != 0 else {
+            throw WebSocketViolation(.protocolError, "a frame is not masked")
         }
         let isFinal = first & 0x80 != 0
         let short = Int(second & 0x7F)
@@ -72,13 +55,14 @@ package struct FrameHeader: Sendable, Hashable {
             }
         }
         let lengthEnd = short < 126 ? 2 : short == 126 ? 4 : 10
-        let end = lengthEnd + (isMasked ? 4 : 0)
+        let end = lengthEnd + 4
         guard bytes.count >= lengthEnd else { return nil }
         let count = try length(short, bytes)
         guard bytes.count >= end else { return nil }
-        let mask =
-            isMasked ? bytes.loadUnaligned(fromByteOffset: lengthEnd, as: UInt32.self) : nil
-        return (FrameHeader(opcode, isFinal: isFinal, payloadCount: count, mask: mask), end)
+        let mask = bytes.loadUnaligned(fromByteOffset: lengthEnd, as: UInt32.self)
+        return (
+            FrameHeader(opcode: opcode, isFinal: isFinal, payloadCount: count, mask: mask), end
+        )
     }
 
     /// The payload's length, which must be in the shortest of its three forms.
@@ -107,25 +91,21 @@ package struct FrameHeader: Sendable, Hashable {
         return Int(length)
     }
 
-    /// Appends the head to `output`.
-    package func append(to output: inout [UInt8]) {
-        output.append((isFinal ? 0x80 : 0) | opcode.rawValue)
-        let maskBit: UInt8 = mask == nil ? 0 : 0x80
+    /// Appends the head of a server's frame, which is not masked, to `output`.
+    static func append(_ opcode: Opcode, payloadCount: Int, to output: inout [UInt8]) {
+        output.append(0x80 | opcode.rawValue)
         switch payloadCount {
         case ..<126:
-            output.append(maskBit | UInt8(payloadCount))
+            output.append(UInt8(payloadCount))
         case ..<65536:
-            output.append(maskBit | 126)
+            output.append(126)
             output.append(UInt8(payloadCount >> 8))
             output.append(UInt8(payloadCount & 0xFF))
         default:
-            output.append(maskBit | 127)
+            output.append(127)
             for shift in stride(from: 56, through: 0, by: -8) {
                 output.append(UInt8(truncatingIfNeeded: payloadCount >> shift))
             }
-        }
-        if let mask {
-            withUnsafeBytes(of: mask) { output.append(contentsOf: $0) }
         }
     }
 }

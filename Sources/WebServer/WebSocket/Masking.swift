@@ -1,19 +1,11 @@
 /// The masking of a client's payloads (RFC 6455, section 5.3).
 package enum Masking {
-    /// Masks or unmasks `bytes` from a position on; does nothing without a key.
-    static func apply(_ key: UInt32?, offset: Int = 0, to bytes: inout [UInt8], from start: Int) {
-        guard let key else { return }
-        bytes.withUnsafeMutableBytes { all in
-            apply(key, offset: offset, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
-        }
-    }
-
     /// Masks or unmasks `bytes` in place, eight at a time.
     ///
     /// `key` is the masking key as it is in memory; `offset` is the position of the first byte in
     /// the frame's payload.
     package static func apply(
-        _ key: UInt32, offset: Int = 0, to bytes: UnsafeMutableRawBufferPointer
+        _ key: UInt32, offset: Int, to bytes: UnsafeMutableRawBufferPointer
     ) {
         let turned = rotated(key, by: offset & 3)
         let word = UInt64(turned) << 32 | UInt64(turned)

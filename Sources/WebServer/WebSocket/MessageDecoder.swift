@@ -42,7 +42,6 @@ package struct MessageDecoder: Sendable {
         package init() {}
     }
 
-    private let role: WebSocketRole
     private let limits: Limits
     /// The first bytes of a head that is not complete.
     private var headBytes: [UInt8] = []
@@ -56,11 +55,7 @@ package struct MessageDecoder: Sendable {
     private var utf8 = UTF8Check()
     private var control: [UInt8] = []
 
-    /// Makes a decoder for one end: a server's takes only masked frames, a client's only others.
-    package init(_ role: WebSocketRole, limits: Limits = Limits()) {
-        self.role = role
-        self.limits = limits
-    }
+    package init(limits: Limits = Limits()) { self.limits = limits }
 
     /// Takes the next bytes of the connection and appends what they complete to `outputs`.
     /// - Throws: the violation; `outputs` then holds everything before it.
@@ -90,7 +85,7 @@ package struct MessageDecoder: Sendable {
         _ rest: inout UnsafeRawBufferPointer
     ) throws(WebSocketViolation) -> FrameHeader? {
         if headBytes.isEmpty {
-            if let (header, count) = try FrameHeader.parse(rest, at: role) {
+            if let (header, count) = try FrameHeader.parse(rest) {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 return header
             }
@@ -99,17 +94,17 @@ package struct MessageDecoder: Sendable {
         }
         let kept = headBytes.count
         headBytes.append(contentsOf: rest.prefix(FrameHeader.byteCountMax - kept))
-        guard let (header, count) = try Self.parse(headBytes, role) else { return nil }
+        guard let (header, count) = try Self.parse(headBytes) else { return nil }
         rest = UnsafeRawBufferPointer(rebasing: rest[(count - kept)...])
         headBytes.removeAll(keepingCapacity: true)
         return header
     }
 
     private static func parse(
-        _ bytes: [UInt8], _ role: WebSocketRole
+        _ bytes: [UInt8]
     ) throws(WebSocketViolation) -> (header: FrameHeader, byteCount: Int)? {
         try bytes.withUnsafeBufferPointer { (all) throws(WebSocketViolation) in
-            try FrameHeader.parse(UnsafeRawBufferPointer(all), at: role)
+            try FrameHeader.parse(UnsafeRawBufferPointer(all))
         }
     }
 
@@ -167,11 +162,14 @@ package struct MessageDecoder: Sendable {
     }
 
     private static func append(
-        _ piece: UnsafeRawBufferPointer, to target: inout [UInt8], _ mask: UInt32?, offset: Int
+        _ piece: UnsafeRawBufferPointer, to target: inout [UInt8], _ mask: UInt32, offset: Int
     ) {
         let start = target.count
         target.append(contentsOf: piece.assumingMemoryBound(to: UInt8.self))
-        Masking.apply(mask, offset: offset, to: &target, from: start)
+        target.withUnsafeMutableBytes { all in
+            Masking.apply(
+                mask, offset: offset, to: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
+        }
     }
 
     private mutating func end(

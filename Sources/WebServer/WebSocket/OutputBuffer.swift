@@ -5,13 +5,11 @@ struct OutputBuffer: Sendable {
 
     var count: Int { bytes.count - sent }
 
-    /// Appends a frame whose payload is `payload` followed by `more`, masked if the header says so.
-    mutating func append(_ header: FrameHeader, _ payload: [UInt8], _ more: ArraySlice<UInt8>) {
-        header.append(to: &bytes)
-        let start = bytes.count
+    /// Appends a frame whose payload is `payload` followed by `more`.
+    mutating func append(_ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8>) {
+        FrameHeader.append(opcode, payloadCount: payload.count + more.count, to: &bytes)
         bytes.append(contentsOf: payload)
         bytes.append(contentsOf: more)
-        Masking.apply(header.mask, to: &bytes, from: start)
     }
 
     /// Passes the unsent bytes to `body` and drops as many as it returns.

@@ -1,4 +1,4 @@
-/// One end of a WebSocket connection after its handshake, without I/O (RFC 6455).
+/// A server's end of a WebSocket connection after its handshake, without I/O (RFC 6455).
 ///
 /// The owner passes in the bytes received and the time, and gets back events and bytes to send.
 /// Times are durations on one monotonic clock of the owner's. Not for use by two threads at once.
@@ -31,11 +31,9 @@ package struct WebSocketConnection: Sendable {
     }
 
     package private(set) var state = State.open
-    private let role: WebSocketRole
     private let options: Options
     private var decoder: MessageDecoder
     private var output = OutputBuffer()
-    private var nextMask: UInt32
     /// The payload of a ping whose pong is waiting for room.
     private var owedPong: [UInt8]?
     private var lastReceived: Duration
@@ -43,16 +41,9 @@ package struct WebSocketConnection: Sendable {
     private var closeSent: Duration?
 
     /// Makes a connection that opened at `now`.
-    ///
-    /// `maskSeed` begins a client's masking keys, which whoever chooses the payloads must not be
-    /// able to guess (RFC 6455, section 10.3); a server does not use it.
-    package init(
-        _ role: WebSocketRole, options: Options = Options(), maskSeed: UInt32 = 0, now: Duration
-    ) {
-        self.role = role
+    package init(options: Options = Options(), now: Duration) {
         self.options = options
-        decoder = MessageDecoder(role, limits: options.limits)
-        nextMask = maskSeed
+        decoder = MessageDecoder(limits: options.limits)
         lastReceived = now
     }
 
@@ -178,14 +169,7 @@ package struct WebSocketConnection: Sendable {
     private mutating func append(
         _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
     ) {
-        var mask: UInt32?
-        if role == .client {
-            mask = nextMask
-            // A full-period generator; the seed provides the secrecy.
-            nextMask = nextMask &* 747_796_405 &+ 2_891_336_453
-        }
-        let header = FrameHeader(opcode, payloadCount: payload.count + more.count, mask: mask)
-        output.append(header, payload, more)
+        output.append(opcode, payload, more)
     }
 
     // MARK: Time

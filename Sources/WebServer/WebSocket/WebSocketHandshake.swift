@@ -66,11 +66,8 @@ package enum WebSocketHandshake {
 
     /// The proof that the server has read the key (RFC 6455, section 4.2.2).
     package static func acceptValue(for key: String) throws(StoreError) -> String {
-        var digester = try Digester(.sha1)
-        Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8).withUnsafeBytes {
-            digester.update($0)
-        }
-        return Base64.string(digester.finish { Array($0) })
+        let text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        return Base64.string(try Digester.digest(.sha1, of: Array(text.utf8)))
     }
 
     /// A 426 that says what to upgrade to (RFC 6455, section 4.4; RFC 9110, section 15.5.22).

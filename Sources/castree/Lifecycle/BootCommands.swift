@@ -20,11 +20,7 @@ extension Command {
                 castree boot --json
                 castree confirm 42 --token TOKEN
             """,
-        options: [
-            .integer(
-                "strikes", in: 1...100,
-                "ban a version after this many failed starts", fallback: 2)
-        ]
+        options: [.strikes]
     ) { invocation in
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
         let boot = try invocation.openRecordingStore().boot(strikes: strikes)
@@ -71,4 +67,11 @@ extension Command {
             writer.member("knownGood", knownGood)
         }
     }
+}
+
+extension Option {
+    /// `--strikes`, of `boot` and `serve`.
+    static let strikes = integer(
+        "strikes", in: 1...100, "ban a version after this many failed starts",
+        fallback: Lifecycle.usualStrikes)
 }

@@ -22,7 +22,11 @@ extension Command {
     ) { invocation in
         let report = try invocation.makeReport()
         let file = invocation.optionalArgument("FILE")
-        if let file { try write(invocation.isJSON ? report.json : report.text, to: file) }
+        if let file {
+            let isOwnFile = try replaceFile(
+                file, with: invocation.isJSON ? report.json : report.text)
+            guard isOwnFile else { return .done }
+        }
         return try invocation.report { writer in
             report.writeMembers(to: &writer)
         } text: { output in
@@ -32,15 +36,6 @@ extension Command {
                 report.print(to: output)
             }
         }
-    }
-
-    /// Writes a file, replacing one that is there.
-    private static func write(_ bytes: [UInt8], to path: String) throws(StoreError) {
-        let system = POSIXFileSystem()
-        let file = try system.open(
-            POSIXFileSystem.workingDirectory, path, .updating, mode: 0o644)
-        try system.truncate(file.raw, to: 0)
-        try system.write(file.raw, bytes)
     }
 }
 

@@ -80,9 +80,7 @@ extension Command {
             .text(
                 "confirm-within", placeholder: "TIME",
                 "roll a new version back unless a page confirms it in time: 20s, 500ms, 1m"),
-            .integer(
-                "strikes", in: 1...100,
-                "ban a version after this many failed starts", fallback: 2),
+            .strikes,
             .integer("workers", in: 1...64, "threads that serve", fallback: 1),
             .text(
                 "access-log", placeholder: "FILE", "append a line per request; - is standard error",

@@ -43,7 +43,7 @@ private final class EchoStream: StreamHandler {
         var options = WebSocketConnection.Options()
         // The suite's longest messages (cases 9.*) have 16 MiB.
         options.limits.messageByteCount = 16 << 20
-        socket = WebSocketConnection(.server, options: options, now: .zero)
+        socket = WebSocketConnection(options: options, now: .zero)
         schedule(stream)
     }
 

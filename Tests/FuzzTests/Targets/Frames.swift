@@ -1,3 +1,5 @@
+import WebTestSupport
+
 @testable import ServeFromCAS
 @testable import WebServer
 
@@ -41,7 +43,7 @@ extension FuzzTarget {
         }
         try hold(ends <= 1, "two ends")
         // What a server sends, a client must understand.
-        var client = WebSocketConnection(.client, now: .zero)
+        var client = WebSocketClient(now: .zero)
         for case .closed(let reason) in client.receive(whole.sent, now: .zero) {
             try hold(reason.isClean, "the server's own frames are wrong")
         }
@@ -54,7 +56,7 @@ func readFrames(
     var options = WebSocketConnection.Options()
     options.limits.messageByteCount = 4096
     options.limits.fragmentCount = 64
-    var connection = WebSocketConnection(.server, options: options, now: .zero)
+    var connection = WebSocketConnection(options: options, now: .zero)
     var events: [WebSocketConnection.Event] = []
     var sent: [UInt8] = []
     var start = bytes.startIndex

@@ -5,7 +5,7 @@ import Testing
 @testable import HotPush
 @testable import VersionTree
 
-@Suite("A staged roll-out") struct RolloutTests {
+@Suite("A gradual roll-out") struct RolloutTests {
     // Computed with Python's hashlib: sha256(salt + b"\0" + device), first 8 bytes, modulo 1000.
     @Test(
         "puts a device at the place that its hash says",
@@ -219,14 +219,14 @@ import Testing
         for policy in SwitchPolicy.allCases {
             for moment in SwitchMoment.allCases {
                 for isForced in [false, true] {
-                    for isSettled in [false, true] {
+                    for isTrusted in [false, true] {
                         let decision = SwitchDecision.decide(
-                            policy, isForced: isForced, at: moment, isSettled: isSettled)
+                            policy, isForced: isForced, at: moment, isTrusted: isTrusted)
                         let switches =
                             switch (policy, moment) {
                             case (_, .start): true
-                            case (.now, _): isForced || isSettled
-                            case (.nextNavigation, .navigation): isForced || isSettled
+                            case (.now, _): isForced || isTrusted
+                            case (.nextNavigation, .navigation): isForced || isTrusted
                             default: isForced
                             }
                         #expect((decision == .switchNow) == switches, "\(policy) \(moment)")
@@ -234,14 +234,5 @@ import Testing
                 }
             }
         }
-    }
-
-    @Test("is forced by a mandatory release, also one that was passed over")
-    func forced() {
-        var offer = UpdateOffer(version: "2")
-        #expect(!UpdateDecision.isForced(offer, owed: false))
-        #expect(UpdateDecision.isForced(offer, owed: true))
-        offer.isMandatory = true
-        #expect(UpdateDecision.isForced(offer, owed: false))
     }
 }

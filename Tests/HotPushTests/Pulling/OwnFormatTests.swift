@@ -38,7 +38,7 @@ private struct ListFormat: ReleaseFormat {
         var options = PullingFixture.options
         options.reader = ListFormat()
         let report = try fixture.run(options)
-        #expect(report.version == "7" && report.family == "list/1" && report.figures.files == 2)
+        #expect(report.version == "7" && report.figures.files == 2)
         #expect(try fixture.tree("7") == ["index.html": "<h1>seven</h1>", "js/app.js": "run(7)"])
         let received = try fixture.device.reopened().manifest(of: "7").received
         #expect(received?.format == "list/1")

@@ -186,7 +186,7 @@ import VersionTree
         let (manager, boot) = try await unconfirmed(fixture)
         try fixture.store.reopened().confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(31))
-        while await manager.running?.isSettled != true { await Task.yield() }
+        while await manager.running?.isTrusted != true { await Task.yield() }
         #expect(try fixture.lifecycle.current == "2")
         #expect(try fixture.lifecycle.bad.isEmpty)
     }

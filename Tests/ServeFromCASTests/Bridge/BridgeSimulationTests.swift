@@ -1,5 +1,6 @@
 import StorageTestSupport
 import Testing
+import WebTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
@@ -16,7 +17,7 @@ struct BridgeSimulationTests {
         var page = BridgeClient()
         var now = Duration.zero
         var server: BridgeLink?
-        var socket: WebSocketConnection?
+        var socket: WebSocketClient?
         var pageSent: [String] = []
         var appSent: [String] = []
         var pageGot: [String] = []
@@ -68,7 +69,7 @@ struct BridgeSimulationTests {
 
         mutating func connect() {
             server = BridgeLink(bridge: bridge, now: now) {}
-            socket = WebSocketConnection(.client, maskSeed: 7, now: now)
+            socket = WebSocketClient(now: now)
             socket?.send(.text, page.greeting.bytes)
         }
 

@@ -2,11 +2,12 @@ import CASStore
 import ServeFromCAS
 import Synchronization
 import Testing
+import WebTestSupport
 
 /// A page on one WebSocket, driven by hand.
 struct Page {
     var link: BridgeLink
-    var socket = WebSocketConnection(.client, maskSeed: 1, now: .zero)
+    var socket = WebSocketClient(now: .zero)
     var frames: [BridgeFrame] = []
     var closed: CloseReason?
 
@@ -243,16 +244,28 @@ struct BridgeTests {
         #expect(Set(small.sessions) == Set([second, third].compactMap(\.link.session)))
     }
 
+    @Test("tells of a session that has expired, also if a refused greeting finds it")
+    func expiredAtRefusal() throws {
+        var gone = try Page(bridge)
+        let expired = try #require(gone.link.session)
+        gone.link.receiveEnd(now: .zero)
+        let linked = try #require(try Page(bridge).link.session)
+        let late = bridge.limits.sessionExpiry + .seconds(1)
+        #expect(try Page(bridge, "H 1 \(linked) 99", now: late).closed?.code == .protocolError)
+        #expect(bridge.sessions == [linked])
+        #expect(changes.all.withLock { $0 }.last == .closed(expired, undelivered: 0))
+    }
+
     @Test("tells events in their order, and of progress the newest that waits")
     func events() throws {
         var page = try Page(bridge)
-        bridge.publish(.progress(done: 1, total: 10))
-        bridge.publish(.progress(done: 5, total: 10))
+        bridge.announce(.progress(done: 1, total: 10))
+        bridge.announce(.progress(done: 5, total: 10))
         try bridge.send("between")
-        bridge.publish(.versionReady(version: "a\"b"))
+        bridge.announce(.versionReady(version: "a\"b"))
         try page.move()
-        bridge.publish(.progress(done: 9, total: 10))
-        bridge.publish(.rolledBack(version: "v2", reason: "no confirm"))
+        bridge.announce(.progress(done: 9, total: 10))
+        bridge.announce(.rolledBack(version: "v2", reason: "no confirm"))
         try page.move()
         let expected: [String] = [
             "E 1 0 progress\n{\"done\":5,\"total\":10}", "M 2 0\nbetween",

@@ -1,5 +1,6 @@
 import Testing
 import VersionTree
+import WebTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer

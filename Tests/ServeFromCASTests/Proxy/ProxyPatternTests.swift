@@ -1,5 +1,6 @@
 import Platform
 import Testing
+import WebTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer

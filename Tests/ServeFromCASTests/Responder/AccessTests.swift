@@ -1,5 +1,6 @@
 import ServeFromCAS
 import Testing
+import WebTestSupport
 
 @Suite("A request's host")
 struct HostPolicyTests {

@@ -1,6 +1,7 @@
 import ServeFromCAS
 import StorageTestSupport
 import Testing
+import WebTestSupport
 
 @Suite("Any request")
 struct AnyRequestTests {

@@ -2,6 +2,7 @@ import CASStore
 import ServeFromCAS
 import Testing
 import VersionTree
+import WebTestSupport
 
 @Suite("A range of a file beyond 32 bits")
 struct LargeRangeTests {

@@ -1,6 +1,7 @@
 import ServeFromCAS
 import StrictJSON
 import Testing
+import WebTestSupport
 
 @Suite("A representation")
 struct RepresentationTests {

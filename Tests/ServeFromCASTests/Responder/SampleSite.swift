@@ -3,6 +3,7 @@ import ServeFromCAS
 import StrictJSON
 import Testing
 import VersionTree
+import WebTestSupport
 
 /// A version made of texts, the site that shows it, and a client that puts bodies together.
 struct SampleSite {

@@ -283,4 +283,16 @@ struct ServedMeteorTests {
         app.look(after: .seconds(3600))
         #expect(throws: StoreError.self) { try app.store.reopened().retire("shell") }
     }
+
+    @Test("a server that has stopped holds no version, not even its shell")
+    func stoppedHoldsNothing() async throws {
+        let app = try Self.app()
+        #expect(try app.store.versions.pinnedVersions() == ["1.0", "shell"])
+        await app.stop()
+        #expect(try app.store.versions.pinnedVersions().isEmpty)
+        try withExtendedLifetime(app) {
+            try app.store.versions.unprotect("shell")
+            try app.store.versions.retire("shell")
+        }
+    }
 }

@@ -3,6 +3,7 @@ import StorageTestSupport
 import StrictJSON
 import Testing
 import VersionTree
+import WebTestSupport
 
 @testable import ServeFromCAS
 @testable import WebServer
@@ -196,7 +197,7 @@ extension TestResponse {
 /// A page with the bridge's WebSocket.
 final class SocketPage {
     private let browser: TestBrowser
-    private var socket = WebSocketConnection(.client, maskSeed: 1, now: .zero)
+    private var socket = WebSocketClient(now: .zero)
     private(set) var bridge = BridgeClient()
     private(set) var events: [BridgeClient.Event] = []
     private(set) var closed: CloseReason?

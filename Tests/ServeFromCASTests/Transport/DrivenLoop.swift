@@ -61,7 +61,7 @@ final class DrivenLoop {
         for index in 0..<count { loop.handle(loop.poller[index]) }
         loop.takeTurns()
         loop.expire()
-        loop.settle()
+        loop.doPostponed()
     }
 
     func send(_ text: String) {

@@ -286,7 +286,7 @@ struct TestHandler: RequestHandler {
         let path = head.text(head.path)
         if let answer = extra(path, head, exchange) { return answer }
         if path == "/echo" {
-            return .collectBody(limit: 100_000) { _, body, _ in .response(Self.text(200, body)) }
+            return .readBody(limit: 100_000) { _, body, _ in .response(Self.text(200, body)) }
         }
         guard head.method == .get || head.method == .head else {
             return .response(Self.text(405, []))

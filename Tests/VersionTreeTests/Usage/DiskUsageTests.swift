@@ -88,7 +88,7 @@ import VersionTree
     @Test("finds for each object as many paths as its inodes have names")
     func links() throws {
         let temporary = try makeStore()
-        let entries = try temporary.versions.largest(limit: 1000)
+        let entries = try temporary.versions.largest(1000)
         #expect(entries.count == (try temporary.store.usage().objects))
         for entry in entries where entry.object.byteCount > 0 {
             var names: UInt64 = 0

@@ -4,6 +4,16 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
+extension VersionStore {
+    /// The largest objects and where they are shown, of a survey.
+    func largest(_ count: Int, entriesReadMax: Int = .max) throws(StoreError) -> [LargestEntry] {
+        var options = SurveyOptions()
+        options.largestMax = count
+        options.entriesReadMax = entriesReadMax
+        return try survey(options).largest
+    }
+}
+
 /// What the manifests say, added up the slow way.
 struct CountedByHand {
     var names: [String] = []  // newest first
@@ -205,13 +215,13 @@ extension TemporaryStore {
             try temporary.add(
                 version, ["big": "a large one", "copy/big": "a large one", version: version])
         }
-        let all = try #require(try temporary.versions.largest(limit: 1).first)
+        let all = try #require(try temporary.versions.largest(1).first)
         #expect(all.object.references == 3)
         #expect(
             all.paths
                 == ["3:big", "3:copy/big", "2:big", "2:copy/big", "1:big", "1:copy/big"])
         #expect(all.arePathsComplete)
-        let some = try #require(try temporary.versions.largest(limit: 1, entriesReadMax: 0).first)
+        let some = try #require(try temporary.versions.largest(1, entriesReadMax: 0).first)
         #expect(some.paths == ["3:big", "3:copy/big"])
         #expect(!some.arePathsComplete)
     }

@@ -1,5 +1,6 @@
 import SocketTestSupport
 import Testing
+import WebTestSupport
 
 @testable import WebServer
 

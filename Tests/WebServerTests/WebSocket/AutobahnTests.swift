@@ -1,12 +1,14 @@
 import Testing
 import WebServer
+import WebTestSupport
 
 @Suite("An echo over a WebSocket, by the cases of the Autobahn test suite")
 struct AutobahnTests {
     /// A server that sends every message back.
     private struct Echo {
-        var connection = WebSocketConnection(.server, now: .zero)
-        var decoder = MessageDecoder(.client)
+        var connection = WebSocketConnection(now: .zero)
+        var decoder = MessageDecoder()
+        var mask = FrameMask()
         var replies: [AutobahnCase.Reply] = []
         var codes: [Int] = []
 
@@ -21,7 +23,7 @@ struct AutobahnTests {
                 return bytes.count
             }
             var outputs: [MessageDecoder.Output] = []
-            try sent.withUnsafeBytes { try decoder.decode($0, into: &outputs) }
+            try mask.masked(sent).withUnsafeBytes { try decoder.decode($0, into: &outputs) }
             for output in outputs {
                 switch output {
                 case .message(let message):

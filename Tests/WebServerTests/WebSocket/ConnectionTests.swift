@@ -1,6 +1,7 @@
 import StorageTestSupport
 import Testing
 import WebServer
+import WebTestSupport
 
 @Suite("A WebSocket connection")
 struct ConnectionTests {
@@ -108,12 +109,12 @@ struct ConnectionTests {
 
     @Test("sends frames that a client understands, and the other way round, at any pace")
     func bothWays() {
-        var server = WebSocketConnection(.server, now: .zero)
-        var client = WebSocketConnection(.client, maskSeed: 99, now: .zero)
+        var server = WebSocketConnection(now: .zero)
+        var client = WebSocketClient(now: .zero)
         let sizes = [0, 1, 125, 126, 65535, 65536, 200_000]
         for size in sizes {
             server.send(.binary, [UInt8](repeating: 1, count: size))
-            client.send(.text, head: [65], payload: [UInt8](repeating: 66, count: size)[...])
+            client.send(.text, [65], [UInt8](repeating: 66, count: size)[...])
         }
         var atClient: [WebSocketConnection.Event] = []
         var atServer: [WebSocketConnection.Event] = []

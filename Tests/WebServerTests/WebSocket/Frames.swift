@@ -1,4 +1,5 @@
 import WebServer
+import WebTestSupport
 
 /// Frames as a careful or careless client would write them, byte by byte from RFC 6455, section 5.2.
 enum Frames {
@@ -45,7 +46,7 @@ struct Conversation {
     var sent: [UInt8] = []
 
     init(_ options: WebSocketConnection.Options = .init()) {
-        connection = WebSocketConnection(.server, options: options, now: .zero)
+        connection = WebSocketConnection(options: options, now: .zero)
     }
 
     init(receiving bytes: [UInt8], pieces: Int = .max, limits: MessageDecoder.Limits = .init()) {
@@ -83,8 +84,9 @@ struct Conversation {
     /// The code of the Close frame that the server sent.
     var sentCode: Int? {
         var outputs: [MessageDecoder.Output] = []
-        var decoder = MessageDecoder(.client)
-        try? sent.withUnsafeBytes { try decoder.decode($0, into: &outputs) }
+        var decoder = MessageDecoder()
+        var mask = FrameMask()
+        try? mask.masked(sent).withUnsafeBytes { try decoder.decode($0, into: &outputs) }
         for case .close(let code, _) in outputs { return Int(code.value) }
         return nil
     }

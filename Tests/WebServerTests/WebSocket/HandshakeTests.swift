@@ -1,4 +1,5 @@
 import Testing
+import WebTestSupport
 
 @testable import WebServer
 

@@ -93,9 +93,5 @@ package struct MeteorLabel: Sendable, Hashable, CustomStringConvertible {
 
 /// The SHA-1 of the joined texts, in lower-case hexadecimal digits.
 func sha1Digits(of texts: [String]) throws(StoreError) -> String {
-    var digester = try Digester(.sha1)
-    for var text in texts {
-        text.withUTF8 { digester.update(UnsafeRawBufferPointer($0)) }
-    }
-    return digester.finish { Hex.string($0) }
+    Hex.string(try Digester.digest(.sha1, of: Array(texts.joined().utf8)))
 }

@@ -8,7 +8,7 @@ extension HTTPConnection {
     func perform(_ answer: consuming Answer, _ head: RequestHead, _ framing: BodyFraming) {
         switch consume answer {
         case .response(let response): respond(response, head, framing)
-        case .collectBody(let limit, let then):
+        case .readBody(let limit, let then):
             collect(framing, limit, Collecting(head, then))
         case .later(let within, let otherwise, let gone):
             phase = .waiting(

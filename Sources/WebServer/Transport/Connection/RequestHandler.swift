@@ -28,7 +28,7 @@ package enum Answer {
     /// Sends the response now. A body of the request is read and dropped.
     case response(Response)
     /// Reads the whole body first: above `limit` bytes, it is refused with 413.
-    case collectBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
+    case readBody(limit: Int, then: (RequestHead, [UInt8], Exchange) -> Answer)
     /// Some thread calls ``Exchange/answer(_:)`` within so many milliseconds.
     ///
     /// If none does, the result of `otherwise` is sent. `gone` runs on the loop's thread if the

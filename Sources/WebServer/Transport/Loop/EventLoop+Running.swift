@@ -14,7 +14,7 @@ extension EventLoop {
             workThroughSubmitted()
             takeTurns()
             expire()
-            settle()
+            doPostponed()
         }
         endSubmitting()
         for work in takeSubmitted() { work(self) }
@@ -70,7 +70,7 @@ extension EventLoop {
     }
 
     /// Does the work that was postponed until no handler is running.
-    func settle() {
+    func doPostponed() {
         while !afterCalls.isEmpty {
             let work = afterCalls
             afterCalls.removeAll(keepingCapacity: true)

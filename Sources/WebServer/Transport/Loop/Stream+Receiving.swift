@@ -33,9 +33,9 @@ extension Stream {
     func turn() {
         if !output.isEmpty, !isBlocked, !isConnecting {
             flush()
-            settle()
+            goOnIfSent()
         } else if output.isEmpty, owesDrained {
-            settle()
+            goOnIfSent()
         }
         read()
     }

@@ -162,7 +162,7 @@ extension Stream {
     }
 
     /// After a flush: tells the handler that there is room, or continues ending.
-    func settle() {
+    func goOnIfSent() {
         guard !isClosed, output.isEmpty else { return }
         if halfClosing == .afterOutput { halfClose() }
         if finishing == .afterOutput {
