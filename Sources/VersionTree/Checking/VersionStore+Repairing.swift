@@ -92,7 +92,7 @@ extension VersionStore {
                 means.completing.insert(row.name)
             }
         }
-        for lost in unnamed {
+        for lost in unnamed where lost.unread == nil {
             let hasTree = lost.entry == nil ? try isMaterialized(lost.name) : true
             if hasTree { means.trees.insert(lost.name) }
             guard hasTree, lost.name != means.current, !means.manifests.contains(lost.name)
