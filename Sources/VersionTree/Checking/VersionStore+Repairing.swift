@@ -15,7 +15,7 @@ extension VersionStore {
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
-        let unnamed = try versionsToRecover()
+        let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
         let copies = try copiesOfLost(report.findings, shownBy: unnamed)
         let here = Set(copies.map(\.address))
         let waiting = source == nil ? [] : try incompleteVersions()
@@ -70,6 +70,20 @@ extension VersionStore {
             result.append(
                 LostManifest(
                     version: name, content: isPartial ? nil : row.content, named: Set(named)))
+        }
+        return result
+    }
+
+    /// Versions that the index does not know, with a manifest that cannot be read: they, too, are made again from trees.
+    private func forgottenVersions(_ findings: [Finding]) throws(StoreError) -> [LostVersion] {
+        var result: [LostVersion] = []
+        for finding in findings where finding.kind == .damagedManifest {
+            guard let name = finding.version, VersionName.isName(name),
+                try store.versionRow(name) == nil, try isMaterialized(name)
+            else { continue }
+            var lost = LostVersion(name: name)
+            _ = try showsUnnamedContent(name.utf8CString, &lost.unread)
+            result.append(lost)
         }
         return result
     }

@@ -150,12 +150,19 @@ extension VersionStore {
     }
 
     /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
+    ///
+    /// No file replaces a directory: one goes there with all that it holds.
     private func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
+        let (manifests, quarantine) = (directories.manifests.raw, directories.quarantine.raw)
         let manifest = StoreLayout.manifest(name)
-        guard !isSame, try manifestStatus(name)?.kind == .regular else { return }
         let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)
-        try fileSystem.link(
-            directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
+        switch try manifestStatus(name)?.kind {
+        case .directory:
+            try fileSystem.removeEmpty(manifests, manifest, orMoveTo: quarantine, aside)
+        case .regular where !isSame:
+            try fileSystem.link(manifests, manifest, to: quarantine, aside)
+        default: break
+        }
     }
 
     // MARK: Finding lost manifests
