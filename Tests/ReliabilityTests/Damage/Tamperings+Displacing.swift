@@ -28,8 +28,8 @@ extension TamperingTests {
                 "hello", to: "into a directory in place of a manifest", .damagedManifest,
                 stays: [.damagedManifest]
             ) { victim in
-                Damage.remove(victim.path("manifests/2.json"))
-                return victim.path("manifests/2.json") + "/hello"
+                Damage.remove(victim.path("manifests/1.json"))
+                return victim.path("manifests/1.json") + "/hello"
             },
             moving(
                 "hello", to: "into a directory among the leases", .strayFile, stays: [.strayFile]
