@@ -158,6 +158,7 @@ final class ObjectPass: Sendable {
         checker.pace = nil
         let confirmed = try store.confirmed(suspicions, &checker)
         checker.pace = pace
+        try distrust(confirmed)
         state.withLock { state in
             state.confirmed += confirmed
             for one in confirmed { options.found(one.finding) }
@@ -170,12 +171,39 @@ final class ObjectPass: Sendable {
         _ computed: [(address: ObjectID, fingerprint: Fingerprint)]
     ) throws(StoreError) {
         guard !computed.isEmpty else { return }
-        do throws(StoreError) {
-            try store.writing { (index) throws(StoreError) in
-                for (address, fingerprint) in computed {
-                    try index.setFingerprint(fingerprint, of: address)
-                }
+        try writeIfPossible { (index) throws(StoreError) in
+            for (address, fingerprint) in computed {
+                try index.setFingerprint(fingerprint, of: address)
             }
+        }
+    }
+
+    // Other bytes in the place of garbage may be the last copy of something: the next collection reads them, as it reads
+    // all whose fingerprint it does not know.
+    private func distrust(_ confirmed: [ConfirmedFinding]) throws(StoreError) {
+        let found = confirmed.filter {
+            [.damagedObject, .damagedExecutableCopy].contains($0.finding.kind)
+        }.compactMap(\.finding.object)
+        guard !found.isEmpty else { return }
+        let garbage = try store.reading { (index) throws(StoreError) in
+            var garbage: [ObjectID] = []
+            for address in found {
+                guard let row = try index.object(address), row.references == 0 else { continue }
+                garbage.append(address)
+            }
+            return garbage
+        }
+        guard !garbage.isEmpty else { return }
+        try writeIfPossible { (index) throws(StoreError) in
+            for address in garbage { try index.distrustGarbage(address) }
+        }
+    }
+
+    private func writeIfPossible(
+        _ body: (IndexTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try store.writing(body)
         } catch {
             guard [.readOnly, .permission, .outOfSpace].contains(error.code) else { throw error }
         }

@@ -15,17 +15,23 @@ extension Index {
         if now != 0, try isMadeSince(seen.epoch) { return }
         // A torn index is what a power cut or a kill leaves; it is not damage.
         if now != 0, try !mayBeTorn() { damage = reason }
-        for suffix in ["", "-journal", "-wal", "-shm"] {
-            try fileSystem.removeTree(root, StoreLayout.index + suffix)
-        }
+        for suffix in ["", "-journal", "-wal", "-shm"] { try clear(StoreLayout.index + suffix) }
         let stamp = try fileSystem.status(root, StoreLayout.stamp)
-        if let stamp, stamp.kind != .regular {
-            try fileSystem.removeTree(root, StoreLayout.stamp)
-        }
+        if let stamp, stamp.kind != .regular { try clear(StoreLayout.stamp) }
         let (objects, versions) = try create()
         options.notice(
             "\(reason); rebuilt it from \(counted(objects, "object")) and "
                 + counted(versions, "manifest"))
+    }
+
+    /// Makes room for a derived file; somebody's directory there goes to quarantine with all that it holds.
+    private func clear(_ name: String) throws(StoreError) {
+        let root = directories.root.raw
+        guard try fileSystem.status(root, name)?.kind == .directory else {
+            return try fileSystem.removeIfPresent(root, name)
+        }
+        try fileSystem.removeEmpty(
+            root, name, orMoveTo: directories.quarantine.raw, try StoreLayout.aside(name))
     }
 
     /// Whether the index is whole and not the one that an epoch names.

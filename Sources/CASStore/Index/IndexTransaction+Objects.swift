@@ -98,6 +98,12 @@ extension IndexTransaction {
             .bind(1, fingerprint).bind(2, address).run()
     }
 
+    /// Forgets the fingerprint of an object that no version names: a collection then reads what stands in its place.
+    func distrustGarbage(_ address: ObjectID) throws(StoreError) {
+        try statement("UPDATE object SET fingerprint = NULL WHERE address = ? AND refs = 0")
+            .bind(1, address).run()
+    }
+
     /// Up to `limit` objects that no version names, from id `after` on.
     func garbage(after: Int64, limit: Int) throws(StoreError) -> [ObjectRow] {
         // The partial index `garbage` answers this: its cost is what it returns.

@@ -28,7 +28,14 @@ package struct ObjectDirectory: Sendable {
         _ address: ObjectID, executable: Bool = false
     ) throws(StoreError) -> FileStatus? {
         try StoreLayout.withObjectPath(address, executable: executable) {
-            (path) throws(StoreError) in try fileSystem.status(objects, path)
+            (path) throws(StoreError) in
+            do throws(StoreError) {
+                return try fileSystem.status(objects, path)
+            } catch {
+                // The shard is a link that leads to itself (ELOOP).
+                guard error.isNotDirectory else { throw error }
+                return nil
+            }
         }
     }
 

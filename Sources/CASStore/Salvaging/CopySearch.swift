@@ -12,7 +12,7 @@ package struct ObjectCopy: Sendable, Hashable {
         guard names == nil else { return false }
         let parts = path.split(separator: "/").map(String.init)
         guard parts.first == StoreLayout.objects else {
-            return parts.first.map(StoreLayout.directories.contains) ?? false
+            return parts.first.map(CopySearch.likelyPlaces.contains) ?? false
         }
         return parts.count == 3 && StoreLayout.address(parts[1], parts[2]) != nil
     }
@@ -38,6 +38,11 @@ struct CopySearch: ~Copyable {
         var inode: UInt64
     }
 
+    /// Where castree itself puts copies.
+    static let likelyPlaces = [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging]
+    /// What SQLite has open: its locks end when anybody in the process closes such a file (sqlite.org/lockingv3.html).
+    private static let ofIndex = ["", "-journal", "-wal", "-shm"].map { StoreLayout.index + $0 }
+
     /// - Parameters:
     ///   - wanted: the addresses.
     ///   - sizes: the sizes that they may have.
@@ -56,14 +61,15 @@ struct CopySearch: ~Copyable {
     mutating func run() throws(StoreError) -> [ObjectCopy] {
         try lookAtObjects()
         for place in places where !isDone { try look(atPlace: place) }
-        for name in [StoreLayout.versions, StoreLayout.quarantine, StoreLayout.staging]
-        where !isDone {
-            try look(atPlace: name)
-        }
-        // What somebody has saved elsewhere in the store.
+        for name in Self.likelyPlaces where !isDone { try look(atPlace: name) }
+        // What somebody has saved elsewhere in the store, perhaps under one of castree's names.
         let root = store.directories.root.raw
         for name in try fileSystem.rawNames(in: root) where !isDone {
-            if StoreLayout.topLevelNames.contains(RawName.text(of: name)) { continue }
+            let text = RawName.text(of: name)
+            if text == StoreLayout.objects || Self.likelyPlaces.contains(text) { continue }
+            if Self.ofIndex.contains(text), try fileSystem.status(root, name)?.kind != .directory {
+                continue
+            }
             try look(at: name, in: root, [])
         }
         return found.values.sorted { $0.address < $1.address }

@@ -182,10 +182,21 @@ extension Store {
     /// Makes an object again from a file that is about to lose its last name, if it has the last sound bytes of
     /// something that a version names.
     ///
+    /// What cannot be read goes to quarantine: it may be such bytes, and another user, or another day, may read them.
     /// - Parameter path: where the file stands, inside the store.
     package func keepIfLast(_ path: String) throws(StoreError) {
         var checker = try ObjectChecker()
-        guard let address = try readCopy(path, &checker)?.address else { return }
+        let address: ObjectID
+        do throws(StoreError) {
+            guard let file = try openCopy(path) else { return }
+            address = try checker.hash(file.raw, fileSystem).address
+        } catch {
+            guard error.code == .permission || error.code == .io else { throw error }
+            let quarantine = directories.quarantine.raw
+            try fileSystem.renameIfPresent(
+                directories.root.raw, path, to: quarantine, StoreLayout.aside("unread"))
+            return try sync(quarantine)
+        }
         let isNamed = try reading { (index) throws(StoreError) in
             (try index.object(address)?.references ?? 0) > 0
         }

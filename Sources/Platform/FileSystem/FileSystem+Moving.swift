@@ -18,6 +18,18 @@ extension FileSystem {
         }
     }
 
+    /// Makes room where a directory stands that is not castree's: removes it if it is empty, and moves it otherwise.
+    package func removeEmpty(
+        _ source: Int32, _ name: String, orMoveTo target: Int32, _ newName: String
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try remove(source, name, directory: true)
+        } catch {
+            guard error.isExisting else { throw error }
+            try move(source, name, to: target, newName)
+        }
+    }
+
     private func moveEntries(
         _ source: Int32, _ name: String, to target: Int32, _ newName: String, mode: UInt32
     ) throws(StoreError) {

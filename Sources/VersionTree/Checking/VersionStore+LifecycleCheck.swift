@@ -68,6 +68,7 @@ extension VersionStore {
 
     private func repaired(_ findings: [Finding]) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
+        if findings.contains(where: { $0.kind == .wrongCurrentLink }) { try setCurrentAside() }
         // Nobody knows what the file said before: what it says now is as good as anything.
         if findings.contains(where: { $0.kind == .editedLifecycle }) {
             try changeLifecycle { (lifecycle) throws(StoreError) in lifecycle.staleDigest = nil }
@@ -82,7 +83,9 @@ extension VersionStore {
                 if try readable(name) != nil {
                     finding.isRepaired = try materializeIfRegistered(name)
                 }
-            case (.wrongCurrentLink, _): finding.isRepaired = try followLifecycle()
+            case (.wrongCurrentLink, _):
+                try changeLifecycle { (_) throws(StoreError) in }
+                finding.isRepaired = true
             default: break
             }
             result.append(finding)
@@ -121,7 +124,9 @@ extension VersionStore {
                         "version \(name) is needed and lacks objects: add or pull it again"))
                 continue
             }
+            // No tree is built from a manifest that is lost or edited, which has a finding of its own.
             if hasTree { continue }
+            if try readable(name) == nil { continue }
             findings.append(
                 Finding(
                     .missingTree, version: name, path: StoreLayout.treePath(name),
@@ -140,13 +145,18 @@ extension VersionStore {
                 + "\(expected ?? "nothing")")
     }
 
-    private func followLifecycle() throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            try changeLifecycle { (_) throws(StoreError) in }
-            return true
-        } catch {
-            guard error.code == .currentIsDirectory else { throw error }
-            return false
+    /// Makes room for the link `current` where somebody's directory stands: a copy that followed links makes one of it.
+    ///
+    /// It goes to quarantine with all that it holds.
+    private func setCurrentAside() throws(StoreError) {
+        let root = directories.root.raw
+        try withLifecycleLocked { () throws(StoreError) in
+            guard try fileSystem.status(root, StoreLayout.current)?.kind == .directory else {
+                return
+            }
+            try fileSystem.removeEmpty(
+                root, StoreLayout.current, orMoveTo: directories.quarantine.raw,
+                try StoreLayout.aside(StoreLayout.current))
         }
     }
 

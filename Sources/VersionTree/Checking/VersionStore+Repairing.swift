@@ -15,7 +15,7 @@ extension VersionStore {
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
         var report = try look(options, repairing: false)
-        let unnamed = try versionsToRecover()
+        let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
         let copies = try copiesOfLost(report.findings, shownBy: unnamed)
         let here = Set(copies.map(\.address))
         let waiting = source == nil ? [] : try incompleteVersions()
@@ -74,6 +74,20 @@ extension VersionStore {
         return result
     }
 
+    /// Versions that the index does not know, with a manifest that cannot be read: they, too, are made again from trees.
+    private func forgottenVersions(_ findings: [Finding]) throws(StoreError) -> [LostVersion] {
+        var result: [LostVersion] = []
+        for finding in findings where finding.kind == .damagedManifest {
+            guard let name = finding.version, VersionName.isName(name),
+                try store.versionRow(name) == nil, try isMaterialized(name)
+            else { continue }
+            var lost = LostVersion(name: name)
+            _ = try showsUnnamedContent(name.utf8CString, &lost.unread)
+            result.append(lost)
+        }
+        return result
+    }
+
     private func means(
         _ fetches: [Reference], _ manifests: [LostManifest], _ waiting: [String],
         _ copies: [ObjectCopy], _ unnamed: [LostVersion]
@@ -92,7 +106,7 @@ extension VersionStore {
                 means.completing.insert(row.name)
             }
         }
-        for lost in unnamed {
+        for lost in unnamed where lost.unread == nil {
             let hasTree = lost.entry == nil ? try isMaterialized(lost.name) : true
             if hasTree { means.trees.insert(lost.name) }
             guard hasTree, lost.name != means.current, !means.manifests.contains(lost.name)

@@ -42,7 +42,7 @@ extension VersionStore {
         _ findings: [Finding], shownBy unnamed: [LostVersion] = []
     ) throws(StoreError) -> [ObjectCopy] {
         var lost: [Reference] = []
-        for version in unnamed {
+        for version in unnamed where version.unread == nil {
             let name = version.entry ?? Array(version.name.utf8CString)
             let shown = try TreeReading(versions: self).contents(of: name)
             for one in shown.references where try !store.contains(one.address) { lost.append(one) }
@@ -83,7 +83,9 @@ extension VersionStore {
         var findings: [Finding] = []
         for version in lost {
             let finding = try finding(of: version)
-            guard repairing, try bringBack(version), try isMaterialized(version.name) else {
+            guard repairing, version.unread == nil, try bringBack(version),
+                try isMaterialized(version.name)
+            else {
                 findings.append(finding)
                 continue
             }
@@ -105,7 +107,15 @@ extension VersionStore {
     func recovering(_ finding: Finding) throws(StoreError) -> Finding {
         guard let name = finding.version else { return finding }
         var finding = finding
-        switch try recoverManifest(of: name) {
+        let recovery: Recovery
+        do throws(StoreError) {
+            recovery = try recoverManifest(of: name)
+        } catch {
+            guard error.code == .unreadTree else { throw error }
+            finding.message += "; \(error.message)"
+            return finding
+        }
+        switch recovery {
         case .whole:
             finding.isRepaired = true
             finding.message +=
@@ -123,7 +133,9 @@ extension VersionStore {
     func finding(of lost: LostVersion) throws(StoreError) -> Finding {
         let name = lost.name
         let message =
-            if lost.isHidden {
+            if let unread = lost.unread {
+                Self.unreadTree(name, unread).message
+            } else if lost.isHidden {
                 "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
                     + "content that no version names"
             } else if lost.entry != nil {

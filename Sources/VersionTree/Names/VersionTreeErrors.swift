@@ -10,6 +10,8 @@ extension StoreError.Code {
     public static let badManifest = Self("badManifest")
     /// Two paths of a version would be one on this file system.
     public static let pathCollision = Self("pathTwins")
+    /// Nothing is made of a tree, because something in it cannot be read.
+    public static let unreadTree = Self("unreadTree")
     /// A version lacks objects.
     public static let incompleteVersion = Self("incompleteVersion")
     /// The version is banned.

@@ -39,7 +39,9 @@ struct TreeReading {
         var files: [ShownFile] = []
         /// What the other files contain, because there may be no better copy of it.
         var others: [Reference] = []
-        var isEmpty: Bool { files.isEmpty && others.isEmpty }
+        /// What is there and cannot be read: directories, and files that are no object's inode.
+        var unread: [StoreError] = []
+        var isEmpty: Bool { files.isEmpty && others.isEmpty && unread.isEmpty }
 
         /// All of that together, without empty content.
         var references: [Reference] {
@@ -58,60 +60,77 @@ struct TreeReading {
     /// - Parameter name: terminated by 0; it need not be text.
     func contents(of name: [CChar]) throws(StoreError) -> Contents {
         let parent = versions.directories.versions.raw
-        guard let root = try fileSystem.openIfPresent(parent, name, .directory) else {
-            return Contents()
+        var contents = Contents()
+        let tree = try read(&contents.unread) { () throws(StoreError) in
+            try fileSystem.openIfPresent(parent, name, .directory)
         }
+        guard let root = tree else { return contents }
         var found: [Found] = []
-        try walk(root.raw, [], &found)
+        try walk(root.raw, [], &found, &contents.unread)
         let objects = try objects(of: found)
         var checker = try ObjectChecker()
-        var contents = Contents()
         for file in found {
             try store.checkInterruption()
-            guard let path = file.path else {
-                guard file.status.byteCount > 0, let opened = try opened(root.raw, file.names)
-                else { continue }
-                let hash = try checker.hash(opened.raw, fileSystem)
-                contents.others.append(
-                    Reference(address: hash.address, byteCount: hash.byteCount))
-                continue
-            }
-            var shown = ShownFile(
-                path: path, byteCount: file.status.byteCount,
-                isExecutable: file.status.mode & 0o111 != 0, address: .zero)
             let names = objects[file.status.inode] ?? []
-            if trustsLinks, let name = names.first {
-                shown.address = name
-            } else {
-                guard let opened = try opened(root.raw, file.names) else { continue }
-                let hash = try checker.hash(opened.raw, fileSystem)
-                let isRight = names.contains(hash.address) || names.count != 1
-                shown.address = isRight ? hash.address : names[0]
-                if isRight {
-                    shown.byteCount = hash.byteCount
-                } else if let known = try store.sizes(of: [names[0]]).first {
-                    // What was written into it does not count as its size.
-                    shown.byteCount = known.byteCount
+            var unread: [StoreError] = []
+            let isTrusted = trustsLinks && !names.isEmpty && file.path != nil
+            var hash: StoredObject?
+            if !isTrusted {
+                hash = try read(&unread) { () throws(StoreError) in
+                    let opened = try fileSystem.openBeneath(
+                        root.raw, names: file.names, .reading)
+                    return try checker.hash(opened.raw, fileSystem)
+                }
+                // Gone meanwhile, or nobody knows what it shows.
+                if hash == nil, names.isEmpty || unread.isEmpty {
+                    contents.unread += unread
+                    continue
                 }
             }
-            contents.files.append(shown)
+            let shown = try shown(by: file, hash, names)
+            if let path = file.path {
+                contents.files.append(
+                    ShownFile(
+                        path: path, byteCount: shown.byteCount,
+                        isExecutable: file.status.mode & 0o111 != 0, address: shown.address))
+            } else if file.status.byteCount > 0 {
+                contents.others.append(shown)
+            }
         }
         return contents
     }
 
-    private func opened(_ root: Int32, _ names: [[CChar]]) throws(StoreError) -> Descriptor? {
+    /// - Parameters:
+    ///   - hash: of its bytes; `nil` if they are not looked at, or cannot be read.
+    ///   - names: the objects whose inode it is; some, if there is no hash.
+    private func shown(
+        by file: Found, _ hash: StoredObject?, _ names: [ObjectID]
+    ) throws(StoreError) -> Reference {
+        if let hash, names.contains(hash.address) || names.count != 1 || file.path == nil {
+            return Reference(address: hash.address, byteCount: hash.byteCount)
+        }
+        // What was written into it does not count as its size.
+        let known = trustsLinks ? nil : try store.sizes(of: [names[0]]).first?.byteCount
+        return Reference(address: names[0], byteCount: known ?? file.status.byteCount)
+    }
+
+    /// What `body` reads; `nil` if it is gone meanwhile, or cannot be read: then `unread` says so.
+    private func read<R: ~Copyable>(
+        _ unread: inout [StoreError], _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
         do throws(StoreError) {
-            return try fileSystem.openBeneath(root, names: names, .reading)
+            return try body()
         } catch {
-            // Gone meanwhile, or unreadable: it shows nothing.
-            guard error.code == .notFound || error.code == .permission || error.isNotDirectory
-            else { throw error }
+            if error.code == .notFound || error.isNotDirectory { return nil }
+            guard error.code == .permission || error.code == .io else { throw error }
+            unread.append(error)
             return nil
         }
     }
 
     private func walk(
-        _ directory: Int32, _ path: [[CChar]], _ found: inout [Found]
+        _ directory: Int32, _ path: [[CChar]], _ found: inout [Found],
+        _ unread: inout [StoreError]
     ) throws(StoreError) {
         var inner: [[CChar]] = []
         try fileSystem.list(directory) { (entry, _) throws(StoreError) in
@@ -125,10 +144,11 @@ struct TreeReading {
             return true
         }
         for name in inner {
-            guard let opened = try fileSystem.openIfPresent(directory, name, .directory) else {
-                continue
+            let opened = try read(&unread) { () throws(StoreError) in
+                try fileSystem.openIfPresent(directory, name, .directory)
             }
-            try walk(opened.raw, path + [name], &found)
+            guard let opened else { continue }
+            try walk(opened.raw, path + [name], &found, &unread)
         }
     }
 

@@ -10,7 +10,8 @@ extension VersionStore {
     /// is current, but cannot be activated, published or checked out until it is added or pulled again. What else it
     /// named stays named; if the index does not know that, it is everything that nobody names and no retired version
     /// left.
-    /// - Returns: `.none` if there is nothing to make it from, or if only a person may delete what is in its place.
+    /// - Returns: `.none` if there is nothing to make it from.
+    /// - Throws: `.unreadTree` if nobody knows what the version named, and something in its tree cannot be read.
     package func recoverManifest(of name: String) throws(StoreError) -> Recovery {
         guard VersionName.isName(name) else { return .none }
         let standing = try manifestStatus(name)
@@ -19,6 +20,7 @@ extension VersionStore {
         guard !shown.isEmpty || (row?.fileCount == 0 && row != nil), try isMaterialized(name) else {
             return .none
         }
+        if row == nil, let unread = shown.unread.first { throw Self.unreadTree(name, unread) }
         let manifest = try recoveredManifest(name, shown, row)
         let lease = try store.makeLease()
         let file = ManifestFile(self, manifest, lease: lease.name)
@@ -53,6 +55,15 @@ extension VersionStore {
             return .none
         }
         return manifest.recovered == nil ? .whole : .partial
+    }
+
+    static func unreadTree(_ name: String, _ unread: StoreError) -> StoreError {
+        StoreError(
+            .unreadTree,
+            "version \(name) has lost its manifest, and its tree cannot be read whole: nothing is collected and "
+                + "nobody gets that name until castree fsck --repair runs as a user who can read it "
+                + "(\(unread.message))",
+            cause: unread.cause)
     }
 
     /// What the tree of a version shows, for callers that must show it although its manifest is unusable; changes nothing.
@@ -96,7 +107,9 @@ extension VersionStore {
             version: VersionName(name), ordinal: ordinal, createdAt: time, entries: entries)
         var isSame = false
         if let row, row.recovery != .partial {
-            isSame = row.fileCount == Int64(manifest.count) && row.byteCount == manifest.byteCount
+            isSame =
+                contents.unread.isEmpty && row.fileCount == Int64(manifest.count)
+                && row.byteCount == manifest.byteCount
             if !isSame { isSame = try manifest.contentAddress() == row.content }
         }
         if isSame, rest.count <= 1 {
@@ -137,12 +150,19 @@ extension VersionStore {
     }
 
     /// Keeps a damaged manifest in quarantine: it may tell a person what is lost.
+    ///
+    /// No file replaces a directory: one goes there with all that it holds.
     private func setDamagedManifestAside(_ name: String, unless isSame: Bool) throws(StoreError) {
+        let (manifests, quarantine) = (directories.manifests.raw, directories.quarantine.raw)
         let manifest = StoreLayout.manifest(name)
-        guard !isSame, try manifestStatus(name)?.kind == .regular else { return }
         let aside = try StoreLayout.aside("manifest-\(name)", suffix: StoreLayout.manifestSuffix)
-        try fileSystem.link(
-            directories.manifests.raw, manifest, to: directories.quarantine.raw, aside)
+        switch try manifestStatus(name)?.kind {
+        case .directory:
+            try fileSystem.removeEmpty(manifests, manifest, orMoveTo: quarantine, aside)
+        case .regular where !isSame:
+            try fileSystem.link(manifests, manifest, to: quarantine, aside)
+        default: break
+        }
     }
 
     // MARK: Finding lost manifests
@@ -152,8 +172,9 @@ extension VersionStore {
     func versionsToRecover() throws(StoreError) -> [LostVersion] {
         var lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         var odd: [[CChar]] = []
-        for name in try unregisteredTrees(&odd) where try showsUnnamedContent(name.utf8CString) {
-            lost.append(LostVersion(name: name))
+        for name in try unregisteredTrees(&odd) {
+            var version = LostVersion(name: name)
+            if try showsUnnamedContent(name.utf8CString, &version.unread) { lost.append(version) }
         }
         lost += try strayedTrees(among: odd)
         return lost.sorted { $0.name < $1.name }
@@ -190,17 +211,24 @@ extension VersionStore {
         return result
     }
 
-    /// - Parameter name: of a directory in `versions/`, terminated by 0.
+    /// Whether a tree shows content that no version names; what cannot be read counts as such.
+    ///
+    /// - Parameters:
+    ///   - name: of a directory in `versions/`, terminated by 0.
+    ///   - unread: why something in it cannot be read.
     func showsUnnamedContent(
-        _ name: some Sequence<CChar>
+        _ name: some Sequence<CChar>, _ unread: inout StoreError?
     ) throws(StoreError) -> Bool {
         let contents = try TreeReading(versions: self, trustsLinks: true).contents(of: Array(name))
+        unread = contents.unread.first
+        if unread != nil { return true }
         return try !store.unnamed(contents.addresses).isEmpty
     }
 
     /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
     ///
     /// - Returns: the versions whose manifest cannot be made again.
+    /// - Throws: `.unreadTree` if a tree cannot be read whole: what it shows might be taken for garbage.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
         var left: [String] = []
         for lost in try versionsToRecover() {
@@ -209,6 +237,7 @@ extension VersionStore {
                 left.append(lost.name)
                 continue
             }
+            if let unread = lost.unread { throw Self.unreadTree(lost.name, unread) }
             guard try bringBack(lost) else {
                 left.append(lost.name)
                 continue

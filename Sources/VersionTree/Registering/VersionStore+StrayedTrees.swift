@@ -9,6 +9,9 @@ struct LostVersion: Sendable {
     var entry: [CChar]?
     /// Whether the tree is hidden, like one that is being built or removed.
     var isHidden = false
+    /// Why something in its tree cannot be read, if nobody knows what it named: then nothing is made of the tree, because
+    /// that would be left out for good.
+    var unread: StoreError?
 
     /// Where the tree is, for people.
     var treePath: String {
@@ -38,7 +41,7 @@ extension VersionStore {
             }
             if running.contains(where: { shown.hasSuffix(".\($0)") }) { continue }
             guard try !fileSystem.isLocked(directories.versions.raw, entry),
-                try showsUnnamedContent(entry)
+                try showsUnnamedContent(entry, &lost.unread)
             else { continue }
             if lost.name.isEmpty { lost.name = try freeName(for: entry, besides: names) }
             names.insert(lost.name)

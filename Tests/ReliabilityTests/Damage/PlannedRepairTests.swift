@@ -4,8 +4,10 @@ import StorageTestSupport
 import Testing
 import VersionTree
 
-/// `--dry-run` says what happens: whatever was done to a store, the plan of its repair names each tree that goes and
-/// none that stays, and what it restores or builds is there afterwards.
+/// `--dry-run` says what happens.
+///
+/// Whatever was done to a store, the plan of its repair names each tree that goes and
+/// none that stays, and what it restores or builds is there afterwards. A second repair finds nothing to do.
 @Suite("The plan of a repair") struct PlannedRepairTests {
     @Test(
         "is what happens, if somebody",
@@ -47,6 +49,14 @@ import VersionTree
         // Nothing was fetched, and nobody says so.
         let left = try victim.place.open().check().findings
         #expect(!left.contains { $0.message.contains("fetched") })
+        // Whatever is left needs a person.
+        var again: RepairPlan?
+        _ = try victim.place.open().repair { plan in
+            again = plan
+            return false
+        }
+        let rest = try #require(again).steps.filter { $0.deed != .nothing }.map(\.sentence)
+        #expect(rest.isEmpty, "a second repair would go on; the first: \(sentences)")
     }
 
     @Test(

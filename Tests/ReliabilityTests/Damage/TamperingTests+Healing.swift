@@ -67,8 +67,9 @@ extension TamperingTests {
             let copy = try Damage.contents(victim.path("manifests/\(name).json"))
             try tampering.act(victim)
             if isRepaired { _ = try victim.place.open().check(repairing: true) }
-            // A directory is deleted by nobody but a person.
-            let isDirectory = tampering.testDescription.contains("directory")
+            // A directory is moved away by nobody but a repair.
+            let isDirectory =
+                tampering.testDescription.contains("directory") && !isRepaired
             let changes = ["adds the same content again", "retires the version and adds it again"]
             let refusal =
                 isDirectory && changes.contains(advice.testDescription) ? .io : advice.refusal

@@ -12,7 +12,7 @@ extension TamperingTests {
     // MARK: The last copy of an object stands in another place
 
     /// Deletes all trees that show an object, and moves the object's file to a place inside the store.
-    private static func moving(
+    static func moving(
         _ text: String, to name: String, _ kind: Finding.Kind, besides: Set<Finding.Kind> = [],
         stays: Set<Finding.Kind> = [], _ place: @escaping @Sendable (Victim) throws -> String
     ) -> Tampering {

@@ -94,7 +94,7 @@ extension TamperingTests {
 
     static let tamperings: [Tampering] =
         objects + strays + indexes + manifests + lifecycles + leases + trees + copies
-        + misplaced
+        + misplaced + displacing
 
     private static func ofObject(
         _ name: String, _ kind: Finding.Kind, besides: Set<Finding.Kind> = [],

@@ -1,0 +1,67 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+extension TamperingTests {
+    /// What is left where something stands in place of castree's own files, perhaps with the last copy of content in it,
+    /// and where more than one thing is lost that a repair makes again from the others.
+    static let displacing =
+        ["index.sqlite", "index.sqlite-journal", "index.sqlite-wal", "index.sqlite-shm", "stamp"]
+        .map { name in
+            moving(
+                "hello", to: "into a directory in place of \(name)", .missingTree,
+                besides: [.damagedIndex]
+            ) { victim in
+                Damage.remove(victim.path(name))
+                return victim.path(name) + "/inner/hello"
+            }
+        } + [
+            moving(
+                "hello", to: "into a directory in place of current", .wrongCurrentLink
+            ) { victim in
+                Damage.remove(victim.path("current"))
+                return victim.path("current") + "/hello"
+            },
+            moving(
+                "hello", to: "into a directory in place of a manifest", .damagedManifest,
+                stays: [.damagedManifest]
+            ) { victim in
+                Damage.remove(victim.path("manifests/1.json"))
+                return victim.path("manifests/1.json") + "/hello"
+            },
+            moving(
+                "hello", to: "into a directory among the leases", .strayFile, stays: [.strayFile]
+            ) { $0.path("leases/saved/hello") },
+            moving("hello", to: "among the manifests", .missingObject) {
+                $0.path("manifests/hello")
+            },
+            Tampering(
+                "puts a directory with files in place of a manifest", .damagedManifest
+            ) { victim in
+                let path = victim.path("manifests/1.json")
+                try Damage.replace(path, by: .directory)
+                try Damage.overwriteOrCreate(path + "/saved", with: Array("saved".utf8))
+            },
+            Tampering(
+                "deletes manifest and tree of what is shown", .missingManifest,
+                stays: [.missingManifest]
+            ) { victim in
+                Damage.remove(victim.path("manifests/1.json"))
+                try removeTree(victim, "1")
+            },
+            Tampering(
+                "lets a shard lead to itself", .strayFile, besides: [.missingObject]
+            ) { victim in
+                let shard = (try victim.object("hello") as NSString).deletingLastPathComponent
+                Damage.remove(shard)
+                symlink((shard as NSString).lastPathComponent, shard)
+            },
+            Tampering("deletes an object and adds a version that has it again", .copiedInTree) {
+                victim in
+                Damage.remove(try victim.object("shared"))
+                try victim.place.add("0", to: victim.place.open())
+            },
+        ]
+}
