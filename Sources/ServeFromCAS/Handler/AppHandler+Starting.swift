@@ -70,7 +70,7 @@ extension AppHandler {
             return .start(head)
         }
         if let start = StartRule.start(head, site), canSend(start, site) { return .start(start) }
-        guard let reason = unfitness(of: site) else { return .none }
+        guard let reason = startPage.unfitness(of: site) else { return .none }
         guard candidate == lifecycle.current else {
             // It waits for another page; the current version is shown.
             startTrouble.tell("version \(candidate) is not started: \(reason)")
@@ -80,17 +80,6 @@ extension AppHandler {
         return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
     }
 
-    /// Why a version has no page to start with; `nil` if it has one.
-    private func unfitness(of site: Site) -> String? {
-        guard let index = site.indexResource else {
-            return "it has no page to start with (\(site.options.index))"
-        }
-        do throws(StoreError) {
-            try objects.verify(index.address, size: index.byteCount)
-            return nil
-        } catch { return "its page cannot be shown: \(error.message)" }
-    }
-
     /// Whether a request fails with a version on trial, but would get a page from the one before it.
     private func isShownBetter(_ head: RequestHead, _ site: Site, _ lifecycle: Lifecycle) -> Bool {
         let response = Responder.respond(to: head, site: site)
@@ -98,7 +87,8 @@ extension AppHandler {
             response.head.status >= 400 || !canSend(head, site)
         else { return false }
         do throws(StoreError) {
-            guard let name = try lifecycle.findWayBack(store.versions) else { return false }
+            let way = try lifecycle.findWayBack(store.versions, showing: startPage.isShown)
+            guard let name = way else { return false }
             let before = try shelf.open(VersionName(name)).site
             return StartRule.start(head, before).map { canSend($0, before) } ?? false
         } catch {
