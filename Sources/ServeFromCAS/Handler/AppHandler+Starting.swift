@@ -28,14 +28,20 @@ extension AppHandler {
         guard let startup else { return head }
         guard SuspendingClock.now < end else { return nil }
         do throws(StoreError) {
-            switch beginning(head, startup) {
+            switch try beginning(head, startup) {
             case .none: return head
             case .start(let start):
                 let lifecycle = shelf.lifecycle
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(lifecycle, ledger, now: now)
                 }
-                guard let begun else { return head }
+                guard let begun else {
+                    // Of a process that goes on, its judgement is heard soon enough.
+                    if let watcher = try otherWatcher(), watcher.isStopped {
+                        startTrouble.tell(watcher.watching)
+                    }
+                    return head
+                }
                 startTrouble.end()
                 if let left = begun.left { tellRollback(left.from, left.reason) }
                 follow()
@@ -56,7 +62,16 @@ extension AppHandler {
         }
     }
 
-    private func beginning(_ head: RequestHead, _ startup: StartWatch) -> Beginning {
+    /// Another process that watches a start; `nil` if there is none, or it cannot be named.
+    func otherWatcher() throws(StoreError) -> LockHolder? {
+        guard let watcher = try store.versions.startWatcher(), !watcher.isThis else { return nil }
+        return watcher
+    }
+
+    /// - Throws: `.locked` if that cannot be told before the time of the request is over.
+    private func beginning(
+        _ head: RequestHead, _ startup: StartWatch
+    ) throws(StoreError) -> Beginning {
         let lifecycle = shelf.lifecycle
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
@@ -66,6 +81,8 @@ extension AppHandler {
         do throws(StoreError) {
             site = try shelf.open(VersionName(candidate)).site
         } catch {
+            // What follows would wait for those that wait already.
+            if error.code == .locked { throw error }
             // Starting a version that cannot be shown finds that out, and leaves it.
             return .start(head)
         }

@@ -44,6 +44,9 @@ extension VersionStore {
         request.isLockTaken = lock == nil
         let begun = try begin(request)
         withExtendedLifetime(lock) {}
+        if begun.kind == .joined, let watcher = try startWatcher(), watcher.isStopped {
+            store.options.notice(watcher.watching)
+        }
         return BootReport(begun)
     }
 

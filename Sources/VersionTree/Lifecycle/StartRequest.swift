@@ -38,8 +38,9 @@ package struct StartRequest: Sendable {
     package var mayRetry = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
-    /// Runs while the lifecycle is locked, so it must neither change nor pin anything. Only a server knows the
-    /// page that an app starts with; for all others every version has one.
+    /// Runs while the lifecycle is locked, so it must neither change nor pin anything.
+    ///
+    /// Only a server knows the page that an app starts with; for all others every version has one.
     package var canShow: Showing = { _ in true }
 }
 
