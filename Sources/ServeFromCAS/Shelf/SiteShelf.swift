@@ -208,7 +208,7 @@ final class SiteShelf: Sendable {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
         let name = version.description
         let versions = versions
-        recoverManifest(name, versions)
+        try recoverManifest(name, versions)
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let shell = state.withLock { $0.shell?.manifest }

@@ -17,14 +17,14 @@ import VersionTree
 // while it has the lock of the lifecycle. Only what needs that lock waits.
 @Suite("A server whose store is locked by another process")
 struct BusyStoreTests {
-    /// The lock of the lifecycle, as another process holds it.
+    /// A lock, usually that of the lifecycle, as another process holds it.
     private final class Lock: Sendable {
         private let file: Mutex<Descriptor?>
 
-        init(_ store: TemporaryStore) throws {
+        init(_ store: TemporaryStore, _ name: String = ".lifecycle") throws {
             let system = POSIXFileSystem()
             let leases = store.versions.directories.leases.raw
-            let file = try system.open(leases, ".lifecycle", .updating, mode: 0o644)
+            let file = try system.open(leases, name, .updating, mode: 0o644)
             #expect(try system.lock(file.raw, exclusive: true))
             self.file = Mutex(consume file)
         }
@@ -91,6 +91,27 @@ struct BusyStoreTests {
         lock.release()
         #expect(page.client.response()?.status == 204)
         #expect(try store.reopened().lifecycle().knownGood.contains("2"))
+    }
+
+    // docs/maintenance.md, "When another process has the store".
+    @Test(
+        "answers 503 where the index is locked, blames nothing else, and starts the version later")
+    func index() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let versions = try VersionStore.open(
+            store.path,
+            options: StoreOptions(
+                isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(300)))
+        let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
+        let lock = try Lock(store, ".index")
+        #expect(try app.browser().navigate().status == 503)
+        #expect(!app.notices.all.isEmpty)
+        #expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
+        #expect(app.notices.all.allSatisfy { !$0.contains("manifest") })
+        lock.release()
+        #expect(try app.browser().navigate().text.contains("two"))
     }
 
     // docs/serving.md, "Limits": ten seconds, for what is in flight and for locks.
