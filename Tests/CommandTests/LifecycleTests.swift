@@ -31,6 +31,17 @@ import Testing
         #expect(answer.status == 0)
     }
 
+    @Test func `lifecycle shows a start while it waits for a confirmation, and no longer`() throws {
+        try place.castree("activate", "1")
+        try place.castree("boot")
+        #expect(try place.castree("lifecycle").text.contains("not confirmed, token"))
+        try start()
+        try place.castree("boot")
+        let lifecycle = try place.castree("lifecycle").text
+        #expect(!lifecycle.contains("not confirmed") && !lifecycle.contains("watched by"))
+        #expect(try self.lifecycle().boot != nil)
+    }
+
     @Test func `activate tells the current and the previous version`() throws {
         let first = try place.castree("activate", "1", "--json")
         #expect(first.status == 0)

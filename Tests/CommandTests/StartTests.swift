@@ -194,4 +194,33 @@ import Testing
         #expect(try trials().contains("\"strikes\":2"))
         _ = try served.end()
     }
+
+    #if os(Linux)
+        @Test
+        func `a stopped server that watches a start is named to whoever is refused because of it`()
+            throws
+        {
+            var third = Release.second
+            third["index.html"] = "the third"
+            try place.add("3", third)
+            let watcher = try Served(place, patient)
+            #expect(try watcher.get().body == Release.second["index.html"])
+            watcher.signal(SIGSTOP)
+            let file = "/proc/\(watcher.processIdentifier)/stat"
+            while try !String(contentsOfFile: file, encoding: .utf8).contains(") T ") {
+                sched_yield()
+            }
+            let name = "process \(watcher.processIdentifier) (serve, stopped)"
+            #expect(try place.castree("lifecycle").text.contains("watched by  \(name)"))
+            #expect(try place.run(.castree, ["boot"]).errors.contains(name))
+            try place.castree("activate", "3")
+            let other = try Served(place, patient)
+            #expect(try other.get().body == "the third")
+            let answer = try other.post("/_castree/confirm?session=\(other.beginSession())")
+            #expect(answer.status == 409 && answer.body.contains(name), "\(answer)")
+            #expect(try other.end().errors.contains(name))
+            _ = try watcher.end(SIGKILL)
+            #expect(try !place.castree("lifecycle").text.contains("watched by"))
+        }
+    #endif
 }

@@ -288,6 +288,13 @@ struct StartModel {
                 let content = counted(before.lifecycle.boot), let count = after.starts[content]
             else { return }
             after.starts[content] = max(0, count - 1)
+        case .unshown where after.lifecycle != before.lifecycle:
+            // Nor is a start of the command's that a server finds unshowable.
+            guard let boot = before.lifecycle.unconfirmed, !boot.isWatched,
+                boot.system == (before.isOddBoot ? "odd" : "even"),
+                let content = counted(boot), let count = after.starts[content]
+            else { return }
+            after.starts[content] = max(0, count - 1)
         default:
             guard after.lifecycle.boot?.token != before.lifecycle.boot?.token,
                 let content = counted(after.lifecycle.boot)

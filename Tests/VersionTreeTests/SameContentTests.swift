@@ -81,6 +81,31 @@ struct SameContentTests {
         try temporary.expectClean()
     }
 
+    @Test("stays known good under the second when the first is retired", arguments: [false, true])
+    func retired(isKnown: Bool) throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        if isKnown {
+            try versions.activate("A2")
+            try temporary.makeGood("A2")
+        }
+        try versions.activate("B")
+        try temporary.makeGood("B")
+        try versions.retire("A")
+        #expect(try versions.lifecycle().knownGood == ["B", "A2"])
+        try versions.activate("A2")
+        for _ in 1...6 { #expect(try versions.boot(strikes: 1).version == "A2") }
+        #expect(try versions.lifecycle().unconfirmed == nil)
+        // With its last name it goes.
+        try versions.activate("B")
+        try versions.retire("A2")
+        try temporary.add("A", ["index.html": "A"])
+        try versions.activate("A")
+        _ = try versions.boot()
+        #expect(try versions.lifecycle().unconfirmed?.version == "A")
+        try temporary.expectClean()
+    }
+
     @Test("is left for other content only, by request, too", arguments: [false, true])
     func rollback(isBooted: Bool) throws {
         let temporary = try make()

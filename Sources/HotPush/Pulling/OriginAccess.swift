@@ -40,23 +40,45 @@ package final class OriginAccess {
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
             retries: retries, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
-        return try fetch.run(over: transport(to: location))
+        return try named(location) { () throws(StoreError) in
+            try fetch.run(over: transport(to: location))
+        }
     }
 
     /// Carries the requests of a download.
     /// - Throws: what is wrong with the transport itself.
     func run(_ download: Download, at location: OriginLocation) throws(StoreError) {
         defer { requestCount += download.figures.requests }
-        try download.run(over: transport(to: location))
+        try named(location) { () throws(StoreError) in
+            try download.run(over: transport(to: location))
+        }
+    }
+
+    /// Has errors name the files of a directory by their paths.
+    private func named<R>(
+        _ location: OriginLocation, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) { return try body() } catch {
+            guard case .directory(let path) = location,
+                let place = error.message.firstRange(of: OriginURL.directory)
+            else { throw error }
+            var error = error
+            let directory = path.hasSuffix("/") ? path : path + "/"
+            error.message.replaceSubrange(place, with: printable(directory))
+            throw error
+        }
     }
 }
 
 extension OriginURL {
+    /// The base of the URLs of ``DirectoryTransport``.
+    fileprivate static let directory = "file:///"
+
     /// The base of relative sources; for a directory, the URLs of ``DirectoryTransport``.
     init(of location: OriginLocation) throws(StoreError) {
         switch location {
         case .web(let base): try self.init(base)
-        case .directory: try self.init("file:///")
+        case .directory: try self.init(Self.directory)
         }
     }
 }

@@ -66,12 +66,14 @@ public struct AppServerOptions: Sendable {
     public init() {}
 
     /// The watch over starts in a store; `nil` if nobody needs to confirm.
-    func watch(_ versions: VersionStore) -> StartWatch? {
+    func watch(
+        _ versions: VersionStore, showing canShow: @escaping StartRequest.Showing
+    ) -> StartWatch? {
         guard let confirmation else { return nil }
         var rules = startRules
         rules.allowed = confirmation
         rules.strikes = strikes
-        return StartWatch(versions, rules)
+        return StartWatch(versions, rules, showing: canShow)
     }
 
     /// Refuses options that cannot work.

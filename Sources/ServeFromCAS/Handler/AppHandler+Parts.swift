@@ -19,6 +19,8 @@ extension AppHandler {
         let dashboardToken: String?
         let proxies: ProxyTable?
         let tls: TLSContext?
+
+        var startPage: StartPage { StartPage(shelf: shelf, objects: objects) }
     }
 
     /// Refers to the handler for objects made before it.

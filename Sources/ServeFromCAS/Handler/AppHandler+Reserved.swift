@@ -94,8 +94,10 @@ extension AppHandler {
             // A server that watches no start waits for nothing, so the page counts as confirmed.
             let isGood = try startup?.confirm(version) ?? true
             guard isGood else {
+                let watcher = try otherWatcher().map { " " + $0.watching + "." } ?? ""
                 return PlainAnswer.response(
-                    409, "Version \(version) is not the one that was started.", method: method)
+                    409, "Version \(version) is not the one that was started." + watcher,
+                    method: method)
             }
             follow()
             var noContent = ResponseHead(204)

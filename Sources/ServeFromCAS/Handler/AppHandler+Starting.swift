@@ -28,14 +28,20 @@ extension AppHandler {
         guard let startup else { return head }
         guard SuspendingClock.now < end else { return nil }
         do throws(StoreError) {
-            switch beginning(head, startup) {
+            switch try beginning(head, startup) {
             case .none: return head
             case .start(let start):
                 let lifecycle = shelf.lifecycle
                 let begun = try startup.judge { (judge, ledger) throws(StoreError) in
                     try judge.pageBegins(lifecycle, ledger, now: now)
                 }
-                guard let begun else { return head }
+                guard let begun else {
+                    // Of a process that goes on, its judgement is heard soon enough.
+                    if let watcher = try otherWatcher(), watcher.isStopped {
+                        startTrouble.tell(watcher.watching)
+                    }
+                    return head
+                }
                 startTrouble.end()
                 if let left = begun.left { tellRollback(left.from, left.reason) }
                 follow()
@@ -56,7 +62,16 @@ extension AppHandler {
         }
     }
 
-    private func beginning(_ head: RequestHead, _ startup: StartWatch) -> Beginning {
+    /// Another process that watches a start; `nil` if there is none, or it cannot be named.
+    func otherWatcher() throws(StoreError) -> LockHolder? {
+        guard let watcher = try store.versions.startWatcher(), !watcher.isThis else { return nil }
+        return watcher
+    }
+
+    /// - Throws: `.locked` if that cannot be told before the time of the request is over.
+    private func beginning(
+        _ head: RequestHead, _ startup: StartWatch
+    ) throws(StoreError) -> Beginning {
         let lifecycle = shelf.lifecycle
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
@@ -66,11 +81,13 @@ extension AppHandler {
         do throws(StoreError) {
             site = try shelf.open(VersionName(candidate)).site
         } catch {
+            // What follows would wait for those that wait already.
+            if error.code == .locked { throw error }
             // Starting a version that cannot be shown finds that out, and leaves it.
             return .start(head)
         }
         if let start = StartRule.start(head, site), canSend(start, site) { return .start(start) }
-        guard let reason = unfitness(of: site) else { return .none }
+        guard let reason = startPage.unfitness(of: site) else { return .none }
         guard candidate == lifecycle.current else {
             // It waits for another page; the current version is shown.
             startTrouble.tell("version \(candidate) is not started: \(reason)")
@@ -80,17 +97,6 @@ extension AppHandler {
         return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
     }
 
-    /// Why a version has no page to start with; `nil` if it has one.
-    private func unfitness(of site: Site) -> String? {
-        guard let index = site.indexResource else {
-            return "it has no page to start with (\(site.options.index))"
-        }
-        do throws(StoreError) {
-            try objects.verify(index.address, size: index.byteCount)
-            return nil
-        } catch { return "its page cannot be shown: \(error.message)" }
-    }
-
     /// Whether a request fails with a version on trial, but would get a page from the one before it.
     private func isShownBetter(_ head: RequestHead, _ site: Site, _ lifecycle: Lifecycle) -> Bool {
         let response = Responder.respond(to: head, site: site)
@@ -98,7 +104,8 @@ extension AppHandler {
             response.head.status >= 400 || !canSend(head, site)
         else { return false }
         do throws(StoreError) {
-            guard let name = try lifecycle.findWayBack(store.versions) else { return false }
+            let way = try lifecycle.findWayBack(store.versions, showing: startPage.isShown)
+            guard let name = way else { return false }
             let before = try shelf.open(VersionName(name)).site
             return StartRule.start(head, before).map { canSend($0, before) } ?? false
         } catch {

@@ -64,7 +64,7 @@ extension AppHandler {
 
     /// The watch over starts, if there is one, begins again on another store.
     private func replaceStartup(_ versions: VersionStore?) {
-        let new = versions.flatMap { options.watch($0) }
+        let new = versions.flatMap { options.watch($0, showing: startPage.isShown) }
         let old = starting.withLock { starting -> StartWatch? in
             defer { starting.watch = new }
             if !starting.isForeground { new?.setForeground(false, now: SystemClock.now) }

@@ -14,6 +14,7 @@ final class AppHandler: RequestHandler {
     var shelf: SiteShelf { parts.shelf }
     var objects: ContentCache { parts.objects }
     var bridge: Bridge { parts.bridge }
+    var startPage: StartPage { parts.startPage }
     let starting: Mutex<Starting>
     let downloads: DownloadWatch
     let pins: Mutex<PinTable>
@@ -67,7 +68,9 @@ final class AppHandler: RequestHandler {
         self.parts = parts
         self.port = port
         let options = parts.options
-        starting = Mutex(Starting(watch: options.watch(parts.store.versions)))
+        starting = Mutex(
+            Starting(
+                watch: options.watch(parts.store.versions, showing: parts.startPage.isShown)))
         downloads = DownloadWatch { [store = parts.store] in store.versions }
         var limits = PinTable.Limits()
         limits.grace = options.pinGrace

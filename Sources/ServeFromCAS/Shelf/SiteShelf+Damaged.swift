@@ -35,7 +35,8 @@ extension SiteShelf {
     }
 
     /// Makes a lost manifest again from the tree: the version is served as the tree shows it.
-    func recoverManifest(_ name: String, _ versions: VersionStore) {
+    /// - Throws: `.locked` if it could not be looked at in time.
+    func recoverManifest(_ name: String, _ versions: VersionStore) throws(StoreError) {
         do throws(StoreError) {
             // If the version is registered, a damaged manifest is left for a repair.
             let isKnown = try versions.store.versionRow(name) != nil
@@ -48,6 +49,7 @@ extension SiteShelf {
                 "the manifest of version \(name) was lost and was made again from its tree; castree fsck says "
                     + "whether it is complete")
         } catch {
+            if error.code == .locked { throw error }
             // Opening the version reports what is missing; this reports why it stays so.
             notice("unable to make the manifest of version \(name) again: \(error.message)")
         }

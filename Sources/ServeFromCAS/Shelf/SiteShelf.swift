@@ -28,6 +28,8 @@ final class SiteShelf: Sendable {
         var pinsAgainAt = Duration.zero
         /// The app's own files, and the pin that keeps them.
         var shell: Shell?
+        /// A version that is only looked at.
+        var examined: Site?
         /// The store is gone, and no other has come.
         var isEmptied = false
         /// Nothing is served any longer.
@@ -125,6 +127,7 @@ final class SiteShelf: Sendable {
             let current = state.current?.site
             return (current.map { [$0] } ?? [])
                 + state.entries.values.map(\.site).filter { $0 !== current }
+                + [state.examined].compactMap { $0 }
         }
     }
 
@@ -205,7 +208,7 @@ final class SiteShelf: Sendable {
         if let entry = state.withLock({ $0.entries[version] }) { return entry }
         let name = version.description
         let versions = versions
-        recoverManifest(name, versions)
+        try recoverManifest(name, versions)
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
@@ -217,6 +220,23 @@ final class SiteShelf: Sendable {
             if !isOver { state.entries[version] = entry }
             return entry
         }
+    }
+
+    /// Looks at a version, which need not be here, and does not pin it: the caller may hold the lock of the
+    /// lifecycle, which keeps it from being retired.
+    func examine<R>(
+        _ version: VersionName, _ body: (Site) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        if let entry = entry(version) { return try body(entry.site) }
+        let versions = versions
+        try Self.requireWhole(version.description, versions)
+        let shell = state.withLock { $0.shell?.manifest }
+        let site = Site(
+            try manifest(version.description, versions), options: options, shell: shell)
+        // Its tree may have what the objects have lost.
+        state.withLock { $0.examined = site }
+        defer { state.withLock { $0.examined = nil } }
+        return try body(site)
     }
 
     private static func requireWhole(

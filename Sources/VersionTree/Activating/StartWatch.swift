@@ -10,8 +10,12 @@ package final class StartWatch: Sendable {
     private let state: Mutex<StartJudge>
 
     /// Makes a watch for a process that begins now.
-    package init(_ versions: VersionStore, _ rules: StartJudge.Rules) {
-        let ledger = StoreLedger(versions)
+    /// - Parameter canShow: whether a version has a page to start with; see ``StartRequest/canShow``.
+    package init(
+        _ versions: VersionStore, _ rules: StartJudge.Rules,
+        showing canShow: @escaping StartRequest.Showing = { _ in true }
+    ) {
+        let ledger = StoreLedger(versions, canShow)
         self.ledger = ledger
         state = Mutex(StartJudge(rules, ledger))
     }
@@ -58,9 +62,13 @@ package final class StartWatch: Sendable {
 /// Where starts are recorded: lifecycle.json and the lock of this process.
 private final class StoreLedger: StartLedger {
     private let versions: VersionStore
+    private let canShow: StartRequest.Showing
     private let lock = Mutex<StartLock?>(nil)
 
-    init(_ versions: VersionStore) { self.versions = versions }
+    init(_ versions: VersionStore, _ canShow: @escaping StartRequest.Showing) {
+        self.versions = versions
+        self.canShow = canShow
+    }
 
     func lifecycle() throws(StoreError) -> Lifecycle { try versions.lifecycle() }
 
@@ -76,7 +84,7 @@ private final class StoreLedger: StartLedger {
     func begin(
         strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
-        var request = try versions.startRequest(strikes)
+        var request = try versions.startRequest(strikes, showing: canShow)
         request.isWatching = isWatching
         request.isLockTaken = !isWatching
         request.mayRetry = mayRetry
@@ -88,17 +96,19 @@ private final class StoreLedger: StartLedger {
         _ version: String, token: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion? {
         try versions.rollback(
-            unconfirmed: version, token: token, reason: reason, strikes: strikes)
+            unconfirmed: version, token: token, reason: reason, strikes: strikes, showing: canShow)
     }
 
     func leave(
         unshown version: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion? {
-        try versions.leave(unshown: version, reason: reason, strikes: strikes)
+        try versions.leave(
+            unshown: version, reason: reason, strikes: strikes, showing: canShow)
     }
 
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {
-        try versions.takeBack(start: version, token: token, strikes: strikes)
+        try versions.takeBack(
+            start: version, token: token, strikes: strikes, showing: canShow)
     }
 
     func confirm(_ version: String, token: String) throws(StoreError) {

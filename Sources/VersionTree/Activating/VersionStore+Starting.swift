@@ -44,14 +44,19 @@ extension VersionStore {
         request.isLockTaken = lock == nil
         let begun = try begin(request)
         withExtendedLifetime(lock) {}
+        if begun.kind == .joined, let watcher = try startWatcher(), watcher.isStopped {
+            store.options.notice(watcher.watching)
+        }
         return BootReport(begun)
     }
 
     /// A request for a process that ends, or that judges.
-    func startRequest(_ strikes: Int) throws(StoreError) -> StartRequest {
+    func startRequest(
+        _ strikes: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }
+    ) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
-            strikes: strikes)
+            strikes: strikes, canShow: canShow)
     }
 
     /// Makes a start, and tells what became of it.
@@ -99,13 +104,15 @@ extension VersionStore {
     ///   - version: the version that started.
     ///   - token: the token that its ``boot(strikes:)`` gave out.
     ///   - strikes: how many starts of one content may fail.
+    ///   - canShow: whether a version has a page to start with.
     /// - Returns: what was left; `nil` if there was nothing left to judge.
     /// - Throws: `.nothingToRollBackTo`.
     package func rollback(
         unconfirmed version: String, token: String, reason: String,
-        strikes: Int = Lifecycle.usualStrikes
+        strikes: Int = Lifecycle.usualStrikes,
+        showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1))
+        let request = try startRequest(max(strikes, 1), showing: canShow)
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(unconfirmed: version, token: token, reason, request, self)
@@ -120,9 +127,10 @@ extension VersionStore {
     /// - Returns: what was left because of that.
     @discardableResult
     package func takeBack(
-        start version: String, token: String, strikes: Int = Lifecycle.usualStrikes
+        start version: String, token: String, strikes: Int = Lifecycle.usualStrikes,
+        showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1))
+        let request = try startRequest(max(strikes, 1), showing: canShow)
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.takeBack(start: version, token: token, request, self)
@@ -133,9 +141,10 @@ extension VersionStore {
 
     /// Leaves a version that could not be shown to anyone.
     package func leave(
-        unshown version: String, reason: String, strikes: Int
+        unshown version: String, reason: String, strikes: Int,
+        showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
-        let request = try startRequest(max(strikes, 1))
+        let request = try startRequest(max(strikes, 1), showing: canShow)
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(unshown: version, reason, request, self)

@@ -103,7 +103,9 @@ extension Lifecycle {
             return gone.current
         }
         // Another name of the same content may still have what this one has lost.
-        if let target = try findWayBack(versions, toOtherContent: false) {
+        if let target = try findWayBack(
+            versions, toOtherContent: false, showing: request.canShow)
+        {
             // It is not banned, because it is not at fault: it lost objects, or was retired by hand.
             if let current {
                 left =
@@ -128,7 +130,9 @@ extension Lifecycle {
     mutating func leave(
         _ reason: String, _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
-        guard let from = current, let target = try findWayBack(versions) else { return nil }
+        guard let from = current,
+            let target = try findWayBack(versions, showing: request.canShow)
+        else { return nil }
         var left = LeftVersion(current: target, from: from, reason: Self.bounded(reason))
         // A current version without a row cannot be banned by content; going back matters more.
         if let content = try versions.content(of: from) {
@@ -171,8 +175,8 @@ extension Lifecycle {
         guard let left = try leave(reason, request, versions) else {
             throw StoreError(
                 .nothingToRollBackTo,
-                "there is nothing to go back to: no version of other content is known good, was current "
-                    + "before or is embedded; castree activate chooses one")
+                "there is nothing to go back to: no version of other content that can be shown is known "
+                    + "good, was current before or is embedded; castree activate chooses one")
         }
         return left
     }
@@ -231,25 +235,33 @@ extension Lifecycle {
 
     /// The newest known good version that can be shown, else what was current before, else the embedded one.
     ///
-    /// - Parameter isOther: whether its content must differ from the current version's: what failed under one
-    ///   name is no better under another.
+    /// - Parameters:
+    ///   - isOther: whether its content must differ from the current version's: what failed under one
+    ///     name is no better under another.
+    ///   - canShow: whether a version has a page to start with. One that has none is passed over, unless the
+    ///     current version has none either.
     /// - Throws: what the disk reported, if only that leaves nothing to go back to: there may be a way back a
     ///   moment later, and until then what was never confirmed must not start again.
     package func findWayBack(
-        _ versions: some StartableVersions, toOtherContent isOther: Bool = true
+        _ versions: some StartableVersions, toOtherContent isOther: Bool = true,
+        showing canShow: StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> String? {
         var failure: StoreError?
+        var unshown: String?
         for name in waysBack where name != current {
             do throws(StoreError) {
                 if isOther, try hasContentOfCurrent(name, versions) { continue }
-                if try versions.isUsable(name, self) { return name }
+                guard try versions.isUsable(name, self) else { continue }
+                if try canShow(name) { return name }
+                unshown = unshown ?? name
             } catch {
                 // A candidate that cannot be examined does not count; the next one may be usable.
                 if error.cause != nil, error.code != .outOfSpace { failure = failure ?? error }
             }
         }
         if let failure { throw failure }
-        return nil
+        guard let unshown, let current, try !canShow(current) else { return nil }
+        return unshown
     }
 
     private mutating func goBack(to target: String, _ request: StartRequest) {

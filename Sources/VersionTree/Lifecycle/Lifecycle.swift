@@ -162,8 +162,12 @@ public struct Lifecycle: Sendable, Hashable {
 
     /// Forgets a retired version.
     ///
-    /// Its ban stays: the content may come back.
-    mutating func retire(_ version: String) {
+    /// Its ban stays: the content may come back. That it is known good stays with the heir, another name of
+    /// its content.
+    mutating func retire(_ version: String, heir: String? = nil) {
+        if let heir, !knownGood.contains(heir), let place = knownGood.firstIndex(of: version) {
+            knownGood[place] = heir
+        }
         knownGood.removeAll { $0 == version }
         if before == version { before = nil }
     }

@@ -29,7 +29,8 @@ extension StartJudge {
 extension Lifecycle {
     /// Leaves a version that could not be shown, and so was never started, or not by this process.
     ///
-    /// Earlier starts count as before; leaving it counts nothing more.
+    /// Earlier starts count as before; leaving it counts nothing more. A start that `castree boot` has made, and
+    /// that no server watches, ends here without having been seen: it does not count either.
     package mutating func leave(
         unshown version: String, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions
@@ -42,6 +43,10 @@ extension Lifecycle {
         {
             return left
         }
-        return try leave(reason, request, versions)
+        var after = self
+        if let boot = unconfirmed, !boot.isWatched { after.abandonStart() }
+        guard let left = try after.leave(reason, request, versions) else { return nil }
+        self = after
+        return left
     }
 }

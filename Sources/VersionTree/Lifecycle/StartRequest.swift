@@ -19,6 +19,9 @@ package struct StartRequest: Sendable {
         case adopts(besides: String?)
     }
 
+    /// Whether a version has a page to start with, as far as the caller can tell.
+    package typealias Showing = @Sendable (_ version: String) throws(StoreError) -> Bool
+
     /// What the confirmation must present.
     package var token: String
     /// Seconds since 1970.
@@ -35,6 +38,10 @@ package struct StartRequest: Sendable {
     package var mayRetry = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
+    /// Runs while the lifecycle is locked, so it must neither change nor pin anything.
+    ///
+    /// Only a server knows the page that an app starts with; for all others every version has one.
+    package var canShow: Showing = { _ in true }
 }
 
 /// A version that was left for another one.

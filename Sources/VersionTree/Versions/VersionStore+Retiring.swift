@@ -85,7 +85,7 @@ extension VersionStore {
             // Otherwise a power cut might bring back all or part of the tree of a version that nobody knows
             // any longer, and its content would stay on the disk. A killed process may have hidden it.
             try self.store.sync(self.directories.versions.raw)
-            lifecycle.retire(version)
+            lifecycle.retire(version, heir: try self.heir(of: version, lifecycle))
             return Retired(references: references, tree: tree, manifest: manifest)
         } afterwards: { (result) throws(StoreError) in
             let parent = self.directories.versions.raw
@@ -111,6 +111,17 @@ extension VersionStore {
             guard error.isOtherLayer else { throw error }
             try fileSystem.removeTree(parent, version)
         }
+    }
+
+    /// Another name of a known good version's content, under which that stays known good.
+    private func heir(
+        of version: String, _ lifecycle: Lifecycle
+    ) throws(StoreError) -> String? {
+        guard lifecycle.knownGood.contains(version), let content = try content(of: version)
+        else { return nil }
+        return try store.versionRows().map(\.row).first {
+            $0.name != version && $0.content == content && $0.isComplete
+        }?.name
     }
 
     // An unreadable manifest still names a version that can be retired.

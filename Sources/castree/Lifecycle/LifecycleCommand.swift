@@ -1,3 +1,4 @@
+import CASStore
 import Console
 import StoreCommands
 import StrictJSON
@@ -9,16 +10,20 @@ extension Command {
         "lifecycle", summary: "shows which versions are current, pending, known good, bad",
         discussion: """
             The line 'boot' is a start of the app that is not confirmed yet (castree confirm). 'on \
-            trial' counts unconfirmed starts; 'way back' is what was current before them.
+            trial' counts unconfirmed starts; 'way back' is what was current before them. 'watched \
+            by' is the process that has a start confirmed or left; no other starts any meanwhile.
 
                 castree lifecycle
             """
     ) { invocation in
-        let lifecycle = try invocation.openStore().lifecycle()
+        let store = try invocation.openStore()
+        let lifecycle = try store.lifecycle()
         return try invocation.report { writer in
             lifecycle.writeMembers(to: &writer)
         } text: { output in
-            lifecycle.print(to: output)
+            // Another user may read the lifecycle, but not who has a lock.
+            let watcher = try? store.startWatcher()
+            lifecycle.print(to: output, watcher: watcher)
         }
     }
 }
@@ -56,7 +61,7 @@ extension Lifecycle {
     }
 
     /// Prints a line for each fact.
-    func print(to output: Output, includesToken: Bool = true) {
+    func print(to output: Output, includesToken: Bool = true, watcher: LockHolder? = nil) {
         var table = TextTable([.left(""), .left("")])
         table.add(["current", name(current)])
         table.add(["pending", name(pending)])
@@ -80,13 +85,15 @@ extension Lifecycle {
             ])
         }
         if let wayBack { table.add(["way back", name(wayBack)]) }
-        if let boot {
+        // What is known good may be started again and again, and needs no confirmation.
+        if let boot, !knownGood.contains(boot.version) {
             let token: DisplayText = includesToken ? ", token \(boot.token)" : ""
             table.add([
                 "boot",
                 "\(boot.version) at \(timestamp(boot.startedAt)), not confirmed\(token)",
             ])
         }
+        if let watcher { table.add(["watched by", "\(watcher.description)"]) }
         table.print(to: output)
     }
 

@@ -45,6 +45,20 @@ import VersionTree
         #expect(try channels(fixture.origin.url).map(\.channel.description) == ["stable"])
     }
 
+    @Test("are named by their paths if they are in a directory", arguments: ["", "/"])
+    func named(_ end: String) throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        let access = OriginAccess(over: try PullingFixture.transport())
+        let error = #expect(throws: StoreError.self) {
+            try access.document(
+                "channels/stable.json", at: .directory(fixture.place.origin + end), byteCountMax: 1)
+        }
+        let message = error?.message ?? ""
+        #expect(message.contains("\(fixture.place.origin)/channels/stable.json has more"))
+        #expect(!message.contains("file:"))
+    }
+
     @Test("are none where nothing was published")
     func none() throws {
         let fixture = try PullingFixture()

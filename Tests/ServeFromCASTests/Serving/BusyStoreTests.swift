@@ -1,5 +1,6 @@
 import CASStore
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -16,19 +17,19 @@ import VersionTree
 // while it has the lock of the lifecycle. Only what needs that lock waits.
 @Suite("A server whose store is locked by another process")
 struct BusyStoreTests {
-    /// The lock of the lifecycle, as another process holds it.
-    private final class Lock {
-        private var file: Descriptor?
+    /// A lock, usually that of the lifecycle, as another process holds it.
+    private final class Lock: Sendable {
+        private let file: Mutex<Descriptor?>
 
-        init(_ store: TemporaryStore) throws {
+        init(_ store: TemporaryStore, _ name: String = ".lifecycle") throws {
             let system = POSIXFileSystem()
             let leases = store.versions.directories.leases.raw
-            let file = try system.open(leases, ".lifecycle", .updating, mode: 0o644)
+            let file = try system.open(leases, name, .updating, mode: 0o644)
             #expect(try system.lock(file.raw, exclusive: true))
-            self.file = consume file
+            self.file = Mutex(consume file)
         }
 
-        func release() { file = nil }
+        func release() { file.withLock { $0 = nil } }
     }
 
     private func isServed(_ app: TestApp, _ title: String) throws {
@@ -90,6 +91,49 @@ struct BusyStoreTests {
         lock.release()
         #expect(page.client.response()?.status == 204)
         #expect(try store.reopened().lifecycle().knownGood.contains("2"))
+    }
+
+    // docs/maintenance.md, "When another process has the store".
+    @Test(
+        "answers 503 where the index is locked, blames nothing else, and starts the version later")
+    func index() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let versions = try VersionStore.open(
+            store.path,
+            options: StoreOptions(
+                isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(300)))
+        let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
+        let lock = try Lock(store, ".index")
+        #expect(try app.browser().navigate().status == 503)
+        #expect(!app.notices.all.isEmpty)
+        #expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
+        #expect(app.notices.all.allSatisfy { !$0.contains("manifest") })
+        lock.release()
+        #expect(try app.browser().navigate().text.contains("two"))
+    }
+
+    // docs/serving.md, "Limits": ten seconds, for what is in flight and for locks.
+    @Test("takes an unconfirmed start back at its end though the lock comes free late")
+    func stopping() async throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        try store.versions.activateAtNextBoot("2")
+        let lock = Mutex<Lock?>(nil)
+        // Who waits for two seconds says so.
+        let versions = try store.reopened { notice in
+            if notice.hasPrefix("waiting for ") { lock.withLock { $0?.release() } }
+        }
+        let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
+        #expect(try app.browser().navigate().text.contains("two"))
+        let held = try Lock(store)
+        lock.withLock { $0 = held }
+        await app.stop()
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.boot == nil && lifecycle.trials.map(\.strikes) == [0])
+        #expect(lifecycle.trials.map(\.takenBack) == [1])
+        #expect(app.notices.all == [])
     }
 
     @Test("has its work done in order, by one thread at a time")

@@ -1,0 +1,193 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import ServeFromCAS
+@testable import VersionTree
+
+// docs/serving.md, "What counts as a start, and the strikes": nobody goes back to what cannot be shown.
+@Suite("A way back that no page can be shown of")
+struct UnshownWayBackTests {
+    /// Why version 1 is a way back.
+    enum Kind: CaseIterable {
+        case knownGood, before, embedded
+    }
+
+    /// Why there is no page of it.
+    enum Lack: CaseIterable {
+        case damaged, missing, index
+    }
+
+    /// How the start of version 2 fails.
+    enum Failure: CaseIterable {
+        case late, killed, stopped
+    }
+
+    /// Version 1, a way back, and 2, which is current and on trial.
+    private func store(_ kind: Kind, _ lack: Lack) throws -> TemporaryStore {
+        let store = try TemporaryStore.app(current: nil)
+        if lack == .index {
+            try store.versions.retire("1")
+            try FileManager.default.removeItem(atPath: store.directory.appending("source-1"))
+            try store.add("1", ["app.js": "run('one')", "about.html": "<title>about one</title>"])
+        }
+        switch kind {
+        case .knownGood: try store.makeKnownGood("1")
+        case .before: try store.versions.activate("1")
+        case .embedded: try store.versions.markEmbedded("1") { _ in EmbeddedChange() }
+        }
+        try store.versions.activate("2")
+        switch lack {
+        case .damaged: try Damage.flip(store.page(of: "1"), at: 0)
+        case .missing:
+            try store.losePage(of: "1")
+            store.removeFromTree("1")
+        case .index: break
+        }
+        return store
+    }
+
+    /// A server to which one failed start is enough.
+    private func app(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) {
+            $0.confirmation = .seconds(2000)
+            $0.strikes = 1
+        }
+    }
+
+    /// Has version 2 fail, and returns the server that is there then.
+    private func fail(_ failure: Failure, _ store: TemporaryStore) async throws -> TestApp {
+        switch failure {
+        case .late:
+            let app = try app(store)
+            #expect(try app.browser().navigate().text.contains("two"))
+            app.look(after: .seconds(2001))
+            return app
+        case .killed:
+            do {
+                let dead = TestWatch(try store.reopened(), allowed: .seconds(20))
+                _ = try dead.pageBegins(store.versions.lifecycle(), now: .zero)
+            }
+            // A process that another test starts has the lock, too, for the moment between fork and exec.
+            while try StartLock.take(store.versions) == nil { sched_yield() }
+        case .stopped:
+            for _ in 1...3 {
+                let app = try app(store)
+                #expect(try app.browser().navigate().text.contains("two"))
+                await app.stop()
+            }
+        }
+        return try app(store)
+    }
+
+    @Test(
+        "is none: what is shown stays, is not banned, and may be confirmed late",
+        arguments: Kind.allCases, Failure.allCases)
+    func stays(_ kind: Kind, _ failure: Failure) async throws {
+        for lack in Lack.allCases {
+            let store = try store(kind, lack)
+            let app = try await fail(failure, store)
+            for _ in 1...2 { #expect(try app.browser().navigate().text.contains("two")) }
+            let lifecycle = try store.reopened().lifecycle()
+            #expect(lifecycle.current == "2" && lifecycle.bad.isEmpty, "\(lack): \(lifecycle)")
+            if failure == .late {
+                let isTold = app.notices.all.contains { $0.contains("nothing to go back to") }
+                #expect(isTold, "\(app.notices.all)")
+            }
+            let browser = try app.browser()
+            try browser.navigate()
+            #expect(try browser.confirm() == 204)
+            #expect(try store.reopened().lifecycle().knownGood.first == "2")
+        }
+    }
+
+    @Test("is passed over for the next one", arguments: Lack.allCases, Failure.allCases)
+    func next(_ lack: Lack, _ failure: Failure) async throws {
+        let store = try store(.knownGood, lack)
+        try store.add("3", ["index.html": "<title>three</title>"])
+        try store.versions.changeLifecycle { $0.knownGood.append("3") }
+        let app = try await fail(failure, store)
+        #expect(try app.browser().navigate().text.contains("three"))
+        let lifecycle = try store.reopened().lifecycle()
+        #expect(lifecycle.current == "3" && lifecycle.bad.map(\.version) == ["2"])
+    }
+
+    @Test("is one all the same where what is left has no such page either")
+    func neither() throws {
+        let store = try store(.knownGood, .index)
+        try store.add("3", ["about.html": "<title>about three</title>"])
+        try store.versions.activate("3")
+        let app = try app(store)
+        #expect(try app.browser().navigate("/about.html").text.contains("about three"))
+        app.look(after: .seconds(2001))
+        #expect(try app.browser().navigate("/about.html").text.contains("about one"))
+    }
+
+    @Test("is one where its tree still has the page")
+    func tree() throws {
+        let store = try store(.knownGood, .index)
+        try store.add("3", ["index.html": "<title>three</title>"])
+        try store.versions.changeLifecycle { $0.knownGood = ["3"] }
+        try store.losePage(of: "3")
+        let app = try app(store)
+        #expect(try app.browser().navigate().text.contains("two"))
+        app.look(after: .seconds(2001))
+        #expect(try app.browser().navigate().text.contains("three"))
+    }
+}
+
+// docs/serving.md, "What counts as a start, and the strikes": a start counts once, whoever judges it.
+@Suite("A start of boot that no page can be shown of")
+struct UnshownBootTests {
+    @Test("does not count, however often boot makes it", arguments: [0, 1])
+    func counts(strikes: Int) async throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let versions = store.versions
+        try versions.activateAtNextBoot("2")
+        // It really fails so often.
+        for _ in 0..<strikes {
+            for version in ["2", "1"] { #expect(try versions.boot().version == version) }
+        }
+        try Damage.flip(store.page(of: "2"), at: 0)
+        for _ in 1...3 {
+            #expect(try versions.boot().version == "2")
+            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            #expect(try app.browser().navigate().text.contains("one"))
+            await app.stop()
+            let lifecycle = try store.reopened().lifecycle()
+            #expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
+            #expect((lifecycle.trials.first?.strikes ?? 0) == strikes)
+        }
+        try Damage.flip(store.page(of: "2"), at: 0)
+        for _ in strikes..<2 {
+            for version in ["2", "1"] { #expect(try versions.boot().version == version) }
+        }
+        #expect(try versions.lifecycle().bad.map(\.version) == ["2"])
+    }
+}
+
+extension TemporaryStore {
+    /// The start page in a version's tree: one inode with the object.
+    fileprivate func page(of version: String) -> String {
+        "\(path)/\(StoreLayout.treePath(version))/index.html"
+    }
+
+    /// Takes the object of a version's start page away.
+    fileprivate func losePage(of version: String) throws {
+        let entry = try versions.manifest(of: version).entries.first {
+            $0.path.description == "index.html"
+        }
+        let digits = try #require(entry).address.description
+        unlink("\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))")
+    }
+
+    /// Takes the start page out of a version's tree.
+    fileprivate func removeFromTree(_ version: String) {
+        let tree = "\(path)/\(StoreLayout.treePath(version))"
+        chmod(tree, 0o755)
+        unlink(page(of: version))
+        chmod(tree, 0o555)
+    }
+}
