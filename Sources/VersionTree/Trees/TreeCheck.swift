@@ -23,7 +23,6 @@ struct TreeCheck: Sendable {
         }
         let expected = ExpectedTree(TreePlan(manifest))
         let findings = Mutex<[Finding]>([])
-        let shared = Mutex<[SharedCopy]>([])
         let check = self
         let raw = root.raw
         let count = expected.plan.directories.count
@@ -33,10 +32,8 @@ struct TreeCheck: Sendable {
             while let chunk = work.nextChunk() {
                 for index in chunk {
                     try check.store.checkInterruption()
-                    var copies: [SharedCopy] = []
-                    let found = try check.compare(expected, index, raw, &checker, &copies)
+                    let found = try check.compare(expected, index, raw, &checker)
                     if !found.isEmpty { findings.withLock { $0 += found } }
-                    if !copies.isEmpty { shared.withLock { $0 += copies } }
                 }
             }
         }
@@ -44,10 +41,7 @@ struct TreeCheck: Sendable {
         guard let now = try fileSystem.status(versions, version),
             now.isSameFile(as: try fileSystem.status(raw))
         else { return [] }
-        let copies = Dictionary(grouping: shared.withLock { $0 }, by: \.inode).values.filter {
-            $0.count < $0[0].linkCount
-        }.joined().map(\.finding)
-        let all = (findings.withLock { $0 } + copies).sorted { ($0.path ?? "") < ($1.path ?? "") }
+        let all = findings.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
         let copied = all.filter { $0.kind == .copiedInTree }
         guard let first = copied.first, let address = first.object, try store.canLink(address)
         else {
@@ -63,19 +57,8 @@ struct TreeCheck: Sendable {
         ]
     }
 
-    /// A copy of an object that has more names than one.
-    ///
-    /// If all of them are in this tree it was made because the object can have no more links; otherwise other trees show
-    /// it, which were built of an older file of the object.
-    private struct SharedCopy {
-        var finding: Finding
-        var inode: UInt64
-        var linkCount: UInt64
-    }
-
     private func compare(
-        _ expected: ExpectedTree, _ index: Int, _ root: Int32, _ checker: inout ObjectChecker,
-        _ copies: inout [SharedCopy]
+        _ expected: ExpectedTree, _ index: Int, _ root: Int32, _ checker: inout ObjectChecker
     ) throws(StoreError) -> [Finding] {
         let plan = expected.plan
         let path = plan.path(of: index)
@@ -99,7 +82,7 @@ struct TreeCheck: Sendable {
                 let isSound = sound.contains(
                     record.address, executable: record.isExecutable, inode: inode)
                 if isSound { return true }
-                if let found = try compareFile(position, opened.raw, entry, &checker, &copies) {
+                if let found = try compareFile(position, opened.raw, entry, &checker) {
                     findings.append(found)
                 }
             } else if !withBytes(of: entry, { expected.hasDirectory($0, in: index) }) {
@@ -130,7 +113,7 @@ struct TreeCheck: Sendable {
 
     private func compareFile(
         _ position: Int, _ directory: Int32, _ name: UnsafePointer<CChar>,
-        _ checker: inout ObjectChecker, _ copies: inout [SharedCopy]
+        _ checker: inout ObjectChecker
     ) throws(StoreError) -> Finding? {
         let record = manifest.records[position]
         guard let status = try fileSystem.status(directory, name) else { return nil }
@@ -167,12 +150,10 @@ struct TreeCheck: Sendable {
         }
         // An object that has reached the limit of links (EMLINK) has copies as well.
         if wrongMode == nil, let object, object.kind == .regular, object.device == status.device,
-            object.byteCount == status.byteCount, object.linkCount < Self.linkCountMax
+            object.byteCount == status.byteCount, object.linkCount < Self.linkCountMax,
+            status.linkCount < 2
         {
-            let copied = finding(.copiedInTree, "the file is a copy")
-            guard status.linkCount > 1 else { return copied }
-            copies.append(
-                SharedCopy(finding: copied, inode: status.inode, linkCount: status.linkCount))
+            return finding(.copiedInTree, "the file is a copy")
         }
         return wrongMode
     }

@@ -58,10 +58,5 @@ extension TamperingTests {
                 Damage.remove(shard)
                 symlink((shard as NSString).lastPathComponent, shard)
             },
-            Tampering("deletes an object and adds a version that has it again", .copiedInTree) {
-                victim in
-                Damage.remove(try victim.object("shared"))
-                try victim.place.add("0", to: victim.place.open())
-            },
         ]
 }
