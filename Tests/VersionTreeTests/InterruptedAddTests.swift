@@ -44,7 +44,7 @@ import VersionTree
 
     @Test(.enabled(if: SourcePlace.isCached, "\(SourcePlace.why)"))
     func `keeps what was read, and reads it no second time`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = try makeSource(temporary)
         let read = try interrupt(temporary, source)
         #expect(read > 100 && read < count)
@@ -68,7 +68,7 @@ import VersionTree
     }
 
     @Test func `loses nothing when what was kept is collected in between`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = try makeSource(temporary)
         let read = try interrupt(temporary, source)
         #expect(try temporary.versions.store.collect().objectCount >= read)
@@ -81,7 +81,7 @@ import VersionTree
     }
 
     @Test func `takes what has changed in between as it is now`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = try makeSource(temporary)
         _ = try interrupt(temporary, source)
         for index in 0..<count where index % 3 == 0 {

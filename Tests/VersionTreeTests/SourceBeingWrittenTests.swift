@@ -49,7 +49,7 @@ import VersionTree
     func `a file that has just changed is refused while somebody can write it`(_ writer: Writer)
         throws
     {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/still", "still")
         try writeFile(source + "/d/page.html", "half of it")
@@ -104,7 +104,7 @@ import VersionTree
     }
 
     @Test func `a file that has not changed for a while is taken, whoever has it open`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         let versions = try store(temporary, Disk(age: 3_600_000_000_000))
@@ -120,7 +120,7 @@ import VersionTree
     func `what was read is believed next time only if nobody could write meanwhile`(_ tells: Bool)
         throws
     {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         let file = try #require(try status(source + "/f"))
@@ -154,7 +154,7 @@ import VersionTree
     @Test(arguments: deployments.keys.sorted(), [false, true])
     func `a source is refused in which, while it is read,`(_ change: String, _ follows: Bool) throws
     {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         for file in ["/a", "/d/e/b", "/../new", "/../other/e/b"] {
             try writeFile(source + file, "content of \(file)")

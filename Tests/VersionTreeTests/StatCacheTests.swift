@@ -66,7 +66,7 @@ import VersionTree
 
     @Test(.enabled(if: SourcePlace.isCached, "\(SourcePlace.why)"))
     func `reads an unchanged file once`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         try age(source + "/f")
@@ -82,7 +82,7 @@ import VersionTree
     }
 
     @Test func `notices other content under the same size and time`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         setTimes(source + "/f", 1_600_000_000)
@@ -102,7 +102,7 @@ import VersionTree
     }
 
     @Test func `notices a file that is replaced by another`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         setTimes(source + "/f", 1_600_000_000)
@@ -116,7 +116,7 @@ import VersionTree
     }
 
     @Test func `notices a new executable bit`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         try age(source + "/f")
@@ -130,7 +130,7 @@ import VersionTree
 
     // "Adding the same content again … brings back what was lost of it."
     @Test func `brings back an object that is gone though the cache knows the file`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         try age(source + "/f")
@@ -145,7 +145,7 @@ import VersionTree
     }
 
     @Test func `reads again what was collected in between`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         try age(source + "/f")
@@ -158,7 +158,7 @@ import VersionTree
     }
 
     @Test func `never takes a file for what came after its object was collected`() throws {
-        let temporary = try TemporaryStore()
+        let temporary = try TemporaryStore(onDisk: true)
         let (source, other) = (
             temporary.directory.appending("source"), temporary.directory.appending("other")
         )

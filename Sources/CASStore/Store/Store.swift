@@ -173,6 +173,8 @@ public final class Store: Sendable {
                     directories.objects.raw, shard, .directory, mode: 0)
                 try fileSystem.sync(opened.raw)
             }
+            // A shard may be new.
+            try fileSystem.sync(directories.objects.raw)
             try fileSystem.sync(directory)
         }
     }

@@ -9,7 +9,6 @@ package struct RegularFile: ~Copyable, Sendable {
 
 /// Small compositions of the verbs; they make no system call of their own.
 extension FileSystem {
-    /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
     package var canSyncAll: Bool {
         #if os(Linux)
             true

@@ -43,6 +43,9 @@ package protocol FileSystem: Sendable {
     /// Makes everything on the file system of `file` durable (syncfs(2)).
     /// `false` if the system has no such call: sync file by file instead.
     func syncAll(_ file: Int32) throws(StoreError) -> Bool
+
+    /// Whether ``syncAll(_:)`` can make everything durable here; otherwise files are synced one by one.
+    var canSyncAll: Bool { get }
     func status(_ file: Int32) throws(StoreError) -> FileStatus
     /// The status of the entry itself (a symbolic link is not followed); `nil` if there is none.
     func status(

@@ -48,6 +48,7 @@ import Testing
             $0.ignoresSync = { _, isDirectory in isDirectory }
         },
         Fault("does not sync the parent of a new shard", in: [.put]) {
+            $0.canSyncAll = false
             $0.ignoresSync = { path, _ in path.hasSuffix("/objects") }
         },
         Fault("never calls syncfs", in: [.add, .arrive, .publish]) {

@@ -8,6 +8,8 @@ struct LyingDisk: FileSystemWrapper {
     let base: any FileSystem
     /// The files and directories, by path, that are not synced.
     var ignoresSync: @Sendable (_ path: String, _ isDirectory: Bool) -> Bool = { _, _ in false }
+    /// Whether the system has syncfs; others make files durable one by one.
+    var canSyncAll = true
     /// The calls of syncfs, from 1, that do nothing.
     var ignoresSyncAll: @Sendable (Int) -> Bool = { _ in false }
     /// Whether the index is synced never, or only after the stamp that says that it was.
@@ -77,6 +79,7 @@ struct LyingDisk: FileSystemWrapper {
     }
 
     func syncAll(_ file: Int32) throws(StoreError) -> Bool {
+        guard canSyncAll else { return false }
         if ignoresSyncAll(count.next()) { return true }
         do throws(StoreError) { return try base.syncAll(file) } catch {
             switch afterFailedSync {

@@ -14,6 +14,25 @@ import Testing
                 + "\(tally.distinct) distinct, \(tally.looked) looked at")
     }
 
+    /// Verbs that write no content of a tree; docs/reliability.md, "What nobody has tried", tells of the others.
+    private static let withoutTrees: [Scenario] = [
+        .initialize, .put, .arrive, .suspend, .register, .activate, .schedule, .confirm, .rollback,
+        .forgive,
+        .retire, .collect, .retireAndCollect, .publish, .publishFirst, .withdraw, .prune,
+    ]
+
+    @Test("keeps its promises where the system has no syncfs", arguments: withoutTrees)
+    func withoutSyncAll(_ scenario: Scenario) throws {
+        var cuts = PowerCuts(scenario: scenario, oneIn: 32)
+        cuts.fault = { disk in
+            var lying = LyingDisk(disk)
+            lying.canSyncAll = false
+            return lying
+        }
+        let tally = try cuts.run()
+        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+    }
+
     @Test(
         "keeps its promises when a process is killed, another ends its work, and then the power goes",
         arguments: Scenario.all)
