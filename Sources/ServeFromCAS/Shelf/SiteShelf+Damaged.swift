@@ -38,12 +38,12 @@ extension SiteShelf {
     /// - Throws: `.locked` if it could not be looked at in time.
     func recoverManifest(_ name: String, _ versions: VersionStore) throws(StoreError) {
         do throws(StoreError) {
-            // If the version is registered, a damaged manifest is left for a repair.
+            // If the version is registered, a damaged manifest is left for a repair, and a sound one is read later.
             let isKnown = try versions.store.versionRow(name) != nil
+            if isKnown, try versions.hasManifest(name) { return }
             guard try versions.isMaterialized(name),
                 try versions.readableManifest(of: name) == nil
             else { return }
-            if isKnown, try versions.hasManifest(name) { return }
             guard try versions.recoverManifest(of: name) != .none else { return }
             notice(
                 "the manifest of version \(name) was lost and was made again from its tree; castree fsck says "
