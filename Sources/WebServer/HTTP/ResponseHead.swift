@@ -64,11 +64,6 @@ package struct ResponseHead: Sendable, Hashable {
         written.append(name, value)
     }
 
-    /// Adds a field whose value is a number that is not negative.
-    package mutating func add(_ name: StaticString, _ value: Int64) {
-        written.append(name, max(0, value))
-    }
-
     /// Makes room for fields that are about to be added.
     package mutating func reserve(_ byteCount: Int) {
         written.reserveCapacity(written.count + byteCount)
