@@ -40,14 +40,10 @@ enum FailureKinds {
         case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
             CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME, CURLE_HTTP_RETURNED_ERROR:
             .malformed
-        case CURLE_UNSUPPORTED_PROTOCOL:
-            // An answer without a head (HTTP/0.9) has the same code as an unsupported scheme.
-            hasSent ? .malformed : .request
-        // A field of an answer is longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER).
-        case CURLE_OUT_OF_MEMORY:
-            hasSent ? .malformed : .request
-        // "A value or data field grew larger than allowed": the name is newer than the library here.
-        case CURLcode(100):
+        // An answer without a head (HTTP/0.9) has the same code as an unsupported scheme; one with a field
+        // longer than 100 KiB (lib/http.h, CURL_MAX_HTTP_HEADER), as too little memory, or 100 ("A value or
+        // data field grew larger than allowed": the name is newer than the library here).
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_OUT_OF_MEMORY, CURLcode(100):
             hasSent ? .malformed : .request
         default:
             .request

@@ -19,7 +19,7 @@ package enum UsagePage {
     ) throws(StoreError) -> [UInt8] {
         let policy = try policy(isLive: isLive)
         var page: [UInt8] = []
-        for piece in try Template(PackageResources.page_html).pieces() {
+        for piece in try Template(text: PackageResources.page_html).pieces() {
             switch piece {
             case .text(let text): page += text
             case .place("policy"): page += Array(policy.utf8)
@@ -99,9 +99,7 @@ struct Template {
         case place(String)
     }
 
-    private let text: [UInt8]
-
-    init(_ text: [UInt8]) { self.text = text }
+    let text: [UInt8]
 
     /// The text between the places, and the places, in order.
     func pieces() throws(StoreError) -> [Piece] {

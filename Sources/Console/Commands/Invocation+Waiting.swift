@@ -20,11 +20,11 @@ extension Invocation {
                 try? System.close(end)
             }
         }
-        let outcome = Outcome<Value>()
+        let outcome = Mutex<Result<Value, any Error>?>(nil)
         let task = Task.detached {
             let result: Result<Value, any Error>
             do { result = .success(try await work()) } catch { result = .failure(error) }
-            outcome.result.withLock { $0 = result }
+            outcome.withLock { $0 = result }
             System.wake(ends.target)
         }
         var watched = [ends.source] + [Interruption.wakeDescriptor].compactMap { $0 }
@@ -34,14 +34,9 @@ extension Invocation {
             task.cancel()
             watched = [ends.source]
         }
-        guard let result = outcome.result.withLock({ $0 }) else {
+        guard let result = outcome.withLock({ $0 }) else {
             preconditionFailure("the task ended without a result")
         }
         return try result.get()
     }
-}
-
-/// Where the task leaves its result.
-private final class Outcome<Value: Sendable>: Sendable {
-    let result = Mutex<Result<Value, any Error>?>(nil)
 }

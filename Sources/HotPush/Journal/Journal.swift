@@ -151,10 +151,6 @@ public final class Journal: Sendable {
         let byteCount = try regularByteCount(file.raw)
         let count = min(byteCount, Int64(2 * Self.fileByteCountMax))
         let bytes = try fileSystem.read(file.raw, at: byteCount - count, count: Int(count))
-        return Self.entries(in: bytes)
-    }
-
-    private static func entries(in bytes: [UInt8]) -> [JournalEntry] {
-        bytes.split(separator: 10).compactMap { JournalEntry(line: Array($0)) }
+        return bytes.split(separator: 10).compactMap { JournalEntry(line: Array($0)) }
     }
 }

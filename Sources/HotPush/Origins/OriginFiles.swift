@@ -43,29 +43,9 @@ enum OriginListing {
     static func channels(
         _ directory: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> [ChannelName] {
-        try files(directory, fileSystem, OriginLayout.channel(ofPointerFile:)).sorted()
-    }
-
-    /// The manifests, sorted.
-    static func manifests(
-        _ directory: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> [ObjectID] {
-        try files(directory, fileSystem, OriginLayout.address(ofManifestFile:)).sorted()
-    }
-
-    /// The deltas, in order of their names.
-    static func deltas(
-        _ directory: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> [PublishedDelta] {
-        try files(directory, fileSystem, OriginLayout.delta(ofFile:))
-            .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
-    }
-
-    /// What the names in a directory mean; a name that means nothing is somebody else's file.
-    private static func files<Meaning>(
-        _ directory: Int32, _ fileSystem: any FileSystem, _ meaning: (String) -> Meaning?
-    ) throws(StoreError) -> [Meaning] {
-        try fileSystem.names(in: directory).compactMap(meaning)
+        // A name that means nothing is somebody else's file; so it is where manifests are listed.
+        try fileSystem.names(in: directory).compactMap(OriginLayout.channel(ofPointerFile:))
+            .sorted()
     }
 }
 

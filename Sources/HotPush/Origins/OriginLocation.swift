@@ -126,17 +126,12 @@ package struct OriginReference: Sendable, Hashable {
         guard path.hasPrefix("/") else {
             throw refuse(text, "file: is followed by an absolute path")
         }
-        guard let decoded = decode(path) else {
+        guard let bytes = PercentEncoding.decoded(path.utf8), !bytes.contains(0),
+            let decoded = String(validating: bytes, as: UTF8.self)
+        else {
             throw refuse(text, "it has a % without two hexadecimal digits, NUL, or is not UTF-8")
         }
         return decoded
-    }
-
-    private static func decode(_ path: Substring) -> String? {
-        guard let decoded = PercentEncoding.decoded(path.utf8), !decoded.contains(0) else {
-            return nil
-        }
-        return String(validating: decoded, as: UTF8.self)
     }
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {

@@ -16,7 +16,7 @@ struct OriginSurvey: Sendable {
     /// The positions of the objects that the origin lacks or has wrong, in order.
     func missing(_ wanted: [Reference]) throws(StoreError) -> [Int] {
         guard let objects else { return Array(wanted.indices) }
-        let found = FoundPositions()
+        let lacking = Mutex<[Int]>([])
         let survey = self
         try Parallel.run(workers: Parallel.workerCount, count: wanted.count, chunk: 64) {
             (work) throws(StoreError) in
@@ -25,11 +25,11 @@ struct OriginSurvey: Sendable {
                 if survey.options.isInterrupted() { throw OriginWriter.interruption }
                 for position in chunk {
                     let stands = try survey.stands(wanted[position], in: objects, &checker)
-                    if !stands { found.add(position) }
+                    if !stands { lacking.withLock { $0.append(position) } }
                 }
             }
         }
-        return found.sorted
+        return lacking.withLock { $0 }.sorted()
     }
 
     private func stands(
@@ -59,12 +59,4 @@ struct OriginSurvey: Sendable {
         var checker = try ObjectChecker()
         return try checker.hash(file.raw, fileSystem).address == version.manifest
     }
-}
-
-private final class FoundPositions: Sendable {
-    private let positions = Mutex<[Int]>([])
-
-    func add(_ position: Int) { positions.withLock { $0.append(position) } }
-
-    var sorted: [Int] { positions.withLock { $0 }.sorted() }
 }

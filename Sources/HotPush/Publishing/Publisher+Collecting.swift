@@ -111,8 +111,9 @@ extension Publisher {
         }
         let before = try UnreferencedManifests.read(in: origin)
         var known = UnreferencedManifests()
-        for manifest in try OriginListing.manifests(origin.manifests.raw, fileSystem)
-        where !kept.contains(manifest) {
+        let manifests = try fileSystem.names(in: origin.manifests.raw)
+            .compactMap(OriginLayout.address(ofManifestFile:))
+        for manifest in manifests.sorted() where !kept.contains(manifest) {
             let since = before.since[manifest] ?? now
             if retention.graceSeconds > 0, now - since < retention.graceSeconds {
                 known.since[manifest] = since
@@ -122,7 +123,9 @@ extension Publisher {
             }
         }
         let standing = kept.union(plan.waiting)
-        for delta in try OriginListing.deltas(origin.manifests.raw, fileSystem)
+        let deltas = try fileSystem.names(in: origin.manifests.raw)
+            .compactMap(OriginLayout.delta(ofFile:))
+        for delta in deltas.sorted(by: { ($0.manifest, $0.base) < ($1.manifest, $1.base) })
         where !standing.contains(delta.manifest) || !standing.contains(delta.base) {
             plan.deltas.append(delta)
         }

@@ -67,21 +67,17 @@ extension Download {
         if file(of: transfer.work.content).needsInspection {
             transfer.inspected.append(contentsOf: bytes)
         }
-        let count = Int64(bytes.count)
-        if isDripping(transfer, count) { return false }
-        figures.bytes += count
+        if let dripLimit, transfer.drip.isDripping(bytes.count, dripLimit) {
+            // Slower than any network for too long: it would never end.
+            transfer.isTooSlow = true
+            return false
+        }
+        figures.bytes += Int64(bytes.count)
         let offset = transfer.arrival?.offset ?? 0
         if offset > transfer.work.highWater {
-            self.count(&transfer.work, upTo: offset)
+            count(&transfer.work, upTo: offset)
             budget.progressed(transfer.work.budgetID)
         }
-        return true
-    }
-
-    /// Whether a transfer has been slower than any network for too long: it would never end.
-    private func isDripping(_ transfer: Running, _ count: Int64) -> Bool {
-        guard let dripLimit, transfer.drip.isDripping(Int(count), dripLimit) else { return false }
-        transfer.isTooSlow = true
         return true
     }
 

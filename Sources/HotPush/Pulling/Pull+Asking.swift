@@ -25,7 +25,8 @@ extension Pull {
             try note(reply, of: text)
             return reply
         } catch {
-            noteFailure(error, asking: text)
+            options.journal?.record(
+                .checked(origin: text, outcome: .failed, version: nil, reason: error.message))
             throw error
         }
     }

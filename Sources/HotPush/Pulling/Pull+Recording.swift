@@ -25,12 +25,6 @@ extension Pull {
             .checked(origin: origin, outcome: outcome, version: version, reason: reason))
     }
 
-    /// Notes that an origin could not be asked.
-    func noteFailure(_ error: StoreError, asking origin: String) {
-        options.journal?.record(
-            .checked(origin: origin, outcome: .failed, version: nil, reason: error.message))
-    }
-
     /// Notes that a download begins, unless there is nothing to download.
     func noteBeginning(of plan: DownloadPlan) {
         guard let journal = options.journal, !plan.contents.isEmpty else { return }

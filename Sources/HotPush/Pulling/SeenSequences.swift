@@ -110,12 +110,8 @@ struct SeenSequences {
         else { return [] }
         let bytes = try versions.fileSystem.contents(
             root, StoreLayout.channels, limit: Self.readByteCountMax)
-        do throws(JSONError) {
-            guard case .object(let members) = try JSONValue.parse(bytes) else { return [] }
-            return members
-        } catch {
-            // Made anew by the next pointer; see above.
-            return []
-        }
+        // What is no JSON is made anew by the next pointer; see above.
+        let document = try? JSONValue.parse(bytes)
+        return document?.asObject ?? []
     }
 }

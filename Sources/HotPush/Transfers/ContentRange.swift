@@ -7,10 +7,11 @@ package struct ContentRange: Sendable, Hashable {
 
     /// Reads the field's value; nil if it is invalid, or counts anything other than bytes.
     package init?(_ value: String) {
-        var reader = Reader(Array(value.utf8)[...])
+        var reader = Reader(rest: Array(value.utf8)[...])
         guard reader.unit() else { return nil }
         if reader.take(42) {
-            guard reader.take(47), let total = reader.number(), reader.isAtEnd else { return nil }
+            guard reader.take(47), let total = reader.number(), reader.rest.isEmpty
+            else { return nil }
             (bytes, self.total) = (nil, total)
             return
         }
@@ -24,16 +25,12 @@ package struct ContentRange: Sendable, Hashable {
             guard let number = reader.number(), number > last else { return nil }
             total = number
         }
-        guard reader.isAtEnd else { return nil }
+        guard reader.rest.isEmpty else { return nil }
     }
 
     /// Reads from left to right.
     private struct Reader {
         var rest: ArraySlice<UInt8>
-
-        init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
-
-        var isAtEnd: Bool { rest.isEmpty }
 
         mutating func take(_ byte: UInt8) -> Bool {
             guard rest.first == byte else { return false }

@@ -20,12 +20,9 @@ struct OwedRelease {
             return nil
         }
         let bytes = try versions.fileSystem.contents(root, StoreLayout.owed, limit: 4096)
-        do throws(JSONError) {
-            return try JSONValue.parse(bytes)["version"]?.asString
-        } catch {
-            // It is replaced as a whole: only another program can have written this.
-            return nil
-        }
+        // It is replaced as a whole: only another program can have written what is no JSON.
+        let document = try? JSONValue.parse(bytes)
+        return document?["version"]?.asString
     }
 
     /// Notes durably what is owed from now on.

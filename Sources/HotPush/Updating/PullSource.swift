@@ -139,9 +139,11 @@ public final class PullSource: UpdateSource {
         _ options: PullOptions,
         _ body: @escaping @Sendable (Pull) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        let stop = StopSign()
+        let isStopped = Atomic<Bool>(false)
         var options = options
-        options.isInterrupted = { [given = options.isInterrupted] in stop.isSet || given() }
+        options.isInterrupted = { [given = options.isInterrupted] in
+            isStopped.load(ordering: .relaxed) || given()
+        }
         let chosen = options
         let result: Result<Value, StoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -150,7 +152,7 @@ public final class PullSource: UpdateSource {
                 }
             }
         } onCancel: {
-            stop.set()
+            isStopped.store(true, ordering: .relaxed)
         }
         return try result.get()
     }
@@ -172,13 +174,6 @@ public final class PullSource: UpdateSource {
             return .failure(error)
         }
     }
-}
-
-/// Set once to cancel, read by the working thread.
-private final class StopSign: Sendable {
-    private let state = Atomic<Bool>(false)
-    var isSet: Bool { state.load(ordering: .relaxed) }
-    func set() { state.store(true, ordering: .relaxed) }
 }
 
 extension Release {

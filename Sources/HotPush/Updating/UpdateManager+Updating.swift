@@ -1,4 +1,5 @@
 public import CASStore
+internal import Synchronization
 internal import VersionTree
 
 // Work over the network: overlapping calls share one request.
@@ -203,16 +204,16 @@ extension UpdateManager {
         journal.record(.downloadBegan(version: version))
         state = .downloading(version: version)
         let began = clock.now
-        let last = LastProgress()
+        let last = Mutex(DownloadFigures())
         var figures: DownloadFigures
         var failure: StoreError?
         do throws(StoreError) {
             figures = try await source.download(release) { [hub] progress in
-                last.note(progress.figures)
+                last.withLock { $0 = progress.figures }
                 hub.post(.progress(version: version, progress))
             }
         } catch {
-            figures = last.figures
+            figures = last.withLock { $0 }
             failure = error
         }
         figures.milliseconds = (clock.now - began).milliseconds

@@ -50,7 +50,12 @@ final class DashboardDocument: Sendable {
 
     private func run() {
         let began = SystemClock.now
-        let outcome = outcome()
+        let outcome = Outcome { () throws(StoreError) in
+            let page = try make()
+            let digest = try Digester.digest(.sha256, of: page.bytes)
+            let tag = "\"\(Hex.string(digest.prefix(16)))\""
+            return Made(bytes: page.bytes, policy: page.policy, tag: tag)
+        }
         let now = SystemClock.now
         let waiting = state.withLock { state -> [@Sendable (Outcome) -> Void] in
             // After a failure, the next request makes it again.
@@ -62,14 +67,5 @@ final class DashboardDocument: Sendable {
             return state.waiting
         }
         for answer in waiting { answer(outcome) }
-    }
-
-    private func outcome() -> Outcome {
-        Result { () throws(StoreError) in
-            let page = try make()
-            let digest = try Digester.digest(.sha256, of: page.bytes)
-            let tag = "\"\(Hex.string(digest.prefix(16)))\""
-            return Made(bytes: page.bytes, policy: page.policy, tag: tag)
-        }
     }
 }

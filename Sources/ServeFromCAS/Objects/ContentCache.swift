@@ -207,17 +207,15 @@ package final class ContentCache: ObjectSource {
     }
 
     func unverified(_ object: OpenObject) -> ObjectContent {
-        .unverified { then in self.verify(object, then: then) }
-    }
-
-    private func verify(_ object: OpenObject, then: @escaping @Sendable () -> Void) {
-        verifying.add(
-            object,
-            run: { open in
-                // A file without a status: `content` meets the same error, and reports it.
-                guard let stamp = try? open.currentStamp() else { return }
-                _ = self.inspect(open, stamp)
-            }, then: then)
+        .unverified { then in
+            self.verifying.add(
+                object,
+                run: { open in
+                    // A file without a status: `content` meets the same error, and reports it.
+                    guard let stamp = try? open.currentStamp() else { return }
+                    _ = self.inspect(open, stamp)
+                }, then: then)
+        }
     }
 
     /// Reads a file whose status was just taken, and records the verdict.

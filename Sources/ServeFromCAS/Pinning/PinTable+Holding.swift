@@ -66,19 +66,13 @@ extension PinTable {
     mutating func release(crowdOf connection: UInt64, _ now: Duration) {
         guard let crowd = crowds.removeValue(forKey: connection) else { return }
         for number in crowd.loads {
-            change(crowd.browser, number) { load in
-                load.connections -= 1
-                load.usedAt = max(load.usedAt, now)
-            }
+            change(crowd.browser, number) { $0.loses(connectionAt: now) }
         }
     }
 
     private mutating func detach(_ connection: UInt64, _ now: Duration) {
         guard let held = connections.removeValue(forKey: connection) else { return }
-        change(held.browser, held.load) { load in
-            load.connections -= 1
-            load.usedAt = max(load.usedAt, now)
-        }
+        change(held.browser, held.load) { $0.loses(connectionAt: now) }
     }
 
     mutating func change(

@@ -89,6 +89,12 @@ struct PinTable: Sendable {
             usedAt = now
             askedAt = now
         }
+
+        /// One of its connections has ended, or is another page's.
+        mutating func loses(connectionAt now: Duration) {
+            connections -= 1
+            usedAt = max(usedAt, now)
+        }
     }
 
     struct Browser: Sendable {

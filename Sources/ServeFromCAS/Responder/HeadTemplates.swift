@@ -22,7 +22,8 @@ struct HeadTemplates: Sendable {
         let place =
             kind * Self.perKind + Int(shown.coding.rawValue) * 4 + (shown.isImmutable ? 2 : 0)
             + (shown.hasVariants ? 1 : 0)
-        var head = whole[place] ?? makeWhole(shown, place)
+        var head = whole[place] ?? shown.wholeTemplate()
+        if whole[place] == nil { whole[place] = head }
         head.object = ObjectFields(
             address: shown.resource.address, length: shown.resource.byteCount)
         return head
@@ -33,24 +34,9 @@ struct HeadTemplates: Sendable {
     mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
         guard kind(of: shown) != nil else { return nil }
         let place = (shown.isImmutable ? 2 : 0) + (shown.hasVariants ? 1 : 0)
-        var head = notModified[place] ?? makeNotModified(shown, place)
+        var head = notModified[place] ?? shown.notModified(hasTag: false)
+        if notModified[place] == nil { notModified[place] = head }
         head.object = ObjectFields(address: shown.resource.address, length: -1)
-        return head
-    }
-
-    private mutating func makeWhole(
-        _ shown: borrowing Representation, _ place: Int
-    ) -> ResponseHead {
-        let head = shown.wholeTemplate()
-        whole[place] = head
-        return head
-    }
-
-    private mutating func makeNotModified(
-        _ shown: borrowing Representation, _ place: Int
-    ) -> ResponseHead {
-        let head = shown.notModified(hasTag: false)
-        notModified[place] = head
         return head
     }
 

@@ -72,7 +72,7 @@ struct Representation {
         var head = site.heads.whole(isImmutable: isImmutable)
         head.reserve(160)
         describe(&head, contentType)
-        head.add("Content-Length", resource.byteCount)
+        head.add("Content-Length", String(resource.byteCount))
         return head
     }
 

@@ -93,7 +93,10 @@ package struct Responder: Sendable {
     ) -> Response {
         let fields = ConditionalFields(request)
         guard let coding = choose(request, fields, base) else {
-            return notAcceptable(request, hasVariants: site.resources[Int(base)].variants >= 0)
+            let hasVariants = site.resources[Int(base)].variants >= 0
+            return PlainAnswer.response(
+                406, "The file is not available in an encoding that the request accepts.",
+                method: request.method, fields: hasVariants ? [("Vary", "Accept-Encoding")] : [])
         }
         var resource = site.resources[Int(base)]
         if coding != .identity {
@@ -173,13 +176,5 @@ package struct Responder: Sendable {
             (best, bestWeight, bestSize) = (coding, weight, size)
         }
         return best
-    }
-
-    private func notAcceptable(
-        _ request: borrowing RequestHead, hasVariants: Bool
-    ) -> Response {
-        PlainAnswer.response(
-            406, "The file is not available in an encoding that the request accepts.",
-            method: request.method, fields: hasVariants ? [("Vary", "Accept-Encoding")] : [])
     }
 }

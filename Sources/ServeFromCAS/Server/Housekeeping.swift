@@ -38,21 +38,14 @@ enum Housekeeping {
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
         LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
-            lookAtAll(handler, now, judging)
+            lookAtStarts(handler, now: now, judging: judging)
+            if let deadline = handler.bridge.nextDeadline, deadline <= now {
+                handler.bridge.advance(to: now)
+            }
+            lookAtDownloads(handler, now)
+            handler.shelf.pinAgain(now: now)
+            letGo(handler, now)
         }
-    }
-
-    private static func lookAtAll(
-        _ handler: AppHandler, _ now: Duration,
-        _ judging: (@escaping @Sendable () -> Void) -> Void
-    ) {
-        lookAtStarts(handler, now: now, judging: judging)
-        if let deadline = handler.bridge.nextDeadline, deadline <= now {
-            handler.bridge.advance(to: now)
-        }
-        lookAtDownloads(handler, now)
-        handler.shelf.pinAgain(now: now)
-        letGo(handler, now)
     }
 
     /// Follows the lifecycle, and leaves a version whose time is over.

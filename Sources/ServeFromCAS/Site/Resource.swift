@@ -16,27 +16,11 @@ struct Resource: Sendable {
 
 /// The resources that hold another one's content, precompressed; -1 if there is none.
 struct Variants: Sendable {
-    var brotli: Int32 = -1
-    var zstandard: Int32 = -1
-    var gzip: Int32 = -1
+    private var resources = SIMD4<Int32>(repeating: -1)
 
     subscript(coding: ContentCoding) -> Int32 {
-        get {
-            switch coding {
-            case .identity: -1
-            case .brotli: brotli
-            case .zstandard: zstandard
-            case .gzip: gzip
-            }
-        }
-        set {
-            switch coding {
-            case .identity: break
-            case .brotli: brotli = newValue
-            case .zstandard: zstandard = newValue
-            case .gzip: gzip = newValue
-            }
-        }
+        get { resources[Int(coding.rawValue)] }
+        set { resources[Int(coding.rawValue)] = newValue }
     }
 }
 

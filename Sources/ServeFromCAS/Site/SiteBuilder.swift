@@ -44,12 +44,12 @@ struct SiteBuilder {
     /// Adds what the version itself lacks; Meteor serves none of it under `/application`.
     mutating func add(shell: VersionTree.Manifest) {
         for entry in shell.entries {
-            let path = "/" + entry.path.description
-            if path.utf8.starts(with: "/application".utf8) { continue }
+            let path = Array("/\(entry.path)".utf8)
+            if path.starts(with: "/application".utf8) { continue }
             resources.append(Resource(address: entry.address, byteCount: entry.byteCount))
             let resource = Int32(resources.count - 1)
             insert(path, Destination(resource: resource))
-            resources[Int(resource)].path = Int32(table.find(Array(path.utf8)[...]) ?? -1)
+            resources[Int(resource)].path = Int32(table.find(path[...]) ?? -1)
         }
     }
 
@@ -182,10 +182,6 @@ struct SiteBuilder {
         destinations.append(destination)
         self.isPath.append(isPath)
         return key
-    }
-
-    private mutating func insert(_ path: String, _ destination: Destination) {
-        insert(Array(path.utf8), destination)
     }
 
     private static let html = Array(".html".utf8)

@@ -11,20 +11,6 @@ extension [UInt8] {
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends a field whose value is a number that is not negative.
-    mutating func append(_ name: StaticString, _ number: Int64) {
-        append(name)
-        append(": ")
-        let start = count
-        var rest = UInt64(number)
-        repeat {
-            append(48 + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        self[start...].reverse()
-        append("\r\n")
-    }
-
     /// Appends a field.
     mutating func append(_ name: StaticString, _ value: some Collection<UInt8>) {
         append(name)

@@ -5,15 +5,6 @@ enum ChunkedEncoder {
 
     /// The line before a piece of `count` bytes; a line end follows the piece.
     static func sizeLine(_ count: Int) -> [UInt8] {
-        let digits = max(1, (Int.bitWidth - count.leadingZeroBitCount + 3) / 4)
-        return [UInt8](unsafeUninitializedCapacity: digits + 2) { line, used in
-            for place in 0..<digits {
-                let digit = UInt8(truncatingIfNeeded: count >> (4 * (digits - 1 - place)) & 15)
-                line[place] = digit < 10 ? digit + 48 : digit + 87
-            }
-            line[digits] = 13
-            line[digits + 1] = 10
-            used = digits + 2
-        }
+        Array("\(String(count, radix: 16))\r\n".utf8)
     }
 }

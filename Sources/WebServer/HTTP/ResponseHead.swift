@@ -64,35 +64,9 @@ package struct ResponseHead: Sendable, Hashable {
         written.append(name, value)
     }
 
-    /// Adds a field whose value is a number that is not negative.
-    package mutating func add(_ name: StaticString, _ value: Int64) {
-        written.append(name, max(0, value))
-    }
-
     /// Makes room for fields that are about to be added.
     package mutating func reserve(_ byteCount: Int) {
         written.reserveCapacity(written.count + byteCount)
-    }
-
-    /// The values of a field, in order; for callers that are not sockets, and for tests.
-    package func values(_ name: String) -> [String] {
-        fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
-    }
-
-    /// All fields, in order.
-    package var fields: [(name: String, value: String)] {
-        var result: [(name: String, value: String)] = []
-        for line in bytes.split(separator: 10).dropFirst() {
-            let text = line.last == 13 ? line.dropLast() : line
-            guard let colon = text.firstIndex(of: 58) else { continue }
-            let value = text[text.index(after: colon)...].drop { $0 == 32 }
-            result.append(
-                (
-                    String(decoding: text[..<colon], as: UTF8.self),
-                    String(decoding: value, as: UTF8.self)
-                ))
-        }
-        return result
     }
 
     /// The reason phrase of a status code.

@@ -91,7 +91,7 @@ enum Socket {
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return nil
-            default: return .failure(SystemFailure(number: errno))
+            default: return .failure(SystemFailure())
             }
         }
     }
@@ -170,7 +170,5 @@ enum Socket {
     }
 }
 
-/// An errno.
-struct SystemFailure: Error {
-    var number: Int32
-}
+/// A call that the system refused.
+struct SystemFailure: Error {}

@@ -32,18 +32,4 @@ extension SocketAddress {
 
     /// Whether the address is this machine: 127.0.0.0/8 or ::1.
     var isLoopback: Bool { is6 ? self == .loopback6(port) : address.first == 127 }
-
-    /// Writes the address without its port.
-    func appendHost(to bytes: inout [UInt8]) {
-        guard !is6 else {
-            bytes.append(contentsOf: hostText.utf8)
-            return
-        }
-        for (place, part) in address.enumerated() {
-            if place > 0 { bytes.append(46) }
-            if part >= 100 { bytes.append(part / 100 + 48) }
-            if part >= 10 { bytes.append(part / 10 % 10 + 48) }
-            bytes.append(part % 10 + 48)
-        }
-    }
 }

@@ -46,15 +46,8 @@ package final class HTTPServer: Sendable {
     private let state: Mutex<State>
 
     /// Binds the addresses; requests are answered after ``start()``.
+    /// - Parameter handler: makes the handler, which may need to know the port and the number of loops.
     /// - Throws: `.portInUse`, naming the port; `.permission`; `.io`.
-    package convenience init(
-        _ options: Options = Options(), objects: any ObjectSource, handler: any RequestHandler
-    ) throws(StoreError) {
-        try self.init(options, objects: objects) { _, _ in handler }
-    }
-
-    /// Like `init(_:objects:handler:)`, for a handler that needs to know the port and the number of
-    /// loops.
     package init(
         _ options: Options, objects: any ObjectSource,
         handler: (_ port: UInt16, _ loops: Int) -> any RequestHandler

@@ -94,18 +94,13 @@ package struct MessageDecoder: Sendable {
         }
         let kept = headBytes.count
         headBytes.append(contentsOf: rest.prefix(FrameHeader.byteCountMax - kept))
-        guard let (header, count) = try Self.parse(headBytes) else { return nil }
+        let parsed = try headBytes.withUnsafeBufferPointer { (all) throws(WebSocketViolation) in
+            try FrameHeader.parse(UnsafeRawBufferPointer(all))
+        }
+        guard let (header, count) = parsed else { return nil }
         rest = UnsafeRawBufferPointer(rebasing: rest[(count - kept)...])
         headBytes.removeAll(keepingCapacity: true)
         return header
-    }
-
-    private static func parse(
-        _ bytes: [UInt8]
-    ) throws(WebSocketViolation) -> (header: FrameHeader, byteCount: Int)? {
-        try bytes.withUnsafeBufferPointer { (all) throws(WebSocketViolation) in
-            try FrameHeader.parse(UnsafeRawBufferPointer(all))
-        }
     }
 
     /// Judges a frame by its head and the message it belongs to.

@@ -6,7 +6,9 @@ struct OutputBuffer: Sendable {
     var count: Int { bytes.count - sent }
 
     /// Appends a frame whose payload is `payload` followed by `more`.
-    mutating func append(_ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8>) {
+    mutating func append(
+        _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
+    ) {
         FrameHeader.append(opcode, payloadCount: payload.count + more.count, to: &bytes)
         bytes.append(contentsOf: payload)
         bytes.append(contentsOf: more)

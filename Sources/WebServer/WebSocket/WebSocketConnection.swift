@@ -75,11 +75,6 @@ package struct WebSocketConnection: Sendable {
         return events
     }
 
-    /// Takes the next bytes of the stream.
-    package mutating func receive(_ bytes: [UInt8], now: Duration) -> [Event] {
-        bytes.withUnsafeBytes { receive($0, now: now) }
-    }
-
     /// The other side closed the stream.
     package mutating func receiveEnd() -> [Event] {
         guard state != .closed else { return [] }
@@ -99,7 +94,7 @@ package struct WebSocketConnection: Sendable {
             if self.output.count > options.pongBacklog {
                 owedPong = payload
             } else {
-                append(.pong, payload)
+                self.output.append(.pong, payload)
             }
         case .close(let code, let text):
             if state == .open { appendClose(code, "") }
@@ -117,20 +112,15 @@ package struct WebSocketConnection: Sendable {
 
     // MARK: Sending
 
-    /// Queues a message; drops it unless the connection is open.
+    /// Queues a message of two parts, `head` and `payload`, in one frame; drops it unless the connection
+    /// is open.
     ///
     /// There is no limit here: check `outputCount` first.
-    package mutating func send(_ kind: WebSocketMessage.Kind, _ payload: [UInt8]) {
-        guard state == .open else { return }
-        append(kind == .text ? .text : .binary, payload)
-    }
-
-    /// Queues a message of two parts, `head` and `payload`, in one frame.
     package mutating func send(
         _ kind: WebSocketMessage.Kind, head: [UInt8], payload: ArraySlice<UInt8>
     ) {
         guard state == .open else { return }
-        append(kind == .text ? .text : .binary, head, payload)
+        output.append(kind == .text ? .text : .binary, head, payload)
     }
 
     /// Starts the closing handshake; messages received before its end are still delivered.
@@ -146,13 +136,14 @@ package struct WebSocketConnection: Sendable {
         output.drain(body)
         if let payload = owedPong, state == .open, output.count <= options.pongBacklog {
             owedPong = nil
-            append(.pong, payload)
+            output.append(.pong, payload)
         }
     }
 
     private mutating func appendClose(_ code: CloseCode, _ text: String) {
-        guard code != .absent else { return append(.close, []) }
-        append(.close, [UInt8(code.value >> 8), UInt8(code.value & 0xFF)] + Self.reason(text))
+        guard code != .absent else { return output.append(.close, []) }
+        output.append(
+            .close, [UInt8(code.value >> 8), UInt8(code.value & 0xFF)] + Self.reason(text))
     }
 
     /// At most 123 bytes of a text, whole characters.
@@ -164,12 +155,6 @@ package struct WebSocketConnection: Sendable {
             bytes += more
         }
         return bytes
-    }
-
-    private mutating func append(
-        _ opcode: Opcode, _ payload: [UInt8], _ more: ArraySlice<UInt8> = []
-    ) {
-        output.append(opcode, payload, more)
     }
 
     // MARK: Time
@@ -189,7 +174,7 @@ package struct WebSocketConnection: Sendable {
     package mutating func advance(to now: Duration) -> [Event] {
         guard let deadline = nextDeadline, now >= deadline else { return [] }
         if state == .open, pingSent == nil {
-            append(.ping, [])
+            output.append(.ping, [])
             pingSent = now
             return []
         }

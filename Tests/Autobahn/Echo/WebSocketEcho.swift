@@ -12,7 +12,7 @@ enum WebSocketEcho {
     static func main() async throws {
         var options = HTTPServer.Options()
         options.addresses = [.loopback4(0)]
-        let server = try HTTPServer(options, objects: NoObjects(), handler: EchoHandler())
+        let server = try HTTPServer(options, objects: NoObjects()) { _, _ in EchoHandler() }
         try server.start()
         let line = "Serving at ws://127.0.0.1:\(server.port)\n"
         try POSIXFileSystem().write(1, Array(line.utf8))
@@ -50,7 +50,9 @@ private final class EchoStream: StreamHandler {
     func received(_ bytes: Span<UInt8>, on stream: WebServer.Stream) {
         let moment = now
         let events = bytes.withUnsafeBytes { socket.receive($0, now: moment) }
-        for case .message(let message) in events { socket.send(message.kind, message.bytes) }
+        for case .message(let message) in events {
+            socket.send(message.kind, head: message.bytes, payload: [])
+        }
         send(stream)
     }
 

@@ -212,9 +212,10 @@ final class TestServer: Sendable {
         options.onDamage = { damage.add($0) }
         options.accessLog = { log.add($0) }
         change(&options)
-        server = try HTTPServer(
-            options, objects: ContentCache(store.versions.store),
-            handler: TestHandler(objects: objects, ids: ids, extra: extra))
+        let handler = TestHandler(objects: objects, ids: ids, extra: extra)
+        server = try HTTPServer(options, objects: ContentCache(store.versions.store)) { _, _ in
+            handler
+        }
         try server.start()
     }
 

@@ -1,5 +1,6 @@
 import Testing
 import WebServer
+import WebTestSupport
 
 @Suite("A response head")
 struct ResponseHeadTests {

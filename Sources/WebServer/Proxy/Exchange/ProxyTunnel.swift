@@ -4,12 +4,11 @@
 /// as its streams, and belongs to their loop's thread.
 final class ProxyTunnel {
     private let options: ProxyOptions
-    private let upstream: TunnelEnd
+    private let upstream = TunnelEnd()
     private let client = TunnelEnd()
 
     init(_ upstream: Stream, _ options: ProxyOptions) {
         self.options = options
-        self.upstream = TunnelEnd()
         self.upstream.stream = upstream
         self.upstream.tunnel = self
         client.tunnel = self

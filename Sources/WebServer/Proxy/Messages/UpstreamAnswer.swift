@@ -22,7 +22,7 @@ enum UpstreamAnswer {
         }
         // RFC 9110, section 8.6: 1xx and 204 have none. For HEAD and 304 it describes GET.
         if let length = head.length, head.status >= 200, head.status != 204 {
-            written.append("Content-Length", length)
+            written.append("Content-Length", String(length).utf8)
         }
         if head.status == 101, let upgrade = head.upgrade {
             written.append("Upgrade: ")

@@ -109,9 +109,7 @@ struct UpstreamRequest {
         _ head: RequestHead, _ peer: SocketAddress?, _ options: ProxyOptions,
         to bytes: inout [UInt8]
     ) {
-        bytes.append("X-Forwarded-For: ")
-        peer?.appendHost(to: &bytes)
-        bytes.append("\r\n")
+        bytes.append("X-Forwarded-For", (peer?.hostText ?? "").utf8)
         bytes.append("X-Forwarded-Proto", options.scheme.utf8)
         if let host = head.authority ?? head.value(of: "host") {
             bytes.append("X-Forwarded-Host", head.bytes[host])
@@ -123,7 +121,7 @@ struct UpstreamRequest {
         _ head: RequestHead, _ framing: BodyFraming, to bytes: inout [UInt8]
     ) {
         switch framing {
-        case .length(let count): bytes.append("Content-Length", count)
+        case .length(let count): bytes.append("Content-Length", String(count).utf8)
         case .chunked: bytes.append("Transfer-Encoding: chunked\r\n")
         case .none, .untilClose:
             // RFC 9110, section 8.6: without a body, a method that expects one says so.

@@ -32,10 +32,6 @@ struct DeadlineQueue {
         push(Entry(time: time, slot: slot))
     }
 
-    func deadline(of slot: Int) -> Int64 {
-        slot < deadlines.count ? deadlines[slot] : Self.never
-    }
-
     /// When to look again: at the earliest deadline or sooner, never later.
     var next: Int64 { heap.first?.time ?? Self.never }
 
