@@ -2,13 +2,12 @@
 
 SWIFT ?= swift
 
-# The debug build and the tests share their flags, so nothing is compiled twice.
-debug := -Xswiftc -warnings-as-errors
-tests := --disable-xctest
-
-# Tests that start programs by the hundred run after the others: between fork and exec a new process has
-# all files, locks and sockets of the one that starts it, and the others' tests look at just those.
-starting := ^(CommandTests|StartTests|StressTests)\.
+# The debug build and the tests share their flags, so nothing is compiled twice. A module at a time, and nothing that
+# the tests do not use (an index, debug information, the module files of tests): that is a third of a build's time.
+whole := -whole-module-optimization -num-threads 2 -no-emit-module-separately-wmo -gnone
+debug := --disable-index-store -Xswiftc -warnings-as-errors $(addprefix -Xswiftc ,$(whole))
+# Tests/XCTMain.swift starts the tests: else they would be looked for in the index. So Swift Testing must be asked for.
+tests := --disable-xctest --enable-swift-testing
 
 release := -c release -Xswiftc -cross-module-optimization
 programs := castree castree-pull castree-fsck
@@ -44,11 +43,11 @@ run: ## build, then push two real releases through a store and show every step
 	@scripts/run
 
 test: export CASTREE_TEST_WHOLE := $(CASTREE_TEST_WHOLE)
-test: setup check ## check, build with warnings as errors, run all tests
+test: setup check ## check, build with warnings as errors, run all tests (FILTER=REGEX: some)
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	@SWIFT=$(SWIFT) scripts/docs
-	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --skip '$(starting)'
-	SWIFT_BACKTRACE=enable=no scripts/test $(SWIFT) test $(debug) $(tests) --skip-build --filter '$(starting)'
+	@SWIFT_BACKTRACE=enable=no FILTER='$(FILTER)' scripts/test \
+	    $(SWIFT) test $(debug) $(tests) --skip-build --ignore-lock
 
 test-all: ## all tests, and of the enumerations all points, where make test takes a part
 	@$(MAKE) --no-print-directory test CASTREE_TEST_WHOLE=1
@@ -119,17 +118,17 @@ docs: setup ## build the site of the libraries' documentation, .build/docs
 	@SWIFT=$(SWIFT) scripts/docs
 
 errors: setup ## let every call to the disk fail with every error that fits, under every verb
-	$(SWIFT) build $(debug) --build-tests
+	$(SWIFT) build $(debug) $(tests) --build-tests
 	CASTREE_TEST_ALL=1 SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^ReliabilityTests\.ErrorTests'
 
 starts: setup ## try every order of events around starts, to the end
-	$(SWIFT) build $(debug) --build-tests
+	$(SWIFT) build $(debug) $(tests) --build-tests
 	CASTREE_TEST_STARTS=whole SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^StartTests\.'
 
 huge: setup ## take a file of more than 4 GiB through store, server, check and collection
-	$(SWIFT) build $(debug) --build-tests
+	$(SWIFT) build $(debug) $(tests) --build-tests
 	CASTREE_TEST_HUGE=1 SWIFT_BACKTRACE=enable=no $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^ServeFromCASTests\.HugeFileTests'
 

@@ -141,8 +141,13 @@ import VersionTree
 
 enum SampleBytes {
     static func ramp(_ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count { bytes += period.prefix(count - bytes.count) }
+        return bytes
     }
+
+    private static let period = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
 }
 
 /// A reader in a class, so that `#expect` can name it: macros do not take noncopyable values.

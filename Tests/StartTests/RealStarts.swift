@@ -138,19 +138,18 @@ final class RealStarts {
             path: ".castree/\(StoreLayout.leasePath(StoreLayout.startLock))"
         ).path
         guard stat(lock, &status) == 0 else { return nil }
-        // The kernel gives it in pieces: where others lock and unlock in between, a line may be missing.
-        for _ in 0..<20 {
-            let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
-            for line in locks.split(separator: "\n") where line.contains(":\(status.st_ino) ") {
-                let words = line.split(separator: " ")
-                let position = processes.firstIndex {
-                    $0.map { words.contains("\($0.served.processIdentifier)") } ?? false
-                }
-                if let position { return position }
+        return try processes.firstIndex { process in
+            guard let process else { return false }
+            // By descriptor (proc(5), fdinfo): of /proc/locks the kernel leaves out lines while others lock.
+            let files = "/proc/\(process.served.processIdentifier)/fdinfo"
+            return try FileManager.default.contentsOfDirectory(atPath: files).contains { file in
+                // It may have been closed meanwhile.
+                let text = try? String(contentsOfFile: "\(files)/\(file)", encoding: .utf8)
+                return text?.split(separator: "\n").contains {
+                    $0.hasPrefix("lock:") && $0.contains(":\(status.st_ino) ")
+                } ?? false
             }
-            sched_yield()
         }
-        return nil
     }
 
     /// Does what an event says.

@@ -11,15 +11,13 @@ public final class TemporaryDirectory: Sendable {
 
     /// Makes a directory under `$CASTREE_TEST_TMP`, or the system's temporary directory.
     public init() {
-        let base =
-            ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"]
-            ?? ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
-        path = base + "/castree-test-" + UUID().uuidString.prefix(13)
-        try? FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true)
+        path = Self.make(in: Self.disk)
     }
 
-    private static let memory = "/dev/shm"
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let disk = environment["CASTREE_TEST_TMP"] ?? environment["TMPDIR"] ?? "/tmp"
+    /// `scripts/test` names a directory of its own, which it removes when the tests have ended.
+    private static let memory = environment["CASTREE_TEST_MEMORY"] ?? "/dev/shm"
     /// Containers often have 64 MiB of it.
     private static let hasRoomInMemory: Bool = {
         // Where it is not there, there is no room.
@@ -31,12 +29,15 @@ public final class TemporaryDirectory: Sendable {
     /// Makes a directory in memory where the system has a place for that: for tests that make thousands of
     /// small stores and whose syncs are modelled, not made.
     package init(inMemory: Bool) {
-        let base =
-            inMemory && Self.hasRoomInMemory
-            ? Self.memory : ProcessInfo.processInfo.environment["CASTREE_TEST_TMP"] ?? "/tmp"
-        path = base + "/castree-test-" + UUID().uuidString.prefix(13)
+        path = Self.make(in: inMemory && Self.hasRoomInMemory ? Self.memory : Self.disk)
+    }
+
+    private static func make(in base: String) -> String {
+        let path = base + "/castree-test-" + UUID().uuidString.prefix(13)
+        // A test that cannot use it says so.
         try? FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
+        return path
     }
 
     deinit { Self.remove(path) }

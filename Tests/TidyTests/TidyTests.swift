@@ -9,12 +9,18 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent()
 
     struct Source: Sendable, CustomTestStringConvertible {
-        var path: String
-        var text: String
+        let path: String
+        let text: String
+        let lines: [Substring]
+        /// The lines that are no comments.
+        let code: [Substring]
         var testDescription: String { path }
-        var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
-        var code: [Substring] {
-            lines.filter { !$0.drop(while: { $0 == " " }).hasPrefix("//") }
+
+        init(path: String, text: String) {
+            self.path = path
+            self.text = text
+            lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            code = lines.filter { !$0.drop(while: { $0 == " " }).hasPrefix("//") }
         }
     }
 

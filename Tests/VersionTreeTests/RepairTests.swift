@@ -218,10 +218,10 @@ import Testing
         // Two versions show the damaged object.
         #expect(report.findings.filter { $0.kind == .damagedObject }.count == 2)
         let steps = try #require(plan).steps
-        #expect(
-            steps.map(\.deed).sorted { $0.rawValue < $1.rawValue } == [
-                .keepTree, .quarantineObject, .removeIncompleteTree, .setCurrentLink, .setMode,
-            ])
+        let deeds: [RepairStep.Deed] = [
+            .keepTree, .quarantineObject, .removeIncompleteTree, .setCurrentLink, .setMode,
+        ]
+        #expect(steps.map(\.deed.rawValue).sorted() == deeds.map(\.rawValue))
         // Tree by tree: that of what is current stays, with what is right in it.
         #expect(steps.first { $0.deed == .keepTree }?.version == "1")
         #expect(steps.first { $0.deed == .removeIncompleteTree }?.version == "2")

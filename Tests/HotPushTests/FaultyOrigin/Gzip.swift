@@ -23,7 +23,11 @@ enum Gzip {
     /// CRC-32 as in section 8 of RFC 1952.
     static func checksum(_ bytes: [UInt8]) -> UInt32 {
         var sum: UInt32 = .max
-        for byte in bytes { sum = table[Int(UInt8(truncatingIfNeeded: sum) ^ byte)] ^ sum >> 8 }
+        table.withUnsafeBufferPointer { table in
+            bytes.withUnsafeBufferPointer { bytes in
+                for byte in bytes { sum = table[Int((sum ^ UInt32(byte)) & 0xFF)] ^ sum >> 8 }
+            }
+        }
         return ~sum
     }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// What of all that no sync has reached a power cut leaves.
 struct Choice: Sendable, CustomStringConvertible {
     /// Of a file that was written to.
@@ -158,7 +160,9 @@ extension RecordingDisk.IndexFiles {
         let before = old.database ?? []
         return stride(from: 0, to: database.count, by: Self.pageSize).filter { start in
             let end = min(start + Self.pageSize, database.count)
-            return end > before.count || database[start..<end] != before[start..<end]
+            guard end <= before.count else { return true }
+            return memcmp(
+                Array(database[start..<end]), Array(before[start..<end]), end - start) != 0
         }.map { $0 / Self.pageSize }
     }
 

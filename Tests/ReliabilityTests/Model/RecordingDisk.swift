@@ -24,6 +24,25 @@ final class RecordingDisk: FileSystemWrapper, @unchecked Sendable {
         var journal: [UInt8]?
         var changedAt: Int64 = 0
         static let absent = IndexFiles(database: nil, journal: nil)
+
+        // By memory: these are compared at every step, megabytes at a time.
+        static func == (one: Self, other: Self) -> Bool {
+            one.changedAt == other.changedAt && isSame(one.database, other.database)
+                && isSame(one.journal, other.journal)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(changedAt)
+            for file in [database, journal] {
+                hasher.combine(file?.count)
+                file?.withUnsafeBytes { hasher.combine(bytes: $0) }
+            }
+        }
+
+        private static func isSame(_ one: [UInt8]?, _ other: [UInt8]?) -> Bool {
+            guard let one, let other else { return (one == nil) == (other == nil) }
+            return one.count == other.count && memcmp(one, other, one.count) == 0
+        }
     }
 
     let base: any FileSystem

@@ -71,7 +71,8 @@ struct SecureServingTests {
             print(read(c)[1] == body)
             """)
         let round = ["200 1024", "200 4", "200 1048576", "404 0"]
-        #expect(lines == Array(repeating: round, count: 5).flatMap { $0 } + ["True"])
+        let expected: [String] = Array(repeating: round, count: 5).flatMap { $0 }
+        #expect(lines == expected + ["True"])
     }
 
     @Test("serves many at once")
