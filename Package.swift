@@ -61,19 +61,25 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
+        .systemLibrary(
+            name: "CZstd", pkgConfig: "libzstd",
+            providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
         .target(name: "StrictJSON", swiftSettings: settings),
         .target(
             name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
             swiftSettings: settings),
+        .target(
+            name: "Zstandard", dependencies: ["Platform", "CZstd"], swiftSettings: settings),
         .target(name: "LocalizedErrors", dependencies: ["Platform"], swiftSettings: settings),
         .target(
             name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
-            name: "HotPush", dependencies: ["VersionTree", "CASStore", "StrictJSON"],
+            name: "HotPush",
+            dependencies: ["VersionTree", "CASStore", "StrictJSON", "Zstandard"],
             swiftSettings: settings),
         .target(
             name: "CurlTransport", dependencies: ["HotPush", "CASStore", "CCurl"],

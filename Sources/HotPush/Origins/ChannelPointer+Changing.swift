@@ -24,7 +24,11 @@ extension ChannelPointer {
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
-            if head.target == release.target { release.foreign = head.foreign }
+            if head.target == release.target {
+                release.foreign = head.foreign
+                // A release keeps its packs: who offers it again may have made none this time.
+                release.delivery = release.delivery ?? head.delivery
+            }
             if head == release, !isAheadOfTime(now) { return nil }
         }
         var next = advanced(now: now)
@@ -34,6 +38,23 @@ extension ChannelPointer {
         next.releases.insert(release, at: 0)
         next.trim(to: Self.keptCount)
         return next
+    }
+
+    /// The pointer whose releases of a manifest have that delivery, wherever they stand; `nil` if that changes
+    /// nothing.
+    func delivering(
+        _ manifest: ObjectID, by delivery: PublishedDelivery?, now: Int64
+    ) -> ChannelPointer? {
+        var next = advanced(now: now)
+        var isChanged = false
+        for position in releases.indices
+        where releases[position].version?.manifest == manifest
+            && releases[position].delivery != delivery
+        {
+            next.releases[position].delivery = delivery
+            isChanged = true
+        }
+        return isChanged ? next : nil
     }
 
     /// The pointer without a version; `nil` if it does not offer that version.

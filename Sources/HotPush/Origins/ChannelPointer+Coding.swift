@@ -94,6 +94,10 @@ extension OfferedRelease {
             members.append(.init(key: "version", value: .string(version.name.description)))
         }
         if isMandatory { members.append(.init(key: "mandatory", value: .bool(true))) }
+        if let delivery {
+            members.append(.init(key: "delivery", value: .string(delivery.address.description)))
+            members.append(.init(key: "deliveryBytes", value: .integer(delivery.byteCount)))
+        }
         if let rollout {
             members.append(
                 .init(key: "rolloutPerMille", value: .integer(Int64(rollout.perMille))))
@@ -117,16 +121,19 @@ extension OfferedRelease {
         let isMandatory = try fields.flag("mandatory")
         let rollout = try Self.rollout(&fields, place)
         let requirements = try Self.requirements(&fields, place)
+        let delivery = try Self.delivery(&fields)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
-            requirements: requirements, isMandatory: isMandatory, foreign: fields.rest)
+            requirements: requirements, isMandatory: isMandatory, delivery: delivery,
+            foreign: fields.rest)
     }
 
     private static func target(
         _ fields: inout FieldReader, _ place: String
     ) throws(PointerProblem) -> Target {
         if try fields.flag("embedded") {
-            for key in ["content", "manifest", "manifestBytes", "version"] where fields.has(key) {
+            for key in ["content", "delivery", "manifest", "manifestBytes", "version"]
+            where fields.has(key) {
                 throw .broken("\(place) names the embedded version and has \"\(key)\"")
             }
             return .embedded
@@ -144,6 +151,15 @@ extension OfferedRelease {
                 name: name, manifest: try fields.address("manifest"),
                 manifestByteCount: try fields.integer("manifestBytes", 1...byteCountMax),
                 content: try fields.address("content")))
+    }
+
+    private static func delivery(
+        _ fields: inout FieldReader
+    ) throws(PointerProblem) -> PublishedDelivery? {
+        guard fields.has("delivery") || fields.has("deliveryBytes") else { return nil }
+        return PublishedDelivery(
+            address: try fields.address("delivery"),
+            byteCount: try fields.integer("deliveryBytes", 1...Delivery.byteCountMax))
     }
 
     private static func rollout(

@@ -45,6 +45,8 @@ public struct OfferedRelease: Sendable, Hashable {
     package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
     package var isMandatory: Bool
+    /// Which packs lead to its manifest; `nil` if there are none.
+    package var delivery: PublishedDelivery?
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
 
@@ -60,7 +62,7 @@ public struct OfferedRelease: Sendable, Hashable {
     package init(
         _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
         requirements: [Requirement] = [], isMandatory: Bool = false,
-        foreign: [JSONValue.Member] = []
+        delivery: PublishedDelivery? = nil, foreign: [JSONValue.Member] = []
     ) {
         self.target = target
         self.sequence = sequence
@@ -71,6 +73,7 @@ public struct OfferedRelease: Sendable, Hashable {
             $0.kind.utf8.lexicographicallyPrecedes($1.kind.utf8)
         }
         self.isMandatory = isMandatory
+        self.delivery = delivery
         self.foreign = foreign
     }
 

@@ -10,6 +10,8 @@ import VersionTree
 ///   origin.json                {"castreeOrigin":1}; written first
 ///   objects/ab/cdef…           62 digits; the bytes as they are
 ///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
+///   packs/ab/cdef…             62 digits; packs by the SHA-256 of their bytes
+///   deliveries/<address>.json  which packs lead to a manifest, by the SHA-256 of its bytes
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
@@ -24,6 +26,8 @@ package enum OriginLayout {
     static let marker = "origin.json"
     static let objects = "objects"
     static let manifests = "manifests"
+    static let packs = "packs"
+    static let deliveries = "deliveries"
     static let channels = "channels"
     static let channelList = "channels.json"
     static let suffix = ".json"
@@ -53,6 +57,16 @@ package enum OriginLayout {
     /// The place of the delta to a manifest from an older one: `manifests/<address>.from.<base>.json`.
     package static func delta(to address: ObjectID, from base: ObjectID) -> String {
         "\(manifests)/\(deltaFile(address, from: base))"
+    }
+
+    /// The place of a pack: `packs/ab/cdef…`.
+    package static func pack(_ address: ObjectID) -> String {
+        "\(packs)/\(StoreLayout.objectPath(address))"
+    }
+
+    /// The place of a delivery: `deliveries/<address>.json`.
+    package static func delivery(_ address: ObjectID) -> String {
+        "\(deliveries)/\(manifestFile(address))"
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.

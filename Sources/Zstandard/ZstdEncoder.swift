@@ -1,0 +1,97 @@
+internal import CZstd
+package import Platform
+
+/// Encodes zstd frames (RFC 8878), one after the other.
+///
+/// Every frame declares its content's size and has neither checksum nor dictionary number: addresses prove
+/// contents better. Not for use by two threads at once.
+package final class ZstdEncoder {
+    private let context: OpaquePointer
+
+    /// The levels that libzstd has for users.
+    package static let levels = 1...19
+
+    /// Makes an encoder.
+    /// - Throws: `.outOfMemory`.
+    package init() throws(StoreError) {
+        guard let context = ZSTD_createCCtx() else {
+            throw StoreError(.outOfMemory, "unable to prepare an encoder: out of memory")
+        }
+        self.context = context
+    }
+
+    deinit { ZSTD_freeCCtx(context) }
+
+    /// How to encode.
+    package struct Settings: Sendable, Hashable {
+        /// The level, from 1 (fast) to 19 (small).
+        package var level: Int
+        /// The binary logarithm of the most bytes that a decoder must be able to refer back.
+        package var windowLog: Int
+        /// Whether to look for repetitions all over the window, which large contents need.
+        package var isLongDistance: Bool
+
+        package init(level: Int, windowLog: Int, isLongDistance: Bool = false) {
+            self.level = level
+            self.windowLog = windowLog
+            self.isLongDistance = isLongDistance
+        }
+    }
+
+    /// Encodes content that is all in memory.
+    ///
+    /// - Parameters:
+    ///   - prefix: what the content refers to besides itself, and the decoder has; empty for none.
+    ///   - limit: frames with more bytes are of no use.
+    /// - Returns: the frame; `nil` if it would have more than `limit` bytes.
+    /// - Throws: `.outOfMemory`; `.unsupported` if libzstd refuses the settings.
+    package func encode(
+        _ content: UnsafeRawBufferPointer, prefix: UnsafeRawBufferPointer, _ settings: Settings,
+        limit: Int
+    ) throws(StoreError) -> [UInt8]? {
+        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try set(ZSTD_c_compressionLevel, settings.level)
+        try set(ZSTD_c_windowLog, settings.windowLog)
+        if settings.isLongDistance { try set(ZSTD_c_enableLongDistanceMatching, 1) }
+        try check(ZSTD_CCtx_setPledgedSrcSize(context, UInt64(content.count)))
+        if !prefix.isEmpty {
+            try check(ZSTD_CCtx_refPrefix(context, prefix.baseAddress, prefix.count))
+        }
+        // With room for the worst case, libzstd writes straight into it.
+        let room = min(ZSTD_compressBound(content.count), max(limit, 0))
+        guard room > 0 else { return nil }
+        var result = 0
+        let frame = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+            result = ZSTD_compress2(
+                context, buffer.baseAddress, room, content.baseAddress, content.count)
+            count = ZSTD_isError(result) == 0 ? result : 0
+        }
+        if ZSTD_getErrorCode(result) == ZSTD_error_dstSize_tooSmall { return nil }
+        try check(result)
+        return frame
+    }
+
+    /// The memory that encoding takes besides content, prefix and frame, in bytes.
+    package static func memory(
+        _ settings: Settings, contentByteCount: Int, prefixByteCount: Int
+    ) -> Int {
+        var parameters = ZSTD_getCParams(
+            Int32(settings.level), UInt64(contentByteCount), prefixByteCount)
+        parameters.windowLog = max(
+            parameters.windowLog, UInt32(min(settings.windowLog, 31)))
+        let longDistance = settings.isLongDistance ? 1 << max(settings.windowLog - 4, 10) : 0
+        return ZSTD_estimateCCtxSize_usingCParams(parameters) + longDistance
+    }
+
+    private func set(_ parameter: ZSTD_cParameter, _ value: Int) throws(StoreError) {
+        try check(ZSTD_CCtx_setParameter(context, parameter, Int32(value)))
+    }
+
+    private func check(_ result: Int) throws(StoreError) {
+        guard ZSTD_isError(result) != 0 else { return }
+        let isMemory = ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation
+        throw StoreError(
+            isMemory ? .outOfMemory : .unsupported,
+            "unable to compress: \(String(cString: ZSTD_getErrorName(result)))")
+    }
+}
