@@ -44,6 +44,32 @@ package final class ZstdDecoder {
         guard count == target.count else { throw .badFrame("its content is shorter than it says") }
     }
 
+    /// Decodes a frame that is all there.
+    ///
+    /// - Parameter byteCount: the size that its content must have.
+    /// - Throws: `.badFrame`.
+    package func decode(
+        _ frame: [UInt8], byteCount: Int, prefix: [UInt8] = []
+    ) throws(StoreError) -> [UInt8] {
+        var failure: StoreError?
+        let content = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+            let target = UnsafeMutableRawBufferPointer(
+                rebasing: UnsafeMutableRawBufferPointer(buffer)[..<byteCount])
+            do throws(StoreError) {
+                try frame.span.bytes.withUnsafeBytes { (frame) throws(StoreError) in
+                    try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
+                        try decode(frame, prefix: prefix, into: target)
+                    }
+                }
+                count = byteCount
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return content
+    }
+
     /// Decodes a frame that is all there, piece by piece.
     ///
     /// - Parameters:

@@ -1,6 +1,6 @@
 import CASStore
 import StrictJSON
-package import VersionTree
+import VersionTree
 
 extension Manifest {
     /// What a manifest is encoded against: the entries of the content from which a pack leads, as

@@ -1,5 +1,5 @@
 import CASStore
-package import VersionTree
+import VersionTree
 
 /// The objects of a version by number, as packs name them: the rank of an address among the distinct addresses
 /// of the version's entries.

@@ -1,4 +1,4 @@
-package import CASStore
+import CASStore
 
 /// The first 24 bytes of a pack: `castpack`, then in little endian the format, the bytes of the table (32 bits each), and
 /// those of the whole pack (64 bits).

@@ -1,3 +1,5 @@
+import CASStore
+
 /// How large the parts of packs may be: more is refused (`docs/origin-format.md`, *Bounds*).
 ///
 /// Publishers obey the same limits, so that nobody publishes what nobody reads.

@@ -30,18 +30,13 @@ extension PackTable {
     private static func decoded(
         _ bytes: [UInt8], _ decoder: ZstdDecoder
     ) throws(StoreError) -> [UInt8] {
-        try bytes.withUnsafeBytes { (frame) throws(StoreError) in
-            let header = try ZstdHeader(of: frame)
-            guard header.contentByteCount <= UInt64(PackLimits.tableContentByteCountMax),
-                header.windowByteCount <= UInt64(PackLimits.windowByteCountMax)
-            else { throw .badPack("it has \(header.contentByteCount) bytes") }
-            var text = [UInt8](repeating: 0, count: Int(header.contentByteCount))
-            try text.withUnsafeMutableBytes { (target) throws(StoreError) in
-                try decoder.decode(
-                    frame, prefix: UnsafeRawBufferPointer(start: nil, count: 0), into: target)
-            }
-            return text
+        let header = try bytes.span.bytes.withUnsafeBytes { (frame) throws(StoreError) in
+            try ZstdHeader(of: frame)
         }
+        guard header.contentByteCount <= UInt64(PackLimits.tableContentByteCountMax),
+            header.windowByteCount <= UInt64(PackLimits.windowByteCountMax)
+        else { throw .badPack("it has \(header.contentByteCount) bytes") }
+        return try decoder.decode(bytes, byteCount: Int(header.contentByteCount))
     }
 
     private init(reading reader: inout TableReader) throws(StoreError) {
