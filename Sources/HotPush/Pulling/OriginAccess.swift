@@ -45,6 +45,15 @@ package final class OriginAccess {
         }
     }
 
+    /// Carries the requests for a pack.
+    /// - Throws: what is wrong with the transport itself.
+    func run(_ transfer: PackTransfer, at location: OriginLocation) throws(StoreError) {
+        defer { requestCount += transfer.figures.requests }
+        try named(location) { () throws(StoreError) in
+            try transfer.run(over: transport(to: location))
+        }
+    }
+
     /// Carries the requests of a download.
     /// - Throws: what is wrong with the transport itself.
     func run(_ download: Download, at location: OriginLocation) throws(StoreError) {

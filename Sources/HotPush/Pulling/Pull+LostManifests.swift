@@ -61,7 +61,7 @@ extension Pull {
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
         do throws(StoreError) {
-            let offer = try release(published, offered, of: pointer, at: location)
+            let offer = try resolved(release(published, offered, of: pointer, at: location))
             guard lost.mayName(offer.release) else { return false }
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true
