@@ -30,15 +30,16 @@ package final class OriginAccess {
     }
 
     /// Asks for a document.
+    /// - Parameter tag: the entity tag of one that is here: the answer is 304 if it still has that.
     /// - Returns: the final answer, whatever its status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func document(
         _ path: String, at location: OriginLocation, accept: String = "application/json",
-        byteCountMax: Int64
+        byteCountMax: Int64, unless tag: String? = nil
     ) throws(StoreError) -> DocumentFetch.Answer {
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            retries: retries, isInterrupted: isInterrupted)
+            unless: tag, retries: retries, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
         return try named(location) { () throws(StoreError) in
             try fetch.run(over: transport(to: location))

@@ -97,7 +97,7 @@ final class PackFetching {
     /// What is wanted of a pack, now that it is open; `nil` if objects one by one cost less.
     private func wish(
         _ opening: PackOpening, from base: Manifest?, beginning: PackTransfer.Beginning
-    ) throws(StoreError) -> PackTransfer.Wish? {
+    ) throws(StoreError) -> PackWish? {
         if session == nil {
             let known = try pull.resolve(offer, with: opening.manifest)
             try begin(pull.plan(known))
@@ -109,24 +109,14 @@ final class PackFetching {
         let unpacker = try FrameUnpacker(
             opening, manifest: manifest, base: base, into: session.arrivals,
             of: pull.versions.store, for: session)
-        var frames: [Bool] = []
-        var (count, byteCount) = (Int64(0), Int64(0))
-        for frame in opening.table.frames.indices {
-            let missing = unpacker.objects(of: frame).filter { session.isMissing($0.address) }
-            frames.append(!missing.isEmpty)
-            count += Int64(missing.count)
-            for object in missing { byteCount += object.byteCount }
+        guard let wish = PackWish(opening, unpacker, isWanted: session.isMissing) else {
+            return nil
         }
-        guard count > 0 else { return nil }
-        let runs = PackSpans.runs(of: opening.table) { frames[$0] }
-        let cost = PackSpans.cost(of: runs, in: opening.table)
         if beginning == .opening {
-            guard cost <= byteCount + count * PackSpans.requestByteCount else { return nil }
-            expectedByteCount =
-                cost - Int64(runs.count) * PackSpans.requestByteCount
-                + opening.pack.openingByteCount
+            guard wish.cost <= wish.objectsCost else { return nil }
+            expectedByteCount = wish.byteCount + opening.pack.openingByteCount
         }
-        return PackTransfer.Wish(unpacker: unpacker, frames: frames)
+        return wish
     }
 
     private func report() {

@@ -106,9 +106,15 @@ extension Pull {
     private func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
     ) throws(StoreError) -> OriginReply? {
-        let answer = try access.document(
+        let memory = try KeptPointers(versions, channel, at: origin)
+        let kept = try memory.read()
+        var answer = try access.document(
             OriginLayout.pointer(channel), at: origin,
-            byteCountMax: Int64(ChannelPointer.byteCountMax))
+            byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag)
+        if answer.head.status == 304, let kept {
+            answer.head.status = 200
+            answer.bytes = kept.bytes
+        }
         guard answer.isDocument else {
             guard answer.isAbsence else {
                 throw StoreError(
@@ -123,6 +129,9 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        if let tag = answer.head["etag"], !options.isDryRun {
+            memory.keep(.init(tag: tag, bytes: answer.bytes), instead: kept)
+        }
         var sighting = SeenSequences.Sighting(pointer, at: origin)
         if let newer = try seenSequences.newer(than: sighting) {
             guard options.isForced else {

@@ -11,8 +11,21 @@ extension Pull {
     func choice(
         for published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> DeliveryChoice? {
-        guard options.takesPacks, let promised = offered.delivery else { return nil }
-        let delivery: Delivery
+        guard options.takesPacks,
+            let delivery = try delivery(of: published, offered, at: location)
+        else { return nil }
+        var held: Set<ObjectID> = []
+        for (row, _) in try versions.store.versionRows() where row.isComplete {
+            held.insert(row.content)
+        }
+        return DeliveryChoice(delivery, of: published) { held.contains($0) }
+    }
+
+    /// The delivery that a release names; `nil` if it names none, or it is of no use.
+    func delivery(
+        of published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
+    ) throws(StoreError) -> Delivery? {
+        guard let promised = offered.delivery else { return nil }
         do throws(StoreError) {
             let answer = try access.document(
                 OriginLayout.delivery(promised.address), at: location,
@@ -23,17 +36,12 @@ extension Pull {
             guard try ObjectID(of: answer.bytes) == promised.address else {
                 throw .badPack("its delivery is not what its address says")
             }
-            delivery = try Delivery(parsing: answer.bytes, of: published)
+            return try Delivery(parsing: answer.bytes, of: published)
         } catch {
             guard [.badPack, .tooLarge, .network].contains(error.code) else { throw error }
             noteFallback(nil, error, nil)
             return nil
         }
-        var held: Set<ObjectID> = []
-        for (row, _) in try versions.store.versionRows() where row.isComplete {
-            held.insert(row.content)
-        }
-        return DeliveryChoice(delivery, of: published) { held.contains($0) }
     }
 
     /// Notes that a pack, or a delivery, was of no use.

@@ -18,13 +18,6 @@ final class PackTransfer: TransferClient {
         case opening
     }
 
-    /// What is wanted of a pack once its opening is known.
-    struct Wish {
-        let unpacker: FrameUnpacker
-        /// For each frame, whether any of its objects is wanted.
-        let frames: [Bool]
-    }
-
     /// Frames that are asked for together; empty for the opening alone.
     struct Span {
         var frames: Range<Int>
@@ -67,11 +60,11 @@ final class PackTransfer: TransferClient {
     private let url: String
     private let isInterrupted: () -> Bool
     private let ticked: () -> Void
-    private let opened: (PackOpening) throws(StoreError) -> Wish?
+    private let opened: (PackOpening) throws(StoreError) -> PackWish?
 
     private(set) var opening: PackOpening?
     var openingPart: Arrival?
-    var wish: Wish?
+    var wish: PackWish?
     var isOpen: Bool { opening != nil }
     var queue: [Span] = []
     var running: [Int: Running] = [:]
@@ -99,7 +92,7 @@ final class PackTransfer: TransferClient {
     init(
         _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
         beginning: Beginning, into arrivals: Arrivals, options: PackTransferOptions,
-        opened: @escaping (PackOpening) throws(StoreError) -> Wish?
+        opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
     ) {
         self.pack = pack
         self.url = url
