@@ -17,10 +17,10 @@ enum RequestFields {
         var lines: [String] = []
         // Sent explicitly, so that no proxy in between encodes on its own.
         if !request.acceptsEncodings { lines.append("Accept-Encoding: identity") }
-        if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
+        if let range = request.range { lines.append("Range: \(range)") }
         var fields = request.fields
         if !isForeign { fields += request.confinedFields }
-        if let value = request.ifRange, request.offset > 0 { fields.append(("If-Range", value)) }
+        if let value = request.ifRange, request.range != nil { fields.append(("If-Range", value)) }
         for (name, value) in fields {
             guard isToken(name), isFieldValue(value) else { return nil }
             if isForeign, credentials.contains(name.lowercased()) { continue }
@@ -32,7 +32,7 @@ enum RequestFields {
 
     /// Whether the lines of a request without fields are enough.
     static func isPlain(_ request: TransferRequest) -> Bool {
-        request.offset <= 0 && request.fields.isEmpty && request.confinedFields.isEmpty
+        request.range == nil && request.fields.isEmpty && request.confinedFields.isEmpty
             && !request.acceptsEncodings
     }
 

@@ -37,7 +37,7 @@ extension Invocation {
         var report: PullReport
         switch reply.answer {
         case .release(let found):
-            return try show(pull.plan(found))
+            return try show(pull.plan(found), found.choice)
         case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
@@ -75,6 +75,7 @@ extension Invocation {
         options.device = try value("device")
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
         options.isForced = flag("force")
+        options.takesPacks = !flag("no-packs")
         if flag("activate"), flag("keep") {
             throw CommandError.usage("--activate and --keep contradict each other")
         }
@@ -159,14 +160,18 @@ extension Invocation {
         }
     }
 
-    private func show(_ plan: DownloadPlan) throws -> ExitStatus {
+    private func show(_ plan: DownloadPlan, _ choice: DeliveryChoice?) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
+        let ways = (choice?.ways ?? []).enumerated().map { position, way in
+            "\n  \(position == 0 ? "by" : "or by") \(text(way))"
+        }
         return try report(
             """
             Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
             \(least)\(sizes.text(plan.byteCount)); \
-            already here: \(counted(plan.reusedObjects, "object")), \(sizes.text(plan.reusedBytes)).
+            already here: \(counted(plan.reusedObjects, "object")), \
+            \(sizes.text(plan.reusedBytes)).\(ways.joined())
             """
         ) { writer in
             writer.member("version", version)
@@ -177,7 +182,22 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjects)
             writer.member("reusedBytes", Int(plan.reusedBytes))
             writer.member("dryRun", true)
+            writer.member("ways", choice?.ways ?? []) { writer, way in
+                writer.member("way", way.name)
+                writer.member("pack", way.pack?.address.description)
+                writer.member("from", way.pack?.base?.description)
+                writer.member("bytes", way.byteCount)
+                writer.member("requests", way.requestCount)
+                writer.member("cost", way.cost)
+            }
         }
+    }
+
+    private func text(_ way: DeliveryChoice.Way) -> String {
+        let size = "\(sizes.text(way.byteCount)) in \(counted(Int(way.requestCount), "request"))"
+        guard let pack = way.pack else { return "its objects one by one: \(size)" }
+        return pack.base == nil
+            ? "a pack of everything: \(size)" : "a pack from what is here: \(size)"
     }
 
     private func reportNothing(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {

@@ -77,6 +77,28 @@ public struct Arrival: ~Copyable {
         if let staged { try arrivals.note(source, of: staged, expected) }
     }
 
+    /// Calls `body` with the bytes that came, in memory or mapped: for bytes that are themselves only the way to
+    /// content, and are deleted afterwards (``discard()``).
+    /// - Throws: `.io`; what `body` throws.
+    package borrowing func withBytes<R>(
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        guard let staged else {
+            return try memory.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+                try body(bytes)
+            }
+        }
+        let fileSystem = arrivals.store.fileSystem
+        let file = try fileSystem.open(staged.directory, staged.name, .reading, mode: 0)
+        // Somebody else's change must not end this process.
+        guard try fileSystem.status(file.raw).byteCount >= staged.offset else {
+            throw mismatch("another program has made its staged file shorter")
+        }
+        let mapped = try fileSystem.map(file.raw, byteCount: Int(staged.offset), isWritable: false)
+        defer { withExtendedLifetime(mapped) {} }
+        return try body(mapped.bytes)
+    }
+
     /// Verifies the bytes and hands them to ``Arrivals/settle()``.
     ///
     /// Until that they are neither readable nor durable.

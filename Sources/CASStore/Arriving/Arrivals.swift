@@ -195,6 +195,21 @@ public final class Arrivals {
         try store.fileSystem.setMode(kept.file.raw, Self.suspendedMode)
     }
 
+    /// Room on the disk for content that is too large for the heap, as memory; gone with the value.
+    /// - Throws: `.outOfSpace`, `.io`.
+    package func makeScratch(byteCount: Int) throws(StoreError) -> MappedFile {
+        let fileSystem = store.fileSystem
+        partCount += 1
+        let name = "scratch-\(partCount)"
+        let file = try fileSystem.open(batch.directory.raw, name, .updating, mode: 0o600)
+        // From here on the file has no name, and ends with the mapping.
+        try fileSystem.removeIfPresent(batch.directory.raw, name)
+        try store.checkSpace(for: Int64(byteCount))
+        // A write through a mapping that finds no room would end the process.
+        try fileSystem.reserve(file.raw, Int64(byteCount))
+        return try fileSystem.map(file.raw, byteCount: byteCount, isWritable: true)
+    }
+
     /// What bytes in memory are.
     func identify(
         _ bytes: [UInt8], _ algorithms: [DigestAlgorithm]

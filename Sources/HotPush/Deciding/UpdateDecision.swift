@@ -130,6 +130,7 @@ extension Release {
     /// The address of the content that the release will have, by which bans are kept; `nil` if the
     /// format does not give the address and size of every file.
     package func contentAddress() throws(StoreError) -> ObjectID? {
+        if let statedContent { return statedContent }
         var entries: [Manifest.Entry] = []
         for file in files {
             guard let address = file.address, let byteCount = file.byteCount else { return nil }

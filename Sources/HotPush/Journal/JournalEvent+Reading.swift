@@ -88,6 +88,10 @@ extension JournalEvent {
             self = .failed(
                 deed: try fields.text("deed"), code: try fields.text("code"),
                 message: try fields.text("message"))
+        case "fallback":
+            self = .fellBack(
+                pack: fields["pack"].flatMap { ObjectID($0) }, reason: try fields.text("reason"),
+                objects: try fields.count("objects"))
         case "lost": self = .lost(count: try fields.count("count"))
         default: try self.init(version: try fields.text("version"), name: name, fields)
         }

@@ -21,6 +21,8 @@ extension JournalEvent {
                 + "\(newObjects) new objects, \(newBytes) bytes"
         case .switched(let version, let from):
             "switched to version \(version)" + (from.map { " from \($0)" } ?? "")
+        case .fellBack(_, let reason, let objects):
+            "\(reason); \(objects) objects come another way"
         case .pending(let version): "version \(version) waits for the next start"
         case .withdrawn(let version): "version \(version) no longer waits"
         case .booted(let version): "started version \(version)"

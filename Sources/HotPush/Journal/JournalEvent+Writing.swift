@@ -18,6 +18,9 @@ extension JournalEvent {
         case .downloadEnded(let version, let outcome, let figures, let reason):
             Record("downloadEnded").with("version", version).with("outcome", outcome.rawValue)
                 .with("reason", reason.map { withoutPaths($0) }).with(figures)
+        case .fellBack(let pack, let reason, let objects):
+            Record("fallback").with("pack", pack?.description).with("reason", withoutPaths(reason))
+                .with("objects", objects)
         case .added(let version, let files, let bytes, let newObjects, let newBytes):
             Record("add").with("version", version).with("files", files).with("bytes", bytes)
                 .with("newObjects", newObjects).with("newBytes", newBytes)

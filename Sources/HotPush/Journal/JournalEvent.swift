@@ -15,6 +15,8 @@ package enum JournalEvent: Sendable, Hashable {
     /// A download ended, successfully or not; the figures say how far it came.
     case downloadEnded(
         version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?)
+    /// A pack, or a delivery, was of no use: what it was to bring came otherwise.
+    case fellBack(pack: ObjectID?, reason: String, objects: Int)
     /// A directory was imported.
     case added(version: String, files: Int, bytes: Int64, newObjects: Int, newBytes: Int64)
     /// Another version is current.

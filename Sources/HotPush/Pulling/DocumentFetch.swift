@@ -42,13 +42,14 @@ final class DocumentFetch: TransferClient {
     private static let patience: Duration = .seconds(600)
 
     init(
-        _ url: String, accept: String, byteCountMax: Int64, retries: RetryPolicy,
-        isInterrupted: @escaping () -> Bool
+        _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
+        retries: RetryPolicy, isInterrupted: @escaping () -> Bool
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
         // Whatever caches keep, ask the origin what it offers now.
         request.fields = [("accept", accept), ("cache-control", "max-age=0")]
+        if let tag { request.fields.append(("if-none-match", tag)) }
         self.request = request
         self.isInterrupted = isInterrupted
         budget = RetryBudget(retries)

@@ -239,11 +239,16 @@ extension Download {
         }
         budget.forget(work.budgetIDs)
         if isFetched { figures.files += 1 }
+        try add(work.content, arrived)
+    }
+
+    /// Counts a proved content, and settles when there is enough.
+    func add(_ content: DownloadPlan.Content, _ arrived: Arrived) throws(StoreError) {
         progress.figures.files += 1
-        finished.append(ArrivedFile(content: work.content, arrived: arrived))
+        finished.append(ArrivedFile(content: content, arrived: arrived))
         // Content without a known address survives a kill only once the manifest names it.
         let isLarge =
-            work.content.isProvisional
+            content.isProvisional
             ? arrivals.unsettledByteCount > 8 << 20 || arrivals.unsettledCount >= 256
             : arrivals.unsettledByteCount > Self.batchByteCountMax
                 || arrivals.unsettledCount >= Self.batchCountMax

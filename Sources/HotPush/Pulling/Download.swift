@@ -115,6 +115,8 @@ final class Download: TransferClient {
     var leavesOutWrongContent = false
 
     private var queue: [Work]
+    /// What has come another way.
+    private var kept: Set<ObjectID> = []
     private var position = 0
     var waiting: [Work] = []
     var running: [Int: Running] = [:]
@@ -194,9 +196,21 @@ final class Download: TransferClient {
                 return waiting.remove(at: ready)
             }
         }
-        guard position < queue.count else { return nil }
-        defer { position += 1 }
-        return queue[position]
+        while position < queue.count {
+            defer { position += 1 }
+            if !kept.contains(queue[position].content.name) { return queue[position] }
+        }
+        return nil
+    }
+
+    /// Whether there is something to ask for.
+    var hasWork: Bool { kept.count < queue.count }
+
+    /// Begins a content, or continues what an earlier attempt staged.
+    func begin(_ content: DownloadPlan.Content) throws(StoreError) -> Arrival {
+        try arrivals.begin(
+            content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
+            labels: labels(of: content), digests: file(of: content).wantedDigests)
     }
 
     /// Whether proof will show that the parts of a content from several responses fit together.
@@ -219,9 +233,7 @@ final class Download: TransferClient {
             leaveOut(work)
             return nil
         }
-        var arrival = try arrivals.begin(
-            content.name, byteCount: content.byteCount, isProvisional: content.isProvisional,
-            labels: labels(of: content), digests: file.wantedDigests)
+        var arrival = try begin(content)
         // A file that is inspected must be whole in memory.
         if arrival.offset > 0, work.asksForWhole || file.needsInspection { try arrival.restart() }
         // From the very response that the staged bytes came from.
@@ -289,6 +301,22 @@ final class Download: TransferClient {
         count(&work, upTo: 0)
     }
 
+    /// From here on the total is what has come and what must still come one by one.
+    func restOfProgress() {
+        var rest: Int64 = 0
+        for work in queue where !kept.contains(work.content.name) {
+            rest = rest.addingClamped(work.content.byteCount ?? 0)
+        }
+        progress.bytesTotal = progress.bytes.addingClamped(rest)
+    }
+
+    /// Takes a content that has come another way.
+    func keep(_ content: DownloadPlan.Content, _ arrived: Arrived) throws(StoreError) {
+        kept.insert(content.name)
+        figures.files += 1
+        try add(content, arrived)
+    }
+
     // MARK: Now and then
 
     func tick() -> Bool {
@@ -298,7 +326,7 @@ final class Download: TransferClient {
             report(progress)
         }
         if failure == nil, isInterrupted() {
-            failure = Pull.interruption
+            failure = .interruptedPull
         }
         return failure == nil
     }

@@ -14,6 +14,24 @@ public struct FoundRelease: Sendable {
     let content: ObjectID?
     /// The channel's pointer that offers it; `nil` for other formats.
     var sighting: SeenSequences.Sighting?
+    /// What the channel's pointer names; `nil` for other formats.
+    var published: PublishedVersion?
+    /// The ways to its content; `nil` if there are no packs.
+    package var choice: DeliveryChoice?
+
+    /// The packs by which to get it, the best first.
+    var packs: [Delivery.Pack] { choice?.packs ?? [] }
+
+    /// Whether its manifest has not come yet, so that ``release`` has no files: a pack brings both.
+    package var isPromise: Bool { published != nil && release.received.isEmpty }
+
+    /// Whether another offer is of the same release.
+    func isSame(as other: FoundRelease) -> Bool {
+        if let published, let others = other.published {
+            return published.manifest == others.manifest
+        }
+        return release.received == other.release.received
+    }
 }
 
 /// What an origin answers.

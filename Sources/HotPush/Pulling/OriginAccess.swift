@@ -30,18 +30,28 @@ package final class OriginAccess {
     }
 
     /// Asks for a document.
+    /// - Parameter tag: the entity tag of one that is here: the answer is 304 if it still has that.
     /// - Returns: the final answer, whatever its status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func document(
         _ path: String, at location: OriginLocation, accept: String = "application/json",
-        byteCountMax: Int64
+        byteCountMax: Int64, unless tag: String? = nil
     ) throws(StoreError) -> DocumentFetch.Answer {
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            retries: retries, isInterrupted: isInterrupted)
+            unless: tag, retries: retries, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
         return try named(location) { () throws(StoreError) in
             try fetch.run(over: transport(to: location))
+        }
+    }
+
+    /// Carries the requests for a pack.
+    /// - Throws: what is wrong with the transport itself.
+    func run(_ transfer: PackTransfer, at location: OriginLocation) throws(StoreError) {
+        defer { requestCount += transfer.figures.requests }
+        try named(location) { () throws(StoreError) in
+            try transfer.run(over: transport(to: location))
         }
     }
 

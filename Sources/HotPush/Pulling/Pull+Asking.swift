@@ -106,9 +106,15 @@ extension Pull {
     private func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
     ) throws(StoreError) -> OriginReply? {
-        let answer = try access.document(
+        let memory = try KeptPointers(versions, channel, at: origin)
+        let kept = try memory.read()
+        var answer = try access.document(
             OriginLayout.pointer(channel), at: origin,
-            byteCountMax: Int64(ChannelPointer.byteCountMax))
+            byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag)
+        if answer.head.status == 304, let kept {
+            answer.head.status = 200
+            answer.bytes = kept.bytes
+        }
         guard answer.isDocument else {
             guard answer.isAbsence else {
                 throw StoreError(
@@ -123,6 +129,9 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        if let tag = answer.head["etag"], !options.isDryRun {
+            memory.keep(.init(tag: tag, bytes: answer.bytes), instead: kept)
+        }
         var sighting = SeenSequences.Sighting(pointer, at: origin)
         if let newer = try seenSequences.newer(than: sighting) {
             guard options.isForced else {
@@ -248,14 +257,38 @@ extension Pull {
         return names.first
     }
 
+    /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
     func release(
         _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
         at location: OriginLocation
     ) throws(StoreError) -> FoundRelease {
-        let origin = try OriginURL(of: location)
-        try refuseTooLarge(published)
-        let bytes = try manifest(published, of: pointer, at: location)
         let format = CastreeFormat()
+        try refuseTooLarge(published)
+        var release = Release(
+            family: format.family, version: published.name, trust: .digest, received: [])
+        release.statedContent = published.content
+        // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
+        let bound = SequenceBound(versions, now: options.now)
+        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
+        release.scope = pointer.channel.description
+        release.audience = offered.audience
+        release.requirements = offered.requirements
+        release.isMandatory = offered.isMandatory
+        var found = FoundRelease(
+            release: release, format: format, location: location,
+            origin: try OriginURL(of: location), content: published.content)
+        found.published = published
+        found.choice = try choice(for: published, offered, at: location)
+        if !found.packs.isEmpty { return found }
+        return try resolve(found, with: manifest(published, at: location))
+    }
+
+    /// The offer with the files of its manifest, whose address has been compared.
+    /// - Throws: `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
+    func resolve(
+        _ offer: FoundRelease, with bytes: [UInt8]
+    ) throws(StoreError) -> FoundRelease {
+        guard let published = offer.published else { return offer }
         let manifest = try Manifest(
             parsing: bytes, limits: .foreign(entryCountMax: options.entryCountMax))
         guard manifest.version == published.name else {
@@ -264,23 +297,22 @@ extension Pull {
                 "the channel offers version \(published.name), and its manifest is that of "
                     + "\(manifest.version); publish the version again")
         }
-        let content = try manifest.contentAddress()
-        guard content == published.content else {
+        guard try manifest.contentAddress() == published.content else {
             throw StoreError(
                 .damagedOrigin,
                 "the channel promises other content for version \(published.name) than its manifest "
                     + "has; publish the version again")
         }
-        var release = format.release(of: manifest, received: bytes)
-        // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
-        let bound = SequenceBound(versions, now: options.now)
-        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
-        release.scope = pointer.channel.description
-        release.audience = offered.audience
-        release.requirements = offered.requirements
-        release.isMandatory = offered.isMandatory
-        return FoundRelease(
-            release: release, format: format, location: location, origin: origin, content: content)
+        var release = CastreeFormat().release(of: manifest, received: bytes)
+        release.statedContent = published.content
+        release.order = offer.release.order
+        release.scope = offer.release.scope
+        release.audience = offer.release.audience
+        release.requirements = offer.release.requirements
+        release.isMandatory = offer.release.isMandatory
+        var found = offer
+        found.release = release
+        return found
     }
 
     // MARK: Other formats

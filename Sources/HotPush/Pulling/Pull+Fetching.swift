@@ -1,8 +1,7 @@
 public import CASStore
-import StrictJSON
 import VersionTree
 
-// Carrying out a plan.
+// Carrying out a plan, or an offer whose manifest comes with its content.
 
 extension Pull {
     /// Fetches what a plan says and registers the version: when it returns, the version is complete.
@@ -12,85 +11,88 @@ extension Pull {
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
-        noteBeginning(of: plan)
+        try fetch(offer, by: plan)
+    }
+
+    /// Plans and fetches: with fewer requests than one after the other, because a pack brings the manifest, too.
+    ///
+    /// - Throws: as ``plan(_:)`` and ``fetch(_:of:)``.
+    package func fetch(_ offer: FoundRelease) throws(StoreError) -> PullReport {
+        // What an interrupted pull has brought, or another release has.
+        if offer.isPromise, let bytes = try heldManifest(of: offer) {
+            let known = try resolve(offer, with: bytes)
+            return try fetch(known, by: plan(known))
+        }
+        return try fetch(offer, by: offer.isPromise ? nil : plan(offer))
+    }
+
+    private func fetch(
+        _ offer: FoundRelease, by plan: DownloadPlan?
+    ) throws(StoreError) -> PullReport {
         let began = ContinuousClock.now
-        var report = PullReport(of: plan)
+        let work = PackFetching(offer, in: self)
         var failure: StoreError?
         do throws(StoreError) {
-            try obey(plan, offer, &report)
+            if let plan { try work.begin(plan) }
+            try work.unpack()
+            if work.session == nil { try work.begin(self.plan(offer)) }
+            try finish(work, offer)
         } catch {
             failure = error
         }
+        guard let session = work.session else {
+            if let failure {
+                options.journal?.record(failure, during: "download")
+                throw failure
+            }
+            return PullReport(version: offer.release.version.description)
+        }
+        var report = session.report
+        report.figures.requests += work.figures.requests
+        report.figures.bytes += work.figures.bytes
+        report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
-        noteEnd(of: plan, report.figures, failure)
+        noteEnd(of: session.plan, report.figures, failure)
         if let failure { throw failure }
         noteObeyed(offer.sighting)
         return report
     }
 
-    /// - Parameter report: how far it came, even if it fails.
-    private func obey(
-        _ reckoned: DownloadPlan, _ offer: FoundRelease, _ report: inout PullReport
+    /// Fetches one by one what no pack has brought.
+    private func finish(
+        _ work: PackFetching, _ offer: FoundRelease
     ) throws(StoreError) {
-        var plan = reckoned
-        let release = plan.release
-        try versions.store.checkSpace(for: plan.byteCount - stagedByteCount(of: plan))
-        let draft = try Draft(plan, versions)
-        // Two releases under one name would each take the other's content for its own.
-        let hold = try VersionHold(report.version, for: draft.received.address, versions)
-        defer { withExtendedLifetime(hold) {} }
-        let before = try versions.store.versionRow(report.version)
-        let wasHere = before?.isComplete == true
-        let isComplete = try draft.register()
-        report.isUnchanged = wasHere && isComplete
-        if !isComplete {
-            let arrivals = try Arrivals(versions.store)
-            plan.leaveOut(draft.named)
-            try complete(&plan, draft, arrivals)
-            report.reusedObjects = plan.reusedObjects
-            report.figures.reusedBytes = plan.reusedBytes
-            let context = try context(of: offer)
-            let download = Download(
-                plan, from: offer.origin, format: offer.format, arrivals: arrivals,
-                options: options, isInterrupted: access.isInterrupted
-            ) { (file, bytes) throws(StoreError) in
-                if let app = try offer.format.inspect(file, bytes, of: release, context) {
-                    draft.app = app
+        guard let session = work.session else { return }
+        let download = session.download
+        if !session.isComplete {
+            var failure = work.failure
+            do throws(StoreError) {
+                if failure == nil, download.hasWork {
+                    download.restOfProgress()
+                    try access.run(download, at: offer.location)
                 }
-            } settled: { (arrived) throws(StoreError) in
-                draft.note(arrived)
-                try draft.revise()
+            } catch {
+                failure = error
             }
-            let failure = run(download, draft, at: offer.location)
-            report.figures = download.figures
-            report.figures.reusedBytes = plan.reusedBytes
-            report.skipped = download.skipped.sorted()
+            failure = download.failure ?? failure
+            do throws(StoreError) {
+                try session.settle()
+            } catch {
+                // The error to report is the first.
+                failure = failure ?? error
+            }
+            download.report(download.progress)
             if let failure { throw failure }
         }
-        if before?.recovery == .partial, try versions.isMaterialized(report.version) {
+        let version = session.plan.release.version.description
+        if session.wasPartial, try versions.isMaterialized(version) {
             // It showed what was left of the version.
-            try versions.rebuildTree(of: versions.registeredManifest(of: report.version))
+            try versions.rebuildTree(of: versions.registeredManifest(of: version))
         }
-        report.requests = requestCount
-    }
-
-    /// Adds to a plan what has gone since it was made: a collection deletes what no version names,
-    /// and until the version was registered perhaps none did.
-    private func complete(
-        _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals
-    ) throws(StoreError) {
-        var missing: Set<ObjectID> = []
-        for object in try versions.store.missingObjects(of: plan.release.version.description) ?? []
-        {
-            missing.insert(object.address)
-        }
-        if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
-        for content in plan.contents { missing.remove(content.name) }
-        try plan.add(missing)
     }
 
     /// How much of a plan an interrupted pull has staged; ignores small files.
-    private func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
+    func stagedByteCount(of plan: DownloadPlan) throws(StoreError) -> Int64 {
         var byteCount: Int64 = 0
         for content in plan.contents where content.byteCount ?? 0 > 256 * 1024 {
             let status = try versions.fileSystem.status(
@@ -98,35 +100,5 @@ extension Pull {
             byteCount += status?.byteCount ?? 0
         }
         return byteCount
-    }
-
-    /// - Returns: what ended the download early; what had come by then is in the store, and the
-    ///   version's manifest names it.
-    private func run(
-        _ download: Download, _ draft: Draft, at location: OriginLocation
-    ) -> StoreError? {
-        var failure: StoreError?
-        do throws(StoreError) {
-            if !download.plan.contents.isEmpty { try access.run(download, at: location) }
-        } catch {
-            failure = error
-        }
-        failure = download.failure ?? failure
-        do throws(StoreError) {
-            try versions.store.uninterrupted { () throws(StoreError) in
-                do throws(StoreError) {
-                    try download.settle()
-                } catch {
-                    failure = failure ?? error
-                }
-                draft.skip(download.absent)
-                try draft.revise()
-            }
-        } catch {
-            // The error to report is the first.
-            failure = failure ?? error
-        }
-        download.report(download.progress)
-        return failure
     }
 }

@@ -12,7 +12,14 @@ extension Pull {
         RepairSource(
             objects: { (lost) throws(StoreError) in
                 defer { ended() }
-                return try self.fetch(lost, from: location)
+                var came = try self.fetchFromPacks(lost, of: origin, at: location)
+                came.formUnion(
+                    try self.fetch(
+                        lost.filter { !came.contains($0.address) }, from: location))
+                // What the origin has lost, too, may still be in a pack.
+                let rest = lost.filter { !came.contains($0.address) }
+                return try came.union(
+                    self.fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
             },
             manifests: { (lost) throws(StoreError) in
                 defer { ended() }
@@ -61,7 +68,7 @@ extension Pull {
     ) throws(StoreError) -> Bool {
         guard let published = offered.version else { return false }
         do throws(StoreError) {
-            let offer = try release(published, offered, of: pointer, at: location)
+            let offer = try resolved(release(published, offered, of: pointer, at: location))
             guard lost.mayName(offer.release) else { return false }
             _ = try fetch(reckon(offer, judges: false), of: offer)
             return true

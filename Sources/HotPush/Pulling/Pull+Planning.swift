@@ -10,7 +10,7 @@ extension Pull {
     ///   the name.
     public func plan(_ offer: FoundRelease) throws(StoreError) -> DownloadPlan {
         do throws(StoreError) {
-            return try reckon(offer, judges: !options.isForced)
+            return try reckon(resolved(offer), judges: !options.isForced)
         } catch {
             options.journal?.record(error, during: "plan")
             throw error

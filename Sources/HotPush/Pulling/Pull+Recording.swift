@@ -59,6 +59,13 @@ extension Pull {
 }
 
 extension UpdateCost {
+    /// The cost of the best way, before the manifest is known; what is here already is not counted.
+    init(_ choice: DeliveryChoice) {
+        self.init()
+        files = Int(clamping: choice.objectCount)
+        bytes = choice.ways.first?.byteCount ?? choice.contentByteCount
+    }
+
     /// The cost of carrying out a plan.
     package init(_ plan: DownloadPlan) {
         self.init()

@@ -39,11 +39,6 @@ public final class Pull {
             isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
     }
 
-    static var interruption: StoreError {
-        StoreError(
-            .interrupted, "interrupted; what has come is kept, and the next pull goes on from it")
-    }
-
     /// Asks, fetches what is missing, and puts the version where ``PullOptions/destination`` says.
     ///
     /// - Returns: nil if the origin offers nothing for this device.
@@ -53,9 +48,8 @@ public final class Pull {
         var reply = try inquire(origin)
         for _ in 0..<Self.switchCountMax {
             guard case .release(let offer) = reply.answer else { break }
-            let plan = try plan(offer)
             do throws(StoreError) {
-                return try take(plan, of: offer)
+                return try take(offer)
             } catch {
                 guard let next = try replyAfter(error, offer, origin) else { throw error }
                 reply = next
@@ -71,7 +65,7 @@ public final class Pull {
             let report = try showKnown(version)
             noteObeyed(reply.sighting)
             return report
-        case .release(let offer): return try take(plan(offer), of: offer)
+        case .release(let offer): return try take(offer)
         case .embedded:
             // Asking found one; it may have been retired since.
             guard let embedded = try versions.lifecycle().embedded else { return nil }
@@ -100,10 +94,8 @@ public final class Pull {
     /// If a server switches more often than this during one pull, the rest is left to the next pull.
     private static let switchCountMax = 3
 
-    private func take(
-        _ plan: DownloadPlan, of offer: FoundRelease
-    ) throws(StoreError) -> PullReport {
-        let report = try fetch(plan, of: offer)
+    private func take(_ offer: FoundRelease) throws(StoreError) -> PullReport {
+        let report = try fetch(offer)
         try show(report.version)
         return report
     }
@@ -125,9 +117,7 @@ public final class Pull {
             // The first failure says more.
             return nil
         }
-        if case .release(let now) = reply.answer, now.release.received == offer.release.received {
-            return nil
-        }
+        if case .release(let now) = reply.answer, now.isSame(as: offer) { return nil }
         return reply
     }
 

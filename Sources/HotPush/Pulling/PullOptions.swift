@@ -25,6 +25,8 @@ public struct PullOptions: Sendable {
     public var device: String?
     /// What this app says of itself.
     public var app = AppTraits()
+    /// Whether to take packs where an origin has them; otherwise objects come one by one.
+    package var takesPacks = true
     /// How often and how soon to try again.
     package var retries = RetryPolicy()
     /// The largest file to fetch if the release does not give its size, in bytes.

@@ -39,7 +39,7 @@ struct StoredDigests {
         guard let reader = try store.open(address) else { return [] }
         let digester = try ContentDigests(algorithms)
         try reader.forEachPiece { (piece) throws(StoreError) in
-            if isInterrupted() { throw Pull.interruption }
+            if isInterrupted() { throw .interruptedPull }
             piece.withUnsafeBytes { digester.update($0) }
         }
         return digester.finish(address: address)

@@ -1,3 +1,4 @@
+package import CASStore
 public import StrictJSON
 public import VersionTree
 
@@ -31,6 +32,10 @@ public struct Release: Sendable {
     public var signatures: [Signature] = []
     /// The manifest's bytes as they came; signatures cover exactly these.
     public var received: [UInt8]
+    /// The address of its content, if its publisher says it apart from the files.
+    ///
+    /// A release whose manifest has not come yet has no files, and is judged by this.
+    package var statedContent: ObjectID?
     /// Fields that the neutral model has no place for.
     ///
     /// Large fields, and those with a name that castree's own manifests use, are omitted;

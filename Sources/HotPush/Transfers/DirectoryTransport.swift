@@ -67,15 +67,14 @@ package final class DirectoryTransport: Transport {
             let range = [(name: "content-range", value: "bytes */\(status.byteCount)")]
             return answer(416, range, request, client)
         }
-        var fields = [
-            (name: "content-length", value: String(max(0, status.byteCount - offset)))
-        ]
-        if offset > 0 {
-            let range = "bytes \(offset)-\(status.byteCount - 1)/\(status.byteCount)"
+        let end = min(request.end ?? status.byteCount, status.byteCount)
+        var fields = [(name: "content-length", value: String(max(0, end - offset)))]
+        if request.range != nil {
+            let range = "bytes \(offset)-\(end - 1)/\(status.byteCount)"
             fields.append((name: "content-range", value: range))
         }
         let head = TransferHead(
-            status: offset > 0 ? 206 : 200, fields: fields, url: request.url)
+            status: request.range != nil ? 206 : 200, fields: fields, url: request.url)
         switch client.begin(request.id, head) {
         case .refuse: return client.end(request.id, .refused)
         case .discard: return client.end(request.id, .finished)
@@ -83,11 +82,11 @@ package final class DirectoryTransport: Transport {
         }
         let first = offset
         let pieceByteCount = min(Self.pieceByteCount, rate.chunkByteCountMax)
-        while offset < status.byteCount {
+        while offset < end {
             guard waitForRate(client) else { return client.end(request.id, .cancelled) }
             let piece = try fileSystem.read(
                 file.raw, at: offset,
-                count: Int(min(status.byteCount - offset, Int64(pieceByteCount))))
+                count: Int(min(end - offset, Int64(pieceByteCount))))
             if piece.isEmpty { break }
             rate.take(piece.count)
             offset += Int64(piece.count)
@@ -98,7 +97,7 @@ package final class DirectoryTransport: Transport {
             let goesOn = piece.withUnsafeBytes { client.receive(request.id, $0) }
             guard goesOn else { return client.end(request.id, .refused) }
         }
-        guard offset == status.byteCount || status.byteCount == 0 else {
+        guard offset >= end else {
             return client.end(
                 request.id, .failed(TransferFailure(.broken, "\(full) became shorter meanwhile")))
         }

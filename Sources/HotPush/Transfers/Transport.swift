@@ -89,6 +89,8 @@ public struct TransferRequest: Sendable {
     public var url: String
     /// Where to begin: a value above 0 sends `Range: bytes=offset-` (RFC 9110, section 14.2).
     public var offset: Int64 = 0
+    /// Where to end, if not at the end of the whole: sends `Range: bytes=offset-last`, also with an offset of 0.
+    package var end: Int64?
     /// The validator for `If-Range`; nil sends none.
     public var ifRange: String?
     /// More fields: name and value.
@@ -104,6 +106,12 @@ public struct TransferRequest: Sendable {
     ///
     /// None of the bytes beyond are passed on; if `Content-Length` announces more, none at all.
     public var byteCountMax: Int64 = .max
+
+    /// The value of the field `Range`; nil if the whole is wanted (RFC 9110, section 14.1.2).
+    package var range: String? {
+        if let end { return "bytes=\(offset)-\(end - 1)" }
+        return offset > 0 ? "bytes=\(offset)-" : nil
+    }
 
     /// Makes a plain request.
     public init(id: Int, url: String) {

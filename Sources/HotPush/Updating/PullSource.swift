@@ -97,7 +97,10 @@ public final class PullSource: UpdateSource {
     /// Computes what a release would cost.
     @concurrent public func plan(_ release: Release) async throws(StoreError) -> UpdateCost {
         try await onOwnThread(options) { [self] (pull) throws(StoreError) in
-            UpdateCost(try pull.plan(try found(release, pull)))
+            let found = try found(release, pull)
+            // Without the manifest, which comes with the content.
+            if found.isPromise, let choice = found.choice { return UpdateCost(choice) }
+            return UpdateCost(try pull.plan(found))
         }
     }
 
@@ -108,8 +111,7 @@ public final class PullSource: UpdateSource {
         var options = options
         options.progress = progress
         return try await onOwnThread(options) { [self] (pull) throws(StoreError) in
-            let found = try found(release, pull)
-            return try pull.fetch(try pull.plan(found), of: found).figures
+            try pull.fetch(try found(release, pull)).figures
         }
     }
 
@@ -193,5 +195,6 @@ extension Release {
 
     fileprivate func isSame(as other: Release) -> Bool {
         version == other.version && family == other.family && received == other.received
+            && statedContent == other.statedContent
     }
 }

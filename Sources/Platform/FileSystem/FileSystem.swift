@@ -21,6 +21,10 @@ package protocol FileSystem: Sendable {
     func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError)
     /// Reserves space on disk (posix_fallocate(3)).
     func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError)
+    /// Maps the beginning of a file into memory (mmap(2)); see ``MappedFile``.
+    func map(
+        _ file: Int32, byteCount: Int, isWritable: Bool
+    ) throws(StoreError) -> MappedFile
     func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError)
     func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)

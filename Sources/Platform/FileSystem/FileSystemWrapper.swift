@@ -36,6 +36,12 @@ extension FileSystemWrapper {
         try base.reserve(file, byteCount)
     }
 
+    package func map(
+        _ file: Int32, byteCount: Int, isWritable: Bool
+    ) throws(StoreError) -> MappedFile {
+        try base.map(file, byteCount: byteCount, isWritable: isWritable)
+    }
+
     package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
         try base.setMode(file, mode)
     }

@@ -107,6 +107,17 @@ package struct POSIXFileSystem: FileSystem {
         #endif
     }
 
+    package func map(
+        _ file: Int32, byteCount: Int, isWritable: Bool
+    ) throws(StoreError) -> MappedFile {
+        var number: Int32 = 0
+        guard
+            let mapped = MappedFile(
+                file, byteCount: byteCount, isWritable: isWritable, errno: &number)
+        else { throw StoreError(systemCall: "mmap", errno: number, path: path(of: file)) }
+        return mapped
+    }
+
     package func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError) {
         try call("fchmod", file) { fchmod(file, mode_t(mode)) }
     }

@@ -52,6 +52,7 @@ extension StoreError {
         case "readlinkat": "read symbolic link"
         case "posix_fallocate": "reserve space for"
         case "flock": "lock"
+        case "mmap": "map"
         case "statvfs": "find the free space of"
         default: call
         }

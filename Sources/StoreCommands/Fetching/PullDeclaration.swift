@@ -16,6 +16,10 @@ extension Command {
                 whatever its path. Every byte is verified. Once the version is whole it becomes \
                 visible, in one step, and waits for the next boot.
 
+                Where the origin has packs, everything comes in one: compressed, and as the \
+                difference from a version that is here. Whatever is wrong with a pack, what it \
+                was to bring comes object by object. --dry-run shows the ways and what each costs.
+
                     castree pull https://example.org/app
                     castree pull https://example.org/app --channel beta --activate
                     castree pull https://example.org/app --dry-run
@@ -38,6 +42,7 @@ extension Command {
                 .flag("activate", "make the version current once it is whole"),
                 .flag("keep", "make the version neither current nor pending"),
                 .flag("dry-run", "print what would be fetched, and fetch none of it"),
+                .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
                 .integer(
                     "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
                 ),

@@ -1,0 +1,169 @@
+import CASStore
+import StrictJSON
+import VersionTree
+
+/// A release while it is fetched: the version is registered, and what comes goes into it, whichever way it comes.
+///
+/// Belongs to one thread.
+final class FetchSession: PackIntake {
+    private(set) var plan: DownloadPlan
+    let draft: Draft
+    let arrivals: Arrivals
+    let download: Download
+    /// Whether the version was here before, and whole.
+    let isUnchanged: Bool
+    /// Whether nothing was missing when it began.
+    let isComplete: Bool
+    /// Whether the version was made again from a tree, and shows what was left of it.
+    let wasPartial: Bool
+    private let hold: VersionHold
+    private let versions: VersionStore
+    /// What is still missing, by address.
+    private var wanted: [ObjectID: DownloadPlan.Content] = [:]
+
+    /// Registers the version of a plan.
+    ///
+    /// - Parameter arrivals: what has begun to arrive, if anything has.
+    /// - Throws: `.outOfSpace`, `.versionExists`, what registering throws.
+    init(
+        _ reckoned: DownloadPlan, of offer: FoundRelease, in pull: Pull,
+        _ arrivals: @autoclosure () throws(StoreError) -> Arrivals
+    ) throws(StoreError) {
+        var plan = reckoned
+        let versions = pull.versions
+        let version = plan.release.version.description
+        try versions.store.checkSpace(for: plan.byteCount - pull.stagedByteCount(of: plan))
+        let draft = try Draft(plan, versions)
+        // Two releases under one name would each take the other's content for its own.
+        let hold = try VersionHold(version, for: draft.received.address, versions)
+        let before = try versions.store.versionRow(version)
+        let isComplete = try draft.register()
+        let coming = try arrivals()
+        if !isComplete {
+            plan.leaveOut(draft.named)
+            try Self.complete(&plan, draft, coming, versions)
+        }
+        let release = plan.release
+        let context = try pull.context(of: offer)
+        download = Download(
+            plan, from: offer.origin, format: offer.format, arrivals: coming,
+            options: pull.options, isInterrupted: pull.access.isInterrupted
+        ) { (file, bytes) throws(StoreError) in
+            if let app = try offer.format.inspect(file, bytes, of: release, context) {
+                draft.app = app
+            }
+        } settled: { (arrived) throws(StoreError) in
+            draft.note(arrived)
+            try draft.revise()
+        }
+        self.plan = plan
+        self.draft = draft
+        self.hold = hold
+        self.versions = versions
+        self.arrivals = coming
+        self.isComplete = isComplete
+        isUnchanged = before?.isComplete == true && isComplete
+        wasPartial = before?.recovery == .partial
+        if !isComplete { note() }
+        // An earlier pull that was killed may have left whole contents.
+        if before != nil, !isComplete { try takeStaged() }
+    }
+
+    /// Adds to a plan what has gone since it was made: a collection deletes what no version names, and until the
+    /// version was registered perhaps none did.
+    private static func complete(
+        _ plan: inout DownloadPlan, _ draft: Draft, _ arrivals: Arrivals, _ versions: VersionStore
+    ) throws(StoreError) {
+        var missing: Set<ObjectID> = []
+        for object in try versions.store.missingObjects(of: plan.release.version.description) ?? []
+        {
+            missing.insert(object.address)
+        }
+        if missing.remove(draft.received.address) != nil { try draft.bring(to: arrivals) }
+        for content in plan.contents { missing.remove(content.name) }
+        try plan.add(missing)
+    }
+
+    private func note() {
+        for content in plan.contents {
+            // What a format must look at comes alone.
+            let file = plan.release.files[content.file]
+            guard let address = file.address, !file.needsInspection else { continue }
+            wanted[address] = content
+        }
+    }
+
+    private func takeStaged() throws(StoreError) {
+        for content in plan.contents {
+            guard let byteCount = content.byteCount, byteCount > 0 else { continue }
+            let file = plan.release.files[content.file]
+            guard let address = file.address, wanted[address] != nil else { continue }
+            let arrival = try download.begin(content)
+            guard arrival.offset == byteCount else { continue }
+            _ = try finish(Reference(address: address, byteCount: byteCount), arrival)
+        }
+    }
+
+    // MARK: What comes out of packs
+
+    /// What packs may bring: how many objects are missing, and their bytes.
+    var missing: (count: Int, byteCount: Int64) {
+        (wanted.count, wanted.values.reduce(0) { $0.addingClamped($1.byteCount ?? 0) })
+    }
+
+    /// Whether an object is missing.
+    func isMissing(_ address: ObjectID) -> Bool { wanted[address] != nil }
+
+    func begin(_ object: Reference) throws(StoreError) -> Arrival? {
+        guard let content = wanted[object.address] else { return nil }
+        return try download.begin(content)
+    }
+
+    func finish(
+        _ object: Reference, _ arrival: consuming Arrival
+    ) throws(StoreError) -> Bool {
+        guard let content = wanted[object.address] else { return true }
+        let file = download.file(of: content)
+        let arrived: Arrived
+        do throws(StoreError) {
+            arrived = try arrival.finish { (digests) throws(StoreError) in
+                try file.isProved(by: digests)
+            }
+        } catch {
+            guard error.code == .mismatch else { throw error }
+            return false
+        }
+        wanted[object.address] = nil
+        try download.keep(content, arrived)
+        return true
+    }
+
+    // MARK: Ending
+
+    /// Makes durable what has come, and has the version's manifest name it.
+    /// - Throws: the first thing that went wrong.
+    func settle() throws(StoreError) {
+        var failure: StoreError?
+        let (download, draft) = (download, draft)
+        try versions.store.uninterrupted { () throws(StoreError) in
+            do throws(StoreError) {
+                try download.settle()
+            } catch {
+                failure = error
+            }
+            draft.skip(download.absent)
+            try draft.revise()
+        }
+        if let failure { throw failure }
+    }
+
+    /// What it did.
+    var report: PullReport {
+        var report = PullReport(of: plan)
+        report.isUnchanged = isUnchanged
+        report.figures = download.figures
+        report.figures.reusedBytes = plan.reusedBytes
+        report.skipped = download.skipped.sorted()
+        return report
+    }
+}

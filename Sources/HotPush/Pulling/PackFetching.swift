@@ -1,0 +1,139 @@
+import CASStore
+import VersionTree
+
+/// Fetches a release by its packs, one after the other, as far as they go.
+///
+/// A pack that is useless, or brings something else, costs nothing but its bytes: what is still missing is left to the
+/// next one, and in the end to objects one by one. Belongs to one thread.
+final class PackFetching {
+    private let offer: FoundRelease
+    private let pull: Pull
+    private var arrivals: Arrivals?
+    /// The release while it is fetched; `nil` until its manifest is known.
+    private(set) var session: FetchSession?
+    /// What the packs took.
+    private(set) var figures = DownloadFigures()
+    /// What ended everything early.
+    private(set) var failure: StoreError?
+    private var expectedByteCount: Int64 = 0
+
+    init(_ offer: FoundRelease, in pull: Pull) {
+        self.offer = offer
+        self.pull = pull
+    }
+
+    /// Registers the version.
+    func begin(_ plan: DownloadPlan) throws(StoreError) {
+        pull.noteBeginning(of: plan)
+        session = try FetchSession(plan, of: offer, in: pull, self.makeArrivals())
+    }
+
+    private func makeArrivals() throws(StoreError) -> Arrivals {
+        if let arrivals { return arrivals }
+        let made = try Arrivals(pull.versions.store)
+        arrivals = made
+        return made
+    }
+
+    /// Fetches pack by pack until nothing is missing, or no pack is left.
+    func unpack() throws(StoreError) {
+        guard let version = offer.published else { return }
+        for pack in offer.packs {
+            if let session, session.isComplete || session.missing.count == 0 { return }
+            var base: Manifest?
+            if let content = pack.base {
+                // It was here when the offer was made.
+                guard let found = try pull.manifest(with: content) else { continue }
+                base = found
+            }
+            try unpack(pack, to: version, from: base)
+            if failure != nil { return }
+        }
+    }
+
+    private func unpack(
+        _ pack: Delivery.Pack, to version: PublishedVersion, from base: Manifest?
+    ) throws(StoreError) {
+        let beginning = try beginning(of: pack)
+        expectedByteCount = pack.byteCount
+        let before = figures.bytes
+        var tick: () -> Void = {}
+        let transfer = PackTransfer(
+            pack, at: offer.origin.url(of: OriginLayout.pack(pack.address)), to: version,
+            from: base, beginning: beginning, into: try makeArrivals(),
+            options: PackTransferOptions(
+                retries: pull.options.retries, isInterrupted: pull.access.isInterrupted
+            ) { tick() }
+        ) { [self] (opening) throws(StoreError) in
+            try wish(opening, from: base, beginning: beginning)
+        }
+        tick = { [self, unowned transfer] in
+            figures.bytes = before + transfer.figures.bytes
+            report()
+        }
+        try pull.access.run(transfer, at: offer.location)
+        tick()
+        figures.requests += transfer.figures.requests
+        failure = transfer.failure
+        if let trouble = transfer.trouble, failure == nil {
+            pull.noteFallback(pack, trouble, session)
+        }
+    }
+
+    /// How much to ask for before the table is known.
+    ///
+    /// All, where all is likely to be wanted: by a store without a version, or from the content that it has.
+    private func beginning(of pack: Delivery.Pack) throws(StoreError) -> PackTransfer.Beginning {
+        if let session {
+            return session.missing.byteCount > pack.contentByteCount / 10 * 9 ? .whole : .opening
+        }
+        let name = pull.options.version ?? offer.release.version.description
+        // Part of it has come already.
+        if try pull.versions.store.versionRow(name) != nil { return .opening }
+        if pack.base != nil { return .whole }
+        return try pull.versions.store.versionRows().isEmpty ? .whole : .opening
+    }
+
+    /// What is wanted of a pack, now that it is open; `nil` if objects one by one cost less.
+    private func wish(
+        _ opening: PackOpening, from base: Manifest?, beginning: PackTransfer.Beginning
+    ) throws(StoreError) -> PackWish? {
+        if session == nil {
+            let known = try pull.resolve(offer, with: opening.manifest)
+            try begin(pull.plan(known))
+        }
+        guard let session, !session.isComplete else { return nil }
+        let manifest = try Manifest(
+            parsing: opening.manifest,
+            limits: .foreign(entryCountMax: pull.options.entryCountMax))
+        let unpacker = try FrameUnpacker(
+            opening, manifest: manifest, base: base, into: session.arrivals,
+            of: pull.versions.store, for: session)
+        guard let wish = PackWish(opening, unpacker, isWanted: session.isMissing) else {
+            return nil
+        }
+        if beginning == .opening {
+            guard wish.cost <= wish.objectsCost else { return nil }
+            expectedByteCount = wish.byteCount + opening.pack.openingByteCount
+        }
+        return wish
+    }
+
+    private func report() {
+        guard let download = session?.download else { return }
+        download.progress.figures.bytes = figures.bytes
+        download.progress.bytesTotal = max(expectedByteCount, figures.bytes)
+        download.report(download.progress)
+    }
+}
+
+extension Pull {
+    /// The manifest of a complete version with that content.
+    func manifest(with content: ObjectID) throws(StoreError) -> Manifest? {
+        for (row, _) in try versions.store.versionRows()
+        where row.content == content && row.isComplete {
+            if let manifest = try versions.readableManifest(of: row.name) { return manifest }
+        }
+        return nil
+    }
+}

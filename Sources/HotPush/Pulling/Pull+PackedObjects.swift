@@ -1,0 +1,110 @@
+import CASStore
+import VersionTree
+
+// Single objects out of packs: what a repair needs where many are lost, or an origin has only packs of them left.
+
+extension Pull {
+    /// Fetches objects by ranges of the packs of releases that the store has, too.
+    ///
+    /// - Parameter atAnyCost: whether to take from a pack what would cost less one by one.
+    /// - Returns: the addresses of those that came.
+    /// - Throws: `.outOfSpace`, `.interrupted`, what the store throws. What has come is kept.
+    func fetchFromPacks(
+        _ lost: [Reference], of origin: String, at location: OriginLocation,
+        atAnyCost isInsistent: Bool = false
+    ) throws(StoreError) -> Set<ObjectID> {
+        // One alone is never worth a delivery and an opening.
+        let countMin = isInsistent ? 1 : 2
+        guard options.takesPacks, lost.count >= countMin else { return [] }
+        let pointers: [ChannelPointer]
+        do throws(StoreError) {
+            pointers = try access.pointers(of: origin)
+        } catch {
+            // An origin without channels may still have objects.
+            guard [.notFound, .network, .badPointer].contains(error.code) else { throw error }
+            return []
+        }
+        let intake = LostObjects(lost, try Arrivals(versions.store))
+        var seen: Set<ObjectID> = []
+        for offered in pointers.flatMap(\.releases) {
+            guard intake.wanted.count >= countMin, let published = offered.version,
+                seen.insert(published.content).inserted,
+                try named(published.content, among: intake.wanted) >= countMin,
+                let delivery = try delivery(of: published, offered, at: location),
+                let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
+            else { continue }
+            try unpack(pack, to: published, at: location, for: intake, isInsistent)
+        }
+        let arrivals = intake.arrivals
+        try versions.store.uninterrupted { () throws(StoreError) in _ = try arrivals.settle() }
+        return intake.arrived
+    }
+
+    /// How many of the objects a version with that content, complete or not, names.
+    private func named(
+        _ content: ObjectID, among lost: [ObjectID: Reference]
+    ) throws(StoreError) -> Int {
+        for (row, _) in try versions.store.versionRows() where row.content == content {
+            guard let manifest = try versions.readableManifest(of: row.name) else { continue }
+            let named = (0..<manifest.count).lazy.map { manifest.address(at: $0) }
+            return Set(named.filter { lost[$0] != nil }).count
+        }
+        return 0
+    }
+
+    private func unpack(
+        _ pack: Delivery.Pack, to version: PublishedVersion, at location: OriginLocation,
+        for intake: LostObjects, _ isInsistent: Bool
+    ) throws(StoreError) {
+        let store = versions.store
+        let limits = Manifest.Limits.foreign(entryCountMax: options.entryCountMax)
+        let transfer = PackTransfer(
+            pack, at: try OriginURL(of: location).url(of: OriginLayout.pack(pack.address)),
+            to: version, from: nil, beginning: .opening, into: intake.arrivals,
+            options: PackTransferOptions(
+                retries: options.retries, isInterrupted: access.isInterrupted
+            ) {}
+        ) { (opening) throws(StoreError) in
+            let manifest = try Manifest(parsing: opening.manifest, limits: limits)
+            let unpacker = try FrameUnpacker(
+                opening, manifest: manifest, base: nil, into: intake.arrivals, of: store,
+                for: intake)
+            let wish = PackWish(opening, unpacker) { intake.wanted[$0] != nil }
+            return wish.flatMap { isInsistent || $0.cost <= $0.objectsCost ? $0 : nil }
+        }
+        try access.run(transfer, at: location)
+        if let failure = transfer.failure { throw failure }
+        if let trouble = transfer.trouble { noteFallback(pack, trouble, nil) }
+    }
+}
+
+/// Lost objects on their way out of packs.
+private final class LostObjects: PackIntake {
+    let arrivals: Arrivals
+    private(set) var wanted: [ObjectID: Reference] = [:]
+    private(set) var arrived: Set<ObjectID> = []
+
+    init(_ lost: [Reference], _ arrivals: Arrivals) {
+        self.arrivals = arrivals
+        for one in lost { wanted[one.address] = one }
+    }
+
+    func begin(_ object: Reference) throws(StoreError) -> Arrival? {
+        guard wanted[object.address] != nil else { return nil }
+        return try arrivals.begin(object.address, byteCount: object.byteCount)
+    }
+
+    func finish(
+        _ object: Reference, _ arrival: consuming Arrival
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            _ = try arrival.finish()
+        } catch {
+            guard error.code == .mismatch else { throw error }
+            return false
+        }
+        wanted[object.address] = nil
+        arrived.insert(object.address)
+        return true
+    }
+}

@@ -1,0 +1,254 @@
+import CASStore
+import VersionTree
+
+/// Fetches a pack, or parts of it, and unpacks what comes as it comes.
+///
+/// The first bytes are the opening: table and manifest. Who started the transfer then says what is wanted of the rest.
+/// What is cut off is kept: the opening under the pack's address, and the frame that was cut under an address made
+/// of the pack's and its number, both as parts in `staging/`.
+///
+/// Nothing is lost if a pack is useless: ``trouble`` says why, and what is still missing can be had otherwise. Belongs
+/// to one thread.
+final class PackTransfer: TransferClient {
+    /// How much of the pack to ask for before its table is known.
+    enum Beginning {
+        /// All of it, in one request.
+        case whole
+        /// Only the opening.
+        case opening
+    }
+
+    /// Frames that are asked for together; empty for the opening alone.
+    struct Span {
+        var frames: Range<Int>
+        var due: ContinuousClock.Instant?
+        /// Counts the failures of the same request.
+        let budgetID: Int
+    }
+
+    /// A request under way.
+    final class Running {
+        var span: Span
+        /// The offset in the pack of the next byte.
+        var position: Int64
+        /// Where the request ends.
+        let end: Int64
+        /// How many bytes to pass over: the server sent the whole.
+        var skipped: Int64 = 0
+        let start: Int64
+        var head: TransferHead?
+        /// The frame that is coming.
+        var arrival: Arrival?
+        var isTooSlow = false
+        var isDone = false
+        var drip = DripWatch()
+
+        init(_ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?) {
+            self.span = span
+            self.start = start
+            position = start
+            self.end = end
+            self.arrival = arrival
+        }
+    }
+
+    let pack: Delivery.Pack
+    let version: PublishedVersion
+    let base: Manifest?
+    let beginning: Beginning
+    let arrivals: Arrivals
+    private let url: String
+    private let isInterrupted: () -> Bool
+    private let ticked: () -> Void
+    private let opened: (PackOpening) throws(StoreError) -> PackWish?
+
+    private(set) var opening: PackOpening?
+    var openingPart: Arrival?
+    var wish: PackWish?
+    var isOpen: Bool { opening != nil }
+    var queue: [Span] = []
+    var running: [Int: Running] = [:]
+    private var lastID = 0
+    private var lastBudgetID = 0
+    var budget: RetryBudget
+    var generator = SystemRandomNumberGenerator()
+    private(set) var dripLimit: DripLimit?
+
+    /// Why the pack, or a part of it, is of no use.
+    var trouble: StoreError?
+    /// Whether nothing more is asked of it.
+    var isUseless = false
+    /// What ended everything early.
+    var failure: StoreError?
+    /// Frames whose first bytes came earlier: if they are wrong, they are asked for once more.
+    var resumedFrames: Set<Int> = []
+    /// Objects that came out wrong.
+    var wrongObjects: [Reference] = []
+    var figures = DownloadFigures()
+
+    /// - Parameters:
+    ///   - base: the manifest of the content from which the pack leads.
+    ///   - opened: called once, with the opening; `nil` if nothing more is wanted. An error ends everything.
+    init(
+        _ pack: Delivery.Pack, at url: String, to version: PublishedVersion, from base: Manifest?,
+        beginning: Beginning, into arrivals: Arrivals, options: PackTransferOptions,
+        opened: @escaping (PackOpening) throws(StoreError) -> PackWish?
+    ) {
+        self.pack = pack
+        self.url = url
+        self.version = version
+        self.base = base
+        self.beginning = beginning
+        self.arrivals = arrivals
+        isInterrupted = options.isInterrupted
+        ticked = options.tick
+        budget = RetryBudget(options.retries)
+        self.opened = opened
+    }
+
+    /// Fetches; afterwards ``trouble`` or ``failure`` say what was not to be had.
+    /// - Throws: what is wrong with the transport itself.
+    func run(over transport: any Transport) throws(StoreError) {
+        dripLimit = DripLimit(budget.policy, over: transport)
+        do throws(StoreError) {
+            try begin()
+            if failure == nil, !queue.isEmpty { try transport.run(self) }
+        } catch {
+            failure = failure ?? error
+        }
+        try keepOpening()
+    }
+
+    private func begin() throws(StoreError) {
+        let part = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+        let isWhole = part.offset == pack.openingByteCount
+        openingPart = consume part
+        if isWhole, try open() { return }
+        lastBudgetID += 1
+        queue.append(Span(frames: 0..<0, budgetID: lastBudgetID))
+    }
+
+    /// The opening serves a later pull, unless nothing is left for it to do.
+    private func keepOpening() throws(StoreError) {
+        guard let part = openingPart.take() else { return }
+        let isCut = failure != nil || isUseless || !queue.isEmpty
+        if isCut { try part.suspend() } else { try part.discard() }
+    }
+
+    // MARK: The opening
+
+    /// Reads the opening, which has come, and asks what is wanted.
+    /// - Returns: whether it can be read; if not, it is forgotten.
+    func open() throws(StoreError) -> Bool {
+        guard let opening = try readOpening() else { return false }
+        self.opening = opening
+        guard let wish = try opened(opening) else { return true }
+        self.wish = wish
+        return true
+    }
+
+    private func readOpening() throws(StoreError) -> PackOpening? {
+        guard let part = openingPart.take() else { return nil }
+        do throws(StoreError) {
+            let opening = try part.withBytes { (bytes) throws(StoreError) in
+                try PackOpening(parsing: bytes, of: pack, to: version, from: base)
+            }
+            openingPart = consume part
+            return opening
+        } catch {
+            guard error.code == .badPack || error.code == .mismatch else { throw error }
+            trouble = error
+            try part.discard()
+            openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+            return nil
+        }
+    }
+
+    /// Queues requests for the frames that are wanted and not under way.
+    func queueFrames() {
+        guard let opening, let wish else { return }
+        for run in PackSpans.runs(of: opening.table, wanted: { wish.frames[$0] }) {
+            lastBudgetID += 1
+            queue.append(Span(frames: run, budgetID: lastBudgetID))
+        }
+    }
+
+    // MARK: What to ask for
+
+    func next() -> NextTransfer {
+        while failure == nil, !isUseless, !queue.isEmpty {
+            let now = ContinuousClock.now
+            guard let ready = queue.firstIndex(where: { $0.due.map { $0 <= now } ?? true }) else {
+                let due = queue.compactMap(\.due).min() ?? now
+                return .wait(milliseconds: Int(max(1, (due - now).milliseconds + 1)))
+            }
+            do throws(StoreError) {
+                if let request = try begin(queue.remove(at: ready)) { return .request(request) }
+            } catch {
+                failure = error
+            }
+        }
+        return .nothing
+    }
+
+    /// - Returns: nil if nothing of it is missing any more.
+    private func begin(_ span: Span) throws(StoreError) -> TransferRequest? {
+        var span = span
+        guard let table = opening?.table else {
+            let start = openingPart?.offset ?? 0
+            let end = beginning == .whole ? pack.byteCount : pack.openingByteCount
+            return request(span, from: start, to: end, nil)
+        }
+        while let index = span.frames.first {
+            let frame = table.frames[index]
+            guard wish?.frames[index] == true else {
+                span.frames = index + 1..<span.frames.upperBound
+                continue
+            }
+            let arrival = try arrivals.begin(
+                framePart(index), byteCount: frame.byteCount)
+            if arrival.offset > 0 { resumedFrames.insert(index) }
+            guard arrival.offset == frame.byteCount else {
+                let end = table.frames[span.frames.upperBound - 1].end
+                return request(span, from: frame.offset + arrival.offset, to: end, arrival)
+            }
+            span.frames = index + 1..<span.frames.upperBound
+            try finish(index, arrival)
+        }
+        return nil
+    }
+
+    private func request(
+        _ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?
+    ) -> TransferRequest {
+        lastID += 1
+        var request = TransferRequest(id: lastID, url: url)
+        request.offset = start
+        request.end = end < pack.byteCount ? end : nil
+        request.byteCountMax = pack.byteCount
+        running[lastID] = Running(span, from: start, to: end, arrival)
+        figures.requests += 1
+        return request
+    }
+
+    /// The name of the part of a frame: no other content has it.
+    func framePart(_ frame: Int) throws(StoreError) -> ObjectID {
+        try ObjectID(of: Array("castree-frame 1\n\(pack.address) \(frame)\n".utf8))
+    }
+
+    // MARK: Now and then
+
+    func tick() -> Bool {
+        ticked()
+        if failure == nil, isInterrupted() { failure = .interruptedPull }
+        return failure == nil
+    }
+}
+
+/// What a transfer of a pack needs besides the pack.
+struct PackTransferOptions {
+    var retries: RetryPolicy
+    var isInterrupted: () -> Bool
+    /// Called several times a second.
+    var tick: () -> Void
+}
