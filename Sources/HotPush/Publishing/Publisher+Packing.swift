@@ -40,7 +40,8 @@ extension Publisher {
             prepared, fitting: PackBases(pointer, of: version, options.packs, versions), to: origin)
         try packs.stage()
         try origin.syncAll()
-        try packs.publish()
+        try packs.publishPacks()
+        try packs.publishDelivery()
         try origin.syncAll()
         if let next = pointer.delivering(version.manifest, by: packs.published, now: now()) {
             try UnreferencedManifests.forget(next, in: origin)

@@ -10,6 +10,8 @@ import Zstandard
 /// Reads the packs of an origin in the plainest way: whole files, in memory.
 struct PackReader {
     let origin: String
+    /// Where bases are that the origin has not.
+    var store: Store?
 
     /// A pack that was read.
     struct Pack {
@@ -63,7 +65,7 @@ struct PackReader {
             var prefix: [UInt8] = []
             for base in frame.bases {
                 let object = try #require(baseObjects).references[Int(table.bases[base])]
-                prefix += try Damage.contents("\(origin)/\(OriginLayout.object(object.address))")
+                prefix += try baseBytes(object)
             }
             let content = try content(of: frame, in: bytes, prefix: prefix, decoder)
             var offset = 0
@@ -77,6 +79,12 @@ struct PackReader {
             #expect(offset == content.count)
         }
         return Pack(table: table, manifest: manifest, objects: contents)
+    }
+
+    private func baseBytes(_ object: Reference) throws -> [UInt8] {
+        let path = "\(origin)/\(OriginLayout.object(object.address))"
+        if FileManager.default.fileExists(atPath: path) { return try Damage.contents(path) }
+        return try #require(try store?.read(object.address, limit: Int(object.byteCount)))
     }
 
     private func content(
