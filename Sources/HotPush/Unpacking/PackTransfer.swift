@@ -80,6 +80,8 @@ final class PackTransfer: TransferClient {
     var isUseless = false
     /// What ended everything early.
     var failure: StoreError?
+    /// Whether an earlier pull has left the opening.
+    private var isResumed = false
     /// Frames whose first bytes came earlier: if they are wrong, they are asked for once more.
     var resumedFrames: Set<Int> = []
     /// Objects that came out wrong.
@@ -123,7 +125,10 @@ final class PackTransfer: TransferClient {
         let part = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
         let isWhole = part.offset == pack.openingByteCount
         openingPart = consume part
-        if isWhole, try open() { return }
+        if isWhole, try open() {
+            isResumed = true
+            return queueFrames()
+        }
         lastBudgetID += 1
         queue.append(Span(frames: 0..<0, budgetID: lastBudgetID))
     }
@@ -132,7 +137,13 @@ final class PackTransfer: TransferClient {
     private func keepOpening() throws(StoreError) {
         guard let part = openingPart.take() else { return }
         let isCut = failure != nil || isUseless || !queue.isEmpty
-        if isCut { try part.suspend() } else { try part.discard() }
+        if isCut { return try part.suspend() }
+        try part.discard()
+        // What an earlier pull has kept, and this one did not need.
+        guard isResumed, let opening else { return }
+        for frame in opening.table.frames.indices.dropFirst() {
+            try arrivals.discardPart(of: framePart(frame))
+        }
     }
 
     // MARK: The opening
@@ -142,9 +153,13 @@ final class PackTransfer: TransferClient {
     func open() throws(StoreError) -> Bool {
         guard let opening = try readOpening() else { return false }
         self.opening = opening
-        guard let wish = try opened(opening) else { return true }
-        self.wish = wish
-        return true
+        do throws(StoreError) {
+            wish = try opened(opening)
+            return true
+        } catch {
+            guard error.code == .badPack else { throw error }
+            return try forget(error)
+        }
     }
 
     private func readOpening() throws(StoreError) -> PackOpening? {
@@ -157,11 +172,18 @@ final class PackTransfer: TransferClient {
             return opening
         } catch {
             guard error.code == .badPack || error.code == .mismatch else { throw error }
-            trouble = error
-            try part.discard()
-            openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+            openingPart = consume part
+            _ = try forget(error)
             return nil
         }
+    }
+
+    private func forget(_ error: StoreError) throws(StoreError) -> Bool {
+        trouble = error
+        opening = nil
+        if let part = openingPart.take() { try part.discard() }
+        openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+        return false
     }
 
     /// Queues requests for the frames that are wanted and not under way.
