@@ -10,6 +10,8 @@ package final class ZstdEncoder {
 
     /// The levels that libzstd has for users.
     package static let levels = 1...19
+    /// The version of libzstd: another one may give other bytes.
+    package static var version: Int { Int(ZSTD_versionNumber()) }
 
     /// Makes an encoder.
     /// - Throws: `.outOfMemory`.

@@ -9,6 +9,15 @@ enum OriginMarker {
         return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
     }
 
+    /// Whether there is a directory that is an origin.
+    static func isThere(_ path: String, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
+        guard
+            let root = try fileSystem.openIfPresent(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+        else { return false }
+        return try isPresent(root.raw, path, fileSystem)
+    }
+
     /// Whether the directory is an origin that this castree knows.
     /// - Throws: `.badOrigin` for a file that is not a marker; `.unsupportedFormat`.
     static func isPresent(

@@ -36,6 +36,10 @@ package enum OriginLayout {
     static let lock = "lock"
     static let staging = "staging"
     static let unreferenced = "unreferenced.json"
+    static let frames = "frames"
+    static let sketches = "sketches"
+    static let packingLock = "packing"
+    static let packingPrefix = "work-"
 
     /// The place of an object: `objects/ab/cdef…`.
     package static func object(_ address: ObjectID) -> String {

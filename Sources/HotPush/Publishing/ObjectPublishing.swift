@@ -146,7 +146,7 @@ final class ObjectPublishing: Sendable {
                 return
             } catch {
                 guard error.code == .notFound, !isShardThere else { throw error }
-                try origin.makeShard(of: address)
+                try origin.makeShard(of: address, in: origin.objects.raw)
             }
         }
     }

@@ -163,16 +163,38 @@ final class OriginWriter: Sendable {
     }
 
     /// Makes the directory of an address's first two digits.
-    func makeShard(of address: ObjectID) throws(StoreError) {
+    func makeShard(of address: ObjectID, in directory: Int32) throws(StoreError) {
         try fileSystem.makeDirectoryIfAbsent(
-            objects.raw, String(address.description.prefix(2)), mode: Self.directoryMode)
+            directory, String(address.description.prefix(2)), mode: Self.directoryMode)
     }
 
-    /// The directories of objects, in no particular order.
-    func shards() throws(StoreError) -> [String] {
-        try fileSystem.names(in: objects.raw) { (_, kind) in
+    /// The directories of objects, or of packs, in no particular order.
+    func shards(in directory: Int32) throws(StoreError) -> [String] {
+        try fileSystem.names(in: directory) { (_, kind) in
             kind == .directory || kind == .unknown
         }
+    }
+
+    /// The directories of packs and deliveries.
+    struct PackDirectories: ~Copyable {
+        let packs, deliveries: Descriptor
+    }
+
+    /// Opens the directories of packs and deliveries, which only origins with packs have; makes them if need be.
+    func makePackDirectories() throws(StoreError) -> PackDirectories {
+        PackDirectories(
+            packs: try Self.directory(OriginLayout.packs, in: root.raw, fileSystem),
+            deliveries: try Self.directory(OriginLayout.deliveries, in: root.raw, fileSystem))
+    }
+
+    /// The same, or `nil` if the origin has none.
+    func packDirectories() throws(StoreError) -> PackDirectories? {
+        guard
+            let packs = try fileSystem.openIfPresent(root.raw, OriginLayout.packs, .directory),
+            let deliveries = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.deliveries, .directory)
+        else { return nil }
+        return PackDirectories(packs: packs, deliveries: deliveries)
     }
 
     // MARK: Durability
@@ -186,12 +208,21 @@ final class OriginWriter: Sendable {
     func syncAll() throws(StoreError) {
         guard options.isDurable else { return }
         if try fileSystem.syncAll(root.raw) { return }
-        for shard in try shards() {
-            let directory = try fileSystem.open(objects.raw, shard, .directory, mode: 0)
-            try fileSystem.sync(directory.raw)
+        try syncShards(of: objects.raw)
+        if let directories = try packDirectories() {
+            try syncShards(of: directories.packs.raw)
+            try fileSystem.sync(directories.packs.raw)
+            try fileSystem.sync(directories.deliveries.raw)
         }
         for directory in [objects.raw, manifests.raw, channels.raw, root.raw] {
             try fileSystem.sync(directory)
+        }
+    }
+
+    private func syncShards(of parent: Int32) throws(StoreError) {
+        for shard in try shards(in: parent) {
+            let directory = try fileSystem.open(parent, shard, .directory, mode: 0)
+            try fileSystem.sync(directory.raw)
         }
     }
 

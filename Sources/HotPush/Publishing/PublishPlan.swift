@@ -51,8 +51,8 @@ public struct PublishPlan: Sendable, Hashable {
     package var reusedByteCount: Int64
     /// Whether the manifest is to be written.
     package var writesManifest: Bool
-    /// The older manifests from which a delta to this one is to be written, if it is small.
-    package var deltaBases: [ObjectID]
+    /// The packs to be written.
+    package var packs: [Delivery.Pack] = []
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
     /// Whether the pointer is to be written; otherwise it already offers exactly this.
@@ -67,7 +67,6 @@ public struct PublishPlan: Sendable, Hashable {
         var bytes: Int64 = 256 * block
         for object in objects { bytes += (object.byteCount + block - 1) / block * block }
         if writesManifest { bytes += version.manifestByteCount + block }
-        bytes += Int64(deltaBases.count) * (version.manifestByteCount / 2 + block)
         return bytes
     }
 }

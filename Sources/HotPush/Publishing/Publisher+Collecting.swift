@@ -156,7 +156,7 @@ extension Publisher {
         except needed: Set<ObjectID>, in origin: OriginWriter
     ) throws(StoreError) -> [Reference] {
         var garbage: [Reference] = []
-        for shard in try origin.shards().sorted() {
+        for shard in try origin.shards(in: origin.objects.raw).sorted() {
             let directory = try fileSystem.open(origin.objects.raw, shard, .directory, mode: 0)
             try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
                 guard shard.utf8.count == 2,

@@ -41,13 +41,15 @@ public struct Publisher: Sendable {
         try refuseInsideStore()
         var survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
-        guard let root = try Self.open(POSIXFileSystem.workingDirectory, path, fileSystem) else {
+        guard
+            let root = try OpenedDirectory.open(POSIXFileSystem.workingDirectory, path, fileSystem)
+        else {
             return try makePlan(manifest, version, offer, survey, pointers: [:])
         }
         try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
-        let objects = try Self.open(root.raw, OriginLayout.objects, fileSystem)
-        let manifests = try Self.open(root.raw, OriginLayout.manifests, fileSystem)
-        let channels = try Self.open(root.raw, OriginLayout.channels, fileSystem)
+        let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
+        let manifests = try OpenedDirectory.open(root.raw, OriginLayout.manifests, fileSystem)
+        let channels = try OpenedDirectory.open(root.raw, OriginLayout.channels, fileSystem)
         defer { withExtendedLifetime((root, objects, manifests, channels)) {} }
         survey.objects = objects?.raw
         survey.manifests = manifests?.raw
@@ -55,22 +57,6 @@ public struct Publisher: Sendable {
             try ChannelPointer.readAll(channels.raw, fileSystem)
         }
         return try makePlan(manifest, version, offer, survey, pointers: pointers ?? [:])
-    }
-
-    /// A directory held by reference, because there may be none.
-    private final class OpenedDirectory {
-        private let descriptor: Descriptor
-        var raw: Int32 { descriptor.raw }
-        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
-    }
-
-    private static func open(
-        _ parent: Int32, _ name: String, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> OpenedDirectory? {
-        let access: Access =
-            parent == POSIXFileSystem.workingDirectory ? .directoryFollowingLinks : .directory
-        guard let opened = try fileSystem.openIfPresent(parent, name, access) else { return nil }
-        return OpenedDirectory(opened)
     }
 
     /// Writes a version to the origin and offers it at the head of a channel.
@@ -90,31 +76,54 @@ public struct Publisher: Sendable {
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Self.describe(name, of: versions, offer)
         try refuseInsideStore()
+        var prepared: PreparedPacks?
+        if options.packs.moment == .before {
+            try makeOriginIfAbsent()
+            // Before the origin's lock is taken: nobody waits while this one compresses.
+            prepared = try preparePacks(manifest, version, in: offer.channel, of: versions)
+        }
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
+        let pointers = try origin.pointers()
+        let packs = try prepared.map { (prepared) throws(StoreError) in
+            // Looked at again: somebody may have published or withdrawn meanwhile.
+            let bases = try PackBases(
+                pointers[offer.channel], of: version, options.packs, versions)
+            return try PackPublishing(prepared, fitting: bases, to: origin)
+        }
         let plan = try makePlan(
-            manifest, version, offer, survey, pointers: try origin.pointers())
-        if !plan.objects.isEmpty || plan.writesManifest || !plan.deltaBases.isEmpty {
+            manifest, version, offer, survey, pointers: pointers, delivery: packs?.published)
+        try write(plan, manifest, packs, of: versions, to: origin)
+        return plan
+    }
+
+    private func write(
+        _ plan: PublishPlan, _ manifest: Manifest, _ packs: PackPublishing?,
+        of versions: VersionStore, to origin: OriginWriter
+    ) throws(StoreError) {
+        if !plan.objects.isEmpty || plan.writesManifest {
             try origin.checkSpace(for: plan.spaceNeeded)
         }
         try ObjectPublishing(plan.objects, from: versions.store, to: origin).run()
         if plan.writesManifest { try stage(manifest, in: origin) }
-        var deltas = DeltaPublishing(to: origin)
-        try deltas.stage(manifest, version.manifest, from: plan.deltaBases)
-        // One sync for the names of the objects and the bytes of the manifest. Needed even if
-        // nothing was written: a killed publisher may have left names that are not durable.
+        try packs?.stage()
+        // One sync for the names of the objects and the bytes of all else. Needed even if nothing was
+        // written: a killed publisher may have left names that are not durable.
         try origin.syncAll()
-        try deltas.publish()
-        if plan.writesManifest { try publishManifest(version.manifest, in: origin) }
-        if plan.writesManifest || !deltas.isEmpty { try origin.sync(origin.manifests.raw) }
+        if plan.writesManifest { try publishManifest(plan.version.manifest, in: origin) }
+        if let packs {
+            try packs.publish()
+            try origin.syncAll()
+        } else if plan.writesManifest {
+            try origin.sync(origin.manifests.raw)
+        }
         if plan.writesPointer {
-            try UnreferencedManifests.forget(version.manifest, in: origin)
+            try UnreferencedManifests.forget(plan.version.manifest, in: origin)
             try origin.write(plan.pointer)
         }
-        return plan
     }
 
     /// An origin is not part of a store: a foreign file among the store's files is a finding.
@@ -180,22 +189,23 @@ public struct Publisher: Sendable {
 
     private func makePlan(
         _ manifest: Manifest, _ version: PublishedVersion, _ offer: ReleaseOffer,
-        _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer]
+        _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer],
+        delivery: PublishedDelivery? = nil
     ) throws(StoreError) -> PublishPlan {
         try Self.checkName(version, pointers)
         let wanted = Array(manifest.references)
         let objects = try survey.missing(wanted).map { wanted[$0] }
         let now = now()
         let before = pointers[offer.channel]
-        let after = (before ?? .empty(offer.channel, now: now))
-            .offering(offer.release(.version(version)), now: now)
+        var release = offer.release(.version(version))
+        release.delivery = delivery
+        let after = (before ?? .empty(offer.channel, now: now)).offering(release, now: now)
         return PublishPlan(
             version: version, objects: objects,
             reusedObjectCount: wanted.count - objects.count,
             reusedByteCount: wanted.reduce(0) { $0 + $1.byteCount }
                 - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version),
-            deltaBases: after == nil ? [] : before?.deltaBases(of: version) ?? [],
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }

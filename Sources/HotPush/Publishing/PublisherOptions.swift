@@ -7,6 +7,8 @@ public struct PublisherOptions: Sendable {
     /// Whether objects that the origin already has are read, and replaced if they are wrong;
     /// otherwise one of the right size is trusted.
     package var verifiesObjects = false
+    /// Which packs are made, and how.
+    package var packs = PackOptions()
     /// Gets notices about what happens unasked, such as waiting.
     package var notice: @Sendable (String) -> Void = { _ in }
     /// Called now and then during long work; `true` stops it with `.interrupted`.
@@ -20,8 +22,10 @@ public struct PublisherOptions: Sendable {
 
 /// How far a publisher has come.
 package struct PublishProgress: Sendable, Hashable {
-    /// Bytes written.
+    /// Bytes written, or looked at to compress them.
     package var bytes: Int64
-    /// All bytes to be written.
+    /// All bytes to be written, or to be looked at.
     package var bytesTotal: Int64
+    /// Whether packs are made; otherwise the origin is written.
+    package var isPacking = false
 }

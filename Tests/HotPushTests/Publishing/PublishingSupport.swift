@@ -39,11 +39,14 @@ struct PublishingPlace {
     var versions: VersionStore { store.versions }
 
     /// A publisher on a clock that stands still until it is moved.
+    /// - Parameter packs: when it makes packs; unless a test is about them, never.
     func publisher(
-        on fileSystem: any FileSystem = POSIXFileSystem(), _ options: PublisherOptions? = nil
+        on fileSystem: any FileSystem = POSIXFileSystem(), _ options: PublisherOptions? = nil,
+        packs: PackOptions.Moment = .never
     ) -> Publisher {
         var chosen = options ?? PublisherOptions()
         if options == nil { chosen.isDurable = false }
+        chosen.packs.moment = packs
         let clock = clock
         return Publisher(origin, options: chosen, fileSystem: fileSystem, now: { clock.now })
     }

@@ -1,0 +1,117 @@
+import CASStore
+import Synchronization
+import Zstandard
+
+/// Compresses frames on all processors, each once.
+final class FrameMaking: Sendable {
+    private let source: PackSource
+    private let frames: FrameStore
+    private let shares: MemoryShares
+    private let progress: PackingProgress
+
+    /// Frames with their contents, prefixes and compressors have this much memory together.
+    static let memoryByteCountMax = 224 << 20
+    /// An encoder that has taken more is not kept for the next frame: the others need the memory.
+    private static let keptEncoderByteCount = 8 << 20
+
+    init(
+        _ source: PackSource, _ frames: FrameStore, _ shares: MemoryShares,
+        _ progress: PackingProgress
+    ) {
+        self.source = source
+        self.frames = frames
+        self.shares = shares
+        self.progress = progress
+    }
+
+    /// The sizes of frames, compressed now or kept; 0 for one that would have more bytes than its limit.
+    /// - Parameter limits: the most bytes that a frame may have to be worth it.
+    func sizes(
+        of limits: [FrameRecipe: Int64]
+    ) throws(StoreError) -> [FrameRecipe: Int64] {
+        var missing: [(recipe: FrameRecipe, name: ObjectID)] = []
+        var sizes: [FrameRecipe: Int64] = [:]
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+        defer { buffer.deallocate() }
+        for recipe in limits.keys {
+            try progress.check()
+            let name = try recipe.name()
+            if let byteCount = try frames.byteCount(of: name, buffer: buffer) {
+                sizes[recipe] = byteCount
+                progress.countReused()
+            } else {
+                missing.append((recipe, name))
+            }
+        }
+        // The longest first, so that no processor is left with one at the end.
+        missing.sort {
+            let (left, right) = ($0.recipe.effort, $1.recipe.effort)
+            return left != right ? left > right : $0.name < $1.name
+        }
+        progress.add(missing.reduce(0) { $0 + $1.recipe.effort })
+        let made = try make(missing, limits)
+        return sizes.merging(made) { $1 }
+    }
+
+    private func make(
+        _ missing: [(recipe: FrameRecipe, name: ObjectID)], _ limits: [FrameRecipe: Int64]
+    ) throws(StoreError) -> [FrameRecipe: Int64] {
+        let sizes = Mutex<[FrameRecipe: Int64]>([:])
+        let making = self
+        try Parallel.run(workers: Parallel.workerCount, count: missing.count, chunk: 1) {
+            (work) throws(StoreError) in
+            var spare = try ZstdEncoder()
+            while let chunk = work.nextChunk() {
+                for position in chunk {
+                    let (recipe, name) = missing[position]
+                    let byteCount = try making.make(recipe, name, limits[recipe] ?? 0, &spare)
+                    sizes.withLock { $0[recipe] = byteCount }
+                }
+            }
+        }
+        return sizes.withLock { $0 }
+    }
+
+    private func make(
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: inout ZstdEncoder
+    ) throws(StoreError) -> Int64 {
+        try progress.check()
+        let settings = recipe.settings
+        let (content, prefix) = (Int(recipe.contentByteCount), Int(recipe.prefixByteCount))
+        let encoderByteCount = ZstdEncoder.memory(
+            settings, contentByteCount: content, prefixByteCount: prefix)
+        let isSmall = encoderByteCount <= Self.keptEncoderByteCount
+        let encoder = spare
+        let frame = try shares.with(
+            encoderByteCount + content + prefix, unless: progress.isInterrupted
+        ) { () throws(StoreError) -> [UInt8]? in
+            let content = try bytes(recipe.objects)
+            let prefix = try bytes(recipe.bases)
+            let encoder = isSmall ? encoder : try ZstdEncoder()
+            return try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
+                try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
+                    try encoder.encode(content, prefix: prefix, settings, limit: Int(limit))
+                }
+            }
+        }
+        try frames.keep(frame ?? [], as: name)
+        progress.advance(by: recipe.effort)
+        return Int64(frame?.count ?? 0)
+    }
+
+    /// The bytes of objects, one after the other.
+    private func bytes(_ objects: [Reference]) throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for object in objects {
+            guard let next = try source.read(object) else { throw source.missing(object) }
+            if objects.count == 1 { return next }
+            bytes += next
+        }
+        return bytes
+    }
+}
+
+extension FrameRecipe {
+    /// What compressing takes, in bytes to be looked at.
+    var effort: Int64 { contentByteCount + prefixByteCount }
+}

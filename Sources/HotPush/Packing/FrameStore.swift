@@ -1,0 +1,84 @@
+import CASStore
+
+/// The frames that are kept in `.publish/frames/`, so that a release compresses only what is new.
+///
+/// Derived: a frame that is damaged or missing is made again. A file has the bytes of its frame and their fingerprint; an
+/// empty frame says that compressing is not worth it. Never synced.
+final class FrameStore: Sendable {
+    private let fileSystem: any FileSystem
+    private let frames: Descriptor
+    private let work: Int32
+
+    private static let fingerprintByteCount = 16
+
+    /// - Parameters:
+    ///   - publishing: the origin's `.publish/`.
+    ///   - work: the directory in which files are written aside.
+    init(in publishing: Int32, work: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
+        try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
+        frames = try fileSystem.open(publishing, OriginLayout.frames, .directory, mode: 0)
+        self.fileSystem = fileSystem
+        self.work = work
+    }
+
+    /// The size of a frame that is kept and whole; 0 if it is not worth it; `nil` if it is not there.
+    func byteCount(
+        of name: ObjectID, buffer: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> Int64? {
+        guard let file = try fileSystem.openIfPresent(frames.raw, name.description, .reading),
+            try fileSystem.status(file.raw).kind == .regular
+        else { return nil }
+        let byteCount =
+            try fileSystem.status(file.raw).byteCount - Int64(Self.fingerprintByteCount)
+        guard byteCount >= 0 else { return nil }
+        let expected = try fileSystem.read(
+            file.raw, at: byteCount, count: Self.fingerprintByteCount)
+        var fingerprinter = try Fingerprinter()
+        try forEachPiece(of: file.raw, byteCount, buffer) { fingerprinter.update($0) }
+        let found = fingerprinter.finish().withBytes { Array($0) }
+        return found == expected ? byteCount : nil
+    }
+
+    /// Keeps a frame.
+    func keep(_ frame: [UInt8], as name: ObjectID) throws(StoreError) {
+        try write(name) { (file) throws(StoreError) in
+            try fileSystem.write(file, frame)
+            return frame.withUnsafeBytes { Fingerprinter.fingerprint($0) }
+        }
+    }
+
+    /// Calls `body` with the bytes of a frame, piece by piece.
+    func forEachPiece(
+        of name: ObjectID, _ byteCount: Int64, buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let file = try fileSystem.open(frames.raw, name.description, .reading, mode: 0)
+        try forEachPiece(of: file.raw, byteCount, buffer, body)
+    }
+
+    private func write(
+        _ name: ObjectID, _ body: (Int32) throws(StoreError) -> Fingerprint
+    ) throws(StoreError) {
+        let aside = "frame-\(try randomToken())"
+        let file = try fileSystem.open(work, aside, .creating, mode: 0o666)
+        let fingerprint = try body(file.raw)
+        try fileSystem.write(file.raw, fingerprint.withBytes { Array($0) })
+        try fileSystem.rename(work, aside, to: frames.raw, name.description)
+    }
+
+    private func forEachPiece(
+        of file: Int32, _ byteCount: Int64, _ buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var offset: Int64 = 0
+        while offset < byteCount {
+            let room = min(Int64(buffer.count), byteCount - offset)
+            let count = try fileSystem.read(
+                file, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(room)]),
+                at: offset)
+            guard count > 0 else { return }
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += Int64(count)
+        }
+    }
+}

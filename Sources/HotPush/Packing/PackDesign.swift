@@ -1,0 +1,109 @@
+import CASStore
+
+/// Which frames a pack has, before any is compressed: a value.
+///
+/// A frame whose prefix turns out to be of little use is taken without it.
+struct PackDesign: Sendable {
+    /// The content from which the pack leads; `nil` for a pack of everything.
+    let base: PackedContent?
+    /// The frames; the first is the manifest's.
+    let frames: [FrameRecipe]
+
+    /// The most bytes of the bases of frames that several objects share, with these.
+    private static let jointByteCountMax = PackLimits.jointBaseByteCountMax
+    /// The most bytes of a base, for each byte of the object that is made from it: more cost more time than they save.
+    private static let baseRatioMax: Int64 = 8
+    private static let baseByteCountMin: Int64 = 1 << 20
+
+    /// A pack of everything.
+    /// - Parameter manifest: the manifest, as if it were an object.
+    init(wholeOf target: PackedContent, _ grouping: FrameGrouping, manifest: Reference, level: Int)
+    {
+        base = nil
+        let objects = grouping.order.map { target.objects.references[Int($0)] }
+        frames =
+            [FrameRecipe(objects: [manifest], level: level)]
+            + FrameGrouping.frames(of: objects).map { FrameRecipe(objects: $0, level: level) }
+    }
+
+    /// A pack of what another content lacks.
+    /// - Parameters:
+    ///   - prefix: the text that the manifest is compressed against; `nil` if it is too large for that.
+    ///   - chosen: the object of the base from which an object is best made, if it is of a certain size at most.
+    init(
+        of target: PackedContent, from base: PackedContent, _ grouping: FrameGrouping,
+        manifest: Reference, prefix: Reference?, level: Int,
+        chosen: (_ object: Reference, _ byteCountMax: Int64) -> Reference?
+    ) {
+        self.base = base
+        var alone: [Reference: FrameRecipe] = [:]
+        var changed = JointFrames(level)
+        var fresh: [Reference] = []
+        for number in grouping.order {
+            let object = target.objects.references[Int(number)]
+            guard base.objects.number(of: object.address) == nil else { continue }
+            let old = chosen(object, Self.byteCountMax(ofBaseOf: object))
+            if object.byteCount >= FrameGrouping.aloneByteCount {
+                alone[object] = FrameRecipe(
+                    objects: [object], bases: old.map { [$0] } ?? [], level: level)
+            } else if let old {
+                changed.add(object, madeFrom: old)
+            } else {
+                fresh.append(object)
+            }
+        }
+        let joint =
+            changed.all
+            + FrameGrouping.frames(of: fresh).map { FrameRecipe(objects: $0, level: level) }
+        // In the order of the objects that they begin with.
+        var first: [Reference: FrameRecipe] = alone
+        for frame in joint { if let object = frame.objects.first { first[object] = frame } }
+        frames =
+            [FrameRecipe(objects: [manifest], bases: prefix.map { [$0] } ?? [], level: level)]
+            + grouping.order.compactMap { first[target.objects.references[Int($0)]] }
+    }
+
+    private static func byteCountMax(ofBaseOf object: Reference) -> Int64 {
+        if object.byteCount > PackLimits.baseByteCountMax { return 0 }
+        if object.byteCount < FrameGrouping.aloneByteCount {
+            return jointByteCountMax - FrameGrouping.byteCountMax
+        }
+        let limit = max(object.byteCount * baseRatioMax, baseByteCountMin)
+        return min(limit, PackLimits.baseByteCountMax)
+    }
+
+    /// Small objects with bases, gathered into frames.
+    private struct JointFrames {
+        private let level: Int
+        private var closed: [FrameRecipe] = []
+        private var open: FrameRecipe
+        private var byteCount: Int64 = 0
+        private var baseByteCount: Int64 = 0
+
+        init(_ level: Int) {
+            self.level = level
+            open = FrameRecipe(objects: [], level: level)
+        }
+
+        mutating func add(_ object: Reference, madeFrom base: Reference) {
+            let isNew = !open.bases.contains(base)
+            let more = isNew ? base.byteCount : 0
+            if byteCount + object.byteCount > FrameGrouping.byteCountMax
+                || byteCount + object.byteCount + baseByteCount + more > jointByteCountMax
+                || isNew && open.bases.count == PackLimits.baseCountMax
+            {
+                closed = all
+                open = FrameRecipe(objects: [], level: level)
+                (byteCount, baseByteCount) = (0, 0)
+            }
+            if !open.bases.contains(base) {
+                open.bases.append(base)
+                baseByteCount += base.byteCount
+            }
+            open.objects.append(object)
+            byteCount += object.byteCount
+        }
+
+        var all: [FrameRecipe] { open.objects.isEmpty ? closed : closed + [open] }
+    }
+}

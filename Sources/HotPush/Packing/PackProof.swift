@@ -1,0 +1,98 @@
+import CASStore
+import Zstandard
+
+/// Decodes a pack that has been written, and holds every object against its address.
+///
+/// No pack gets its name before: what the disk or the compressor has spoilt reaches no device.
+struct PackProof: Sendable {
+    let fileSystem: any FileSystem
+    let source: PackSource
+    let shares: MemoryShares
+    let progress: PackingProgress
+    /// The manifest, as if it were an object.
+    let manifest: Reference
+    /// The text that the manifest of packs from a content is compressed against.
+    let prefix: Reference?
+
+    /// - Throws: `.badPack`.
+    func check(
+        _ file: Int32, _ pack: Delivery.Pack, from base: PackedContent?, to target: PackedContent
+    ) throws(StoreError) {
+        let head = try PackHead(
+            parsing: fileSystem.read(file, at: 0, count: PackHead.byteCount),
+            packByteCount: pack.byteCount)
+        let decoder = try ZstdDecoder()
+        let table = try PackTable(
+            decoding: fileSystem.read(
+                file, at: Int64(PackHead.byteCount), count: head.tableByteCount),
+            head: head, manifestByteCount: manifest.byteCount, decoder: decoder)
+        try table.check(against: target.objects)
+        if let base { try table.checkBases(against: base.objects) }
+        let proof = self
+        try Parallel.run(workers: Parallel.workerCount, count: table.frames.count, chunk: 1) {
+            (work) throws(StoreError) in
+            let decoder = try ZstdDecoder()
+            while let chunk = work.nextChunk() {
+                for position in chunk {
+                    try proof.progress.check()
+                    try proof.check(
+                        position == 0
+                            ? [proof.manifest]
+                            : table.entries[table.frames[position].entries].map {
+                                target.objects.references[Int($0.number)]
+                            },
+                        table.frames[position],
+                        position == 0
+                            ? proof.prefix.map { [$0] } ?? []
+                            : table.frames[position].bases.compactMap {
+                                base?.objects.references[Int(table.bases[$0])]
+                            }, in: file, decoder)
+                }
+            }
+        }
+    }
+
+    private func check(
+        _ objects: [Reference], _ frame: PackTable.Frame, _ bases: [Reference], in file: Int32,
+        _ decoder: ZstdDecoder
+    ) throws(StoreError) {
+        let isPrefixed = frame.codec == .prefixed
+        let prefixByteCount = isPrefixed ? bases.reduce(0) { $0 + $1.byteCount } : 0
+        try shares.with(
+            Int(frame.byteCount + frame.contentByteCount + prefixByteCount),
+            unless: progress.isInterrupted
+        ) { () throws(StoreError) in
+            var prefix: [UInt8] = []
+            for base in isPrefixed ? bases : [] {
+                guard let bytes = try source.read(base) else { throw source.missing(base) }
+                prefix += bytes
+            }
+            let bytes = try fileSystem.read(
+                file, at: frame.offset, count: Int(frame.byteCount))
+            let content =
+                frame.codec == .stored
+                ? bytes
+                : try decoder.decode(
+                    bytes, byteCount: Int(frame.contentByteCount), prefix: prefix)
+            try check(objects, in: content)
+        }
+    }
+
+    private func check(_ objects: [Reference], in content: [UInt8]) throws(StoreError) {
+        var hasher = try ObjectHasher()
+        var offset = 0
+        for object in objects {
+            let end = offset + Int(object.byteCount)
+            guard end <= content.count else { throw .badPack("a frame is too short") }
+            let found = content.withUnsafeBytes {
+                hasher.hash(UnsafeRawBufferPointer(rebasing: $0[offset..<end])).address
+            }
+            guard found == object.address else {
+                throw .badPack(
+                    "object \(object.address) does not come out of it; repeat the command, and check the disk "
+                        + "if that does not help")
+            }
+            offset = end
+        }
+    }
+}

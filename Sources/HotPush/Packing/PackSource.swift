@@ -1,0 +1,96 @@
+import CASStore
+import VersionTree
+
+/// Reads what packs are made of: objects from a store or else from an origin, and texts that are at hand.
+///
+/// All bytes that it returns match their addresses: a frame with a wrong prefix would be of use to nobody.
+final class PackSource: Sendable {
+    private let store: Store
+    private let fileSystem: any FileSystem
+    /// The origin's `objects/`; `nil` if there is none.
+    private let objects: OpenedDirectory?
+    /// What is no object: manifests, and the prefixes for them.
+    private let texts: [ObjectID: [UInt8]]
+
+    init(
+        _ store: Store, origin objects: OpenedDirectory?, _ fileSystem: any FileSystem,
+        texts: [ObjectID: [UInt8]] = [:]
+    ) {
+        self.store = store
+        self.objects = objects
+        self.fileSystem = fileSystem
+        self.texts = texts
+    }
+
+    /// The same, with texts.
+    func adding(_ texts: [ObjectID: [UInt8]]) -> PackSource {
+        PackSource(store, origin: objects, fileSystem, texts: texts)
+    }
+
+    /// The bytes of an object; `nil` if neither the store nor the origin has them.
+    func read(_ object: Reference) throws(StoreError) -> [UInt8]? {
+        if let text = texts[object.address] { return text }
+        for place in Place.allCases {
+            guard let file = try open(object.address, place) else { continue }
+            let bytes = try fileSystem.read(file.raw, at: 0, count: Int(object.byteCount))
+            if bytes.count == object.byteCount, try ObjectID(of: bytes) == object.address {
+                return bytes
+            }
+        }
+        return nil
+    }
+
+    /// Calls `body` with the bytes of an object, piece by piece, in order.
+    ///
+    /// The caller holds them against the address.
+    func forEachPiece(
+        of object: Reference, buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        if let text = texts[object.address] {
+            return try text.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+                try body(bytes)
+            }
+        }
+        for place in Place.allCases {
+            guard let file = try open(object.address, place),
+                try fileSystem.status(file.raw).byteCount == object.byteCount
+            else { continue }
+            try fileSystem.forEachPiece(of: file.raw, buffer: buffer, body)
+            return
+        }
+        throw missing(object)
+    }
+
+    /// Whether an object is there with its size; its bytes are not read.
+    func has(_ object: Reference) throws(StoreError) -> Bool {
+        for place in Place.allCases {
+            guard let file = try open(object.address, place) else { continue }
+            if try fileSystem.status(file.raw).byteCount == object.byteCount { return true }
+        }
+        return false
+    }
+
+    /// The error for an object that is needed and cannot be read.
+    func missing(_ object: Reference) -> StoreError { store.missingObject(object.address) }
+
+    private enum Place: CaseIterable { case store, origin }
+
+    private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            switch place {
+            case .store: return try store.objects.open(address)
+            case .origin:
+                guard let objects else { return nil }
+                return try fileSystem.ifPresent { () throws(StoreError) in
+                    try fileSystem.openBeneath(
+                        objects.raw, StoreLayout.objectPath(address), .reading)
+                }
+            }
+        } catch {
+            // Something else stands in its place: it is not here.
+            guard error.code == .damagedObject || error.isNotDirectory else { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import CASStore
+import Zstandard
+
+/// A pack that is whole on the disk, under a name of the publisher's own.
+struct StagedPack: Sendable, Hashable {
+    /// Its name in the directory of the work.
+    var name: String
+    /// What the delivery says of it.
+    var pack: Delivery.Pack
+}
+
+/// Writes a pack from frames that are kept.
+struct PackWriting {
+    let fileSystem: any FileSystem
+    /// The directory of the work.
+    let work: Int32
+    let frames: FrameStore
+    let source: PackSource
+
+    /// A frame, and how its bytes are.
+    struct Frame {
+        var recipe: FrameRecipe
+        var codec: PackCodec
+        var byteCount: Int64
+    }
+
+    /// The level at which tables are compressed.
+    private static let tableLevel = 19
+
+    /// Writes a pack; `nil` if it would be larger than packs may be.
+    ///
+    /// - Parameter design: the frames in the order of the pack; the first is the manifest's.
+    func write(
+        _ all: [Frame], from base: PackedContent?, to target: PackedContent, as name: String
+    ) throws(StoreError) -> StagedPack? {
+        let table = Self.table(all, from: base, to: target)
+        let numbers = table.serialized
+        guard numbers.count <= PackLimits.tableContentByteCountMax,
+            table.frames.count <= PackLimits.frameCountMax,
+            let packed = try Self.compressed(numbers)
+        else { return nil }
+        let byteCount = table.frames.reduce(Int64(PackHead.byteCount + packed.count)) {
+            $0.addingClamped($1.byteCount)
+        }
+        let content = table.contentByteCount.addingClamped(all[0].recipe.contentByteCount)
+        guard byteCount <= PackLimits.packByteCountMax(ofContent: content) else { return nil }
+        let head = PackHead(tableByteCount: packed.count, packByteCount: byteCount)
+        let address = try write(head, packed, all, as: name)
+        let pack = Delivery.Pack(
+            address: address, byteCount: byteCount,
+            openingByteCount: head.framesStart + all[0].byteCount,
+            objectCount: Int64(table.entries.count), contentByteCount: table.contentByteCount,
+            base: base?.content, codecs: Set(all.map { Int64($0.codec.rawValue) }).sorted(),
+            memoryByteCount: all.dropFirst().reduce(0) { max($0, $1.memoryByteCount) })
+        return StagedPack(name: name, pack: pack)
+    }
+
+    private static func table(
+        _ all: [Frame], from base: PackedContent?, to target: PackedContent
+    ) -> PackTable {
+        var table = PackTable()
+        var positions: [ObjectID: Int] = [:]
+        for (position, frame) in all.enumerated() {
+            var entry = PackTable.Frame(
+                codec: frame.codec, byteCount: frame.byteCount,
+                contentByteCount: frame.recipe.contentByteCount)
+            if position > 0 {
+                if frame.codec == .prefixed, let base {
+                    for object in frame.recipe.bases {
+                        guard let number = base.objects.number(of: object.address) else { continue }
+                        let index = positions[object.address] ?? table.bases.count
+                        if index == table.bases.count {
+                            table.bases.append(number)
+                            positions[object.address] = index
+                        }
+                        entry.bases.append(index)
+                    }
+                }
+                let start = table.entries.count
+                for object in frame.recipe.objects {
+                    guard let number = target.objects.number(of: object.address) else { continue }
+                    table.entries.append(
+                        PackTable.Entry(number: number, byteCount: object.byteCount))
+                }
+                entry.entries = start..<table.entries.count
+            }
+            table.frames.append(entry)
+        }
+        return table
+    }
+
+    private static func compressed(_ numbers: [UInt8]) throws(StoreError) -> [UInt8]? {
+        let encoder = try ZstdEncoder()
+        let settings = ZstdEncoder.Settings(
+            level: tableLevel, windowLog: PackLimits.windowByteCountMax.trailingZeroBitCount)
+        return try numbers.span.bytes.withUnsafeBytes { (numbers) throws(StoreError) in
+            try encoder.encode(
+                numbers, prefix: UnsafeRawBufferPointer(start: nil, count: 0), settings,
+                limit: PackLimits.tableByteCountMax)
+        }
+    }
+
+    private func write(
+        _ head: PackHead, _ table: [UInt8], _ all: [Frame], as name: String
+    ) throws(StoreError) -> ObjectID {
+        let file = try fileSystem.open(work, name, .creating, mode: 0o666)
+        var digester = try Digester(.sha256)
+        var byteCount: Int64 = 0
+        // Small frames are gathered: a call for each would cost more than they do.
+        var pending: [UInt8] = head.serialized + table
+        func flush() throws(StoreError) {
+            pending.withUnsafeBytes { digester.update($0) }
+            byteCount += Int64(pending.count)
+            try fileSystem.write(file.raw, pending)
+            pending.removeAll(keepingCapacity: true)
+        }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+        defer { buffer.deallocate() }
+        for frame in all {
+            try forEachPiece(of: frame, buffer) { (piece) throws(StoreError) in
+                pending.append(contentsOf: piece)
+                if pending.count >= 1 << 20 { try flush() }
+            }
+        }
+        if !pending.isEmpty { try flush() }
+        guard byteCount == head.packByteCount else {
+            throw StoreError(
+                .damagedObject,
+                "something changed while packs were made of it; repeat the command")
+        }
+        return digester.finish { ObjectID(unchecked: $0) }
+    }
+
+    private func forEachPiece(
+        of frame: Frame, _ buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        if frame.codec == .stored {
+            for object in frame.recipe.objects {
+                try source.forEachPiece(of: object, buffer: buffer, body)
+            }
+        } else {
+            let recipe = frame.codec == .compressed ? frame.recipe.plain : frame.recipe
+            try frames.forEachPiece(
+                of: recipe.name(), frame.byteCount, buffer: buffer, body)
+        }
+    }
+}
+
+extension PackWriting.Frame {
+    /// What a device needs to decode it besides mapped files.
+    fileprivate var memoryByteCount: Int64 {
+        switch codec {
+        case .stored: 0
+        // A window is never larger than the content that it is for.
+        case .compressed: min(recipe.contentByteCount, Int64(PackLimits.windowByteCountMax))
+        case .prefixed: recipe.bases.count > 1 ? recipe.prefixByteCount : 0
+        }
+    }
+}

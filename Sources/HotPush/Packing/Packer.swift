@@ -1,0 +1,163 @@
+import CASStore
+import VersionTree
+
+/// Makes the packs that lead to a version: one of everything, and one from each of several contents.
+struct Packer {
+    let place: PackingPlace
+    let source: PackSource
+    let options: PackOptions
+    let progress: PackingProgress
+    let notice: @Sendable (String) -> Void
+
+    /// A pack from a content is made if it has at most this part of what its objects would have without it.
+    private static let usefulShare = 0.5
+    /// A frame is compressed if this many of a hundred bytes are left at most.
+    private static let compressedPercentMax: Int64 = 97
+    /// A frame has a prefix if this many of a hundred bytes are left at most of what it has without.
+    private static let prefixedPercentMax: Int64 = 90
+
+    /// Makes the packs and leaves them in the directory of the work.
+    ///
+    /// - Parameters:
+    ///   - manifest: the bytes of the target's manifest.
+    ///   - bases: the contents from which packs are to lead, each once.
+    func pack(
+        _ target: PackedContent, manifest: [UInt8], from bases: [PackedContent]
+    ) throws(StoreError) -> [StagedPack] {
+        let described = try ManifestText(manifest, bases, source)
+        let grouping = FrameGrouping(target.manifest, target.objects)
+        var designs = [
+            PackDesign(
+                wholeOf: target, grouping, manifest: described.manifest, level: options.level)
+        ]
+        var sketches = ObjectSketches()
+        for (base, prefix) in zip(bases, described.prefixes) {
+            let design = try design(
+                target, from: base, grouping, described.manifest, prefix, &sketches)
+            if let design { designs.append(design) }
+        }
+        let source = described.source
+        let frames = try FrameStore(
+            in: place.publishing.raw, work: place.work.raw, place.fileSystem)
+        let shares = MemoryShares(FrameMaking.memoryByteCountMax)
+        let sizes = try sizes(of: designs, FrameMaking(source, frames, shares, progress))
+        let writing = PackWriting(
+            fileSystem: place.fileSystem, work: place.work.raw, frames: frames, source: source)
+        var packs: [StagedPack] = []
+        for design in designs {
+            try progress.check()
+            let chosen = design.frames.map { Self.frame($0, sizes) }
+            guard design.base == nil || Self.isUseful(chosen, sizes),
+                let staged = try writing.write(
+                    chosen, from: design.base, to: target, as: "pack-\(packs.count)")
+            else { continue }
+            let proof = PackProof(
+                fileSystem: place.fileSystem, source: source, shares: shares, progress: progress,
+                manifest: described.manifest, prefix: design.frames[0].bases.first)
+            let file = try place.fileSystem.open(place.work.raw, staged.name, .reading, mode: 0)
+            try proof.check(file.raw, staged.pack, from: design.base, to: target)
+            packs.append(staged)
+        }
+        return packs
+    }
+
+    /// - Returns: `nil` if the objects of the base cannot be read.
+    private func design(
+        _ target: PackedContent, from base: PackedContent, _ grouping: FrameGrouping,
+        _ manifest: Reference, _ prefix: Reference?, _ sketches: inout ObjectSketches
+    ) throws(StoreError) -> PackDesign? {
+        let candidates = base.objects.references
+        let changed = target.objects.references.filter {
+            base.objects.number(of: $0.address) == nil
+        }
+        let limit = ObjectSketches.limit(objectCount: candidates.count)
+        if let object = try sketches.add(candidates, limit: limit, from: source, progress).first {
+            notice(
+                "no pack is made from version \(base.version): its object \(object.address.shortDescription) is neither "
+                    + "in the store nor in the origin")
+            return nil
+        }
+        if let object = try sketches.add(changed, limit: limit, from: source, progress).first {
+            throw source.missing(object)
+        }
+        let known = candidates.filter { sketches[$0.address] != nil }
+        let index = SketchIndex(
+            known, known.compactMap { sketches[$0.address]?.limited(to: limit) })
+        return PackDesign(
+            of: target, from: base, grouping, manifest: manifest, prefix: prefix,
+            level: options.level
+        ) { object, byteCountMax in
+            guard let sketch = sketches[object.address] else { return nil }
+            return index.base(of: object, sketch) { $0.byteCount <= byteCountMax }
+        }
+    }
+
+    private func sizes(
+        of designs: [PackDesign], _ making: FrameMaking
+    ) throws(StoreError) -> [FrameRecipe: Int64] {
+        var plain: [FrameRecipe: Int64] = [:]
+        for recipe in designs.flatMap(\.frames).map(\.plain) {
+            plain[recipe] = recipe.contentByteCount * Self.compressedPercentMax / 100
+        }
+        let sizes = try making.sizes(of: plain)
+        var prefixed: [FrameRecipe: Int64] = [:]
+        for recipe in designs.flatMap(\.frames) where !recipe.bases.isEmpty {
+            let without = Self.frame(recipe.plain, sizes).byteCount
+            prefixed[recipe] = without * Self.prefixedPercentMax / 100
+        }
+        return sizes.merging(try making.sizes(of: prefixed)) { $1 }
+    }
+
+    /// The form of a frame that has fewest bytes.
+    private static func frame(
+        _ recipe: FrameRecipe, _ sizes: [FrameRecipe: Int64]
+    ) -> PackWriting.Frame {
+        for candidate in recipe.bases.isEmpty ? [recipe] : [recipe, recipe.plain] {
+            guard let byteCount = sizes[candidate], byteCount > 0 else { continue }
+            return PackWriting.Frame(
+                recipe: recipe, codec: candidate.codec, byteCount: byteCount)
+        }
+        return PackWriting.Frame(
+            recipe: recipe, codec: .stored, byteCount: recipe.contentByteCount)
+    }
+
+    private static func isUseful(
+        _ frames: [PackWriting.Frame], _ sizes: [FrameRecipe: Int64]
+    ) -> Bool {
+        var (byteCount, without): (Int64, Int64) = (0, 0)
+        for chosen in frames {
+            byteCount += chosen.byteCount
+            without += frame(chosen.recipe.plain, sizes).byteCount
+        }
+        return Double(byteCount) <= Double(without) * usefulShare
+    }
+}
+
+/// The manifest of a version and the texts that it is compressed against, as if they were objects.
+private struct ManifestText {
+    let manifest: Reference
+    /// For each base; `nil` where the manifest travels without a prefix.
+    let prefixes: [Reference?]
+    let source: PackSource
+
+    init(
+        _ bytes: [UInt8], _ bases: [PackedContent], _ source: PackSource
+    ) throws(StoreError) {
+        manifest = Reference(address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
+        var texts = [manifest.address: bytes]
+        var prefixes: [Reference?] = []
+        for base in bases {
+            let prefix = base.manifest.prefix()
+            let limit = PackLimits.prefixedManifestByteCountMax
+            guard max(bytes.count, prefix.count) <= limit else {
+                prefixes.append(nil)
+                continue
+            }
+            let address = try ObjectID(of: prefix)
+            texts[address] = prefix
+            prefixes.append(Reference(address: address, byteCount: Int64(prefix.count)))
+        }
+        self.prefixes = prefixes
+        self.source = source.adding(texts)
+    }
+}

@@ -1,0 +1,43 @@
+import CASStore
+import Synchronization
+
+/// How far the packing has come, told from all workers.
+final class PackingProgress: Sendable {
+    let isInterrupted: @Sendable () -> Bool
+    private let report: @Sendable (_ done: Int64, _ total: Int64) -> Void
+    private let done = Atomic<Int64>(0)
+    private let total = Atomic<Int64>(0)
+    private let reused = Atomic<Int>(0)
+    private let made = Atomic<Int>(0)
+
+    init(
+        isInterrupted: @escaping @Sendable () -> Bool,
+        report: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
+    ) {
+        self.isInterrupted = isInterrupted
+        self.report = report
+    }
+
+    /// How many frames were there already, and how many were compressed.
+    var frameCounts: (reused: Int, made: Int) {
+        (reused.load(ordering: .relaxed), made.load(ordering: .relaxed))
+    }
+
+    /// - Throws: `.interrupted`.
+    func check() throws(StoreError) {
+        if isInterrupted() { throw .packingInterrupted }
+    }
+
+    /// Notes that there is more to do.
+    func add(_ byteCount: Int64) { total.add(byteCount, ordering: .relaxed) }
+
+    /// Notes that a frame need not be compressed.
+    func countReused() { reused.add(1, ordering: .relaxed) }
+
+    /// Notes that a frame is done.
+    func advance(by byteCount: Int64) {
+        made.add(1, ordering: .relaxed)
+        let done = done.add(byteCount, ordering: .relaxed).newValue
+        report(done, total.load(ordering: .relaxed))
+    }
+}

@@ -1,0 +1,51 @@
+import CASStore
+
+/// A delivery that a pointer names, and whether the origin has all of it.
+struct OfferedDelivery {
+    private let delivery: PublishedDelivery
+    private let version: PublishedVersion
+    private let path: String
+    private let fileSystem: any FileSystem
+
+    init(
+        _ delivery: PublishedDelivery, of version: PublishedVersion, in path: String,
+        _ fileSystem: any FileSystem
+    ) {
+        self.delivery = delivery
+        self.version = version
+        self.path = path
+        self.fileSystem = fileSystem
+    }
+
+    /// Whether it is there with the bytes that its name promises, and its packs with their sizes.
+    func isWhole() throws(StoreError) -> Bool {
+        let root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        guard let document = try Self.read(delivery, of: version, root.raw, fileSystem) else {
+            return false
+        }
+        for pack in document.packs {
+            let place = OriginLayout.pack(pack.address)
+            guard let status = try fileSystem.status(root.raw, place), status.kind == .regular,
+                status.byteCount == pack.byteCount
+            else { return false }
+        }
+        return true
+    }
+
+    /// The document; `nil` if it is not there, or is not what its name promises.
+    static func read(
+        _ delivery: PublishedDelivery, of version: PublishedVersion, _ root: Int32,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Delivery? {
+        do throws(StoreError) {
+            let bytes = try fileSystem.contents(
+                root, OriginLayout.delivery(delivery.address), limit: Int(Delivery.byteCountMax))
+            guard try ObjectID(of: bytes) == delivery.address else { return nil }
+            return try Delivery(parsing: bytes, of: version)
+        } catch {
+            guard [.notFound, .tooLarge, .badPack].contains(error.code) else { throw error }
+            return nil
+        }
+    }
+}

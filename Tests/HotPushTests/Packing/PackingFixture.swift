@@ -1,0 +1,93 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Releases of a made-up web app whose bundler hashes names: what changes has another name each time.
+struct PackingFixture {
+    let place: PublishingPlace
+
+    /// Text in which nothing repeats, as far as a compressor is concerned.
+    static func text(_ seed: UInt64, _ byteCount: Int) -> String {
+        var random = SeededRandom(seed: seed)
+        return String(decoding: random.bytes(byteCount).map { 32 + $0 & 63 }, as: UTF8.self)
+    }
+
+    /// The same text with some of it replaced, near its middle.
+    static func edited(_ text: String, _ release: Int) -> String {
+        let middle = text.utf8.count / 2
+        return text.prefix(middle) + "release \(release)" + text.dropFirst(middle)
+    }
+
+    /// The files of a release.
+    static func files(_ release: Int) -> [String: String] {
+        var files = [
+            "index.html": edited(text(1, 3000), release),
+            "css/site.css": text(2, 5000),
+            "js/app.\(release * 7919).js": edited(text(3, 150_000), release),
+            "js/unchanged.js": text(4, 80_000),
+            "img/logo.png": text(5, 300),
+        ]
+        for chunk in 0..<6 {
+            let code = edited(text(UInt64(10 + chunk), 9000 + 100 * chunk), release)
+            files["js/\(release * 31 + chunk * 17).chunk.js"] = code
+        }
+        return files
+    }
+
+    /// A store with releases 1 to `count`, none of them published.
+    init(_ count: Int = 2) throws {
+        place = try PublishingPlace()
+        for release in 1...count {
+            try place.store.add("r\(release)", Self.files(release))
+        }
+    }
+
+    var reader: PackReader { PackReader(origin: place.origin) }
+
+    func manifest(_ version: String) throws -> Manifest {
+        try place.versions.registeredManifest(of: version)
+    }
+
+    /// A publisher that makes packs, fast unless the options say otherwise.
+    func publisher(
+        _ moment: PackOptions.Moment = .before,
+        _ change: (inout PublisherOptions) -> Void = { _ in }
+    ) -> Publisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.level = 3
+        change(&options)
+        return place.publisher(on: POSIXFileSystem(), options, packs: moment)
+    }
+
+    @discardableResult
+    func publish(
+        _ version: String, _ change: (inout PublisherOptions) -> Void = { _ in }
+    ) throws -> PublishPlan {
+        try publisher(change: change).publish(version, of: place.versions)
+    }
+
+    private func publisher(change: (inout PublisherOptions) -> Void) -> Publisher {
+        publisher(.before, change)
+    }
+
+    /// The packs of the first release: each is read, and all that it gives is held against its address.
+    /// - Returns: by the version from which it leads; `""` for the pack of everything.
+    @discardableResult
+    func readAll(_ versions: [String]) throws -> [String: (Delivery.Pack, PackReader.Pack)] {
+        let delivery = try #require(try reader.delivery())
+        var names: [ObjectID: String] = [:]
+        for version in versions { names[try manifest(version).contentAddress()] = version }
+        var result: [String: (Delivery.Pack, PackReader.Pack)] = [:]
+        for pack in delivery.packs {
+            let name = try pack.base.map { try #require(names[$0]) }
+            let read = try reader.read(pack, from: name.map { try manifest($0) })
+            result[name ?? ""] = (pack, read)
+        }
+        return result
+    }
+}
