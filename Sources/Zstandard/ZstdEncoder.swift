@@ -73,6 +73,52 @@ package final class ZstdEncoder {
         return frame
     }
 
+    /// Begins a frame of content that comes piece by piece, since it is too large for the memory.
+    ///
+    /// ``add(_:buffer:_:)`` takes the pieces in order, and ``finish(buffer:_:)`` ends the frame.
+    /// - Parameter byteCount: the size that the content has.
+    package func begin(byteCount: Int64, _ settings: Settings) throws(StoreError) {
+        try check(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters))
+        try set(ZSTD_c_compressionLevel, settings.level)
+        try set(ZSTD_c_windowLog, settings.windowLog)
+        try check(ZSTD_CCtx_setPledgedSrcSize(context, UInt64(byteCount)))
+    }
+
+    /// Adds a piece of the content.
+    /// - Parameters:
+    ///   - buffer: room for the pieces of the frame.
+    ///   - body: gets the pieces of the frame, in order.
+    package func add(
+        _ piece: UnsafeRawBufferPointer, buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try advance(piece, ZSTD_e_continue, buffer, body)
+    }
+
+    /// Ends the frame.
+    /// - Throws: `.unsupported` if the content had another size than was said.
+    package func finish(
+        buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try advance(UnsafeRawBufferPointer(start: nil, count: 0), ZSTD_e_end, buffer, body)
+    }
+
+    private func advance(
+        _ piece: UnsafeRawBufferPointer, _ directive: ZSTD_EndDirective,
+        _ buffer: UnsafeMutableRawBufferPointer,
+        _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var input = ZSTD_inBuffer(src: piece.baseAddress, size: piece.count, pos: 0)
+        while true {
+            var output = ZSTD_outBuffer(dst: buffer.baseAddress, size: buffer.count, pos: 0)
+            let left = ZSTD_compressStream2(context, &output, &input, directive)
+            try check(left)
+            if output.pos > 0 { try body(UnsafeRawBufferPointer(rebasing: buffer[..<output.pos])) }
+            if directive == ZSTD_e_end ? left == 0 : input.pos == input.size { return }
+        }
+    }
+
     /// The memory that encoding takes besides content, prefix and frame, in bytes.
     package static func memory(
         _ settings: Settings, contentByteCount: Int, prefixByteCount: Int

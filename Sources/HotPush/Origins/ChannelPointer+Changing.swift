@@ -19,15 +19,19 @@ extension ChannelPointer {
     /// The pointer with a release at its head; `nil` if it already offers exactly this.
     ///
     /// Drops an older entry of the version: each version is offered once.
-    func offering(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
+    /// - Parameter deliveryCount: how many releases keep their packs, the newest.
+    func offering(
+        _ release: OfferedRelease, keepingDeliveries deliveryCount: Int = releaseCountMax,
+        now: Int64
+    ) -> ChannelPointer? {
         var release = release
+        // A release keeps its packs: who offers it again may have made none this time.
+        release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
             if head.target == release.target {
                 release.foreign = head.foreign
-                // A release keeps its packs: who offers it again may have made none this time.
-                release.delivery = release.delivery ?? head.delivery
             }
             if head == release, !isAheadOfTime(now) { return nil }
         }
@@ -37,7 +41,15 @@ extension ChannelPointer {
         next.releases.removeAll { $0.isSameOffer(as: release) }
         next.releases.insert(release, at: 0)
         next.trim(to: Self.keptCount)
+        for position in next.releases.indices.dropFirst(max(deliveryCount, 1)) {
+            next.releases[position].delivery = nil
+        }
         return next
+    }
+
+    /// The delivery of the release with a manifest, wherever it stands.
+    func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
+        releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
     }
 
     /// The pointer whose releases of a manifest have that delivery, wherever they stand; `nil` if that changes

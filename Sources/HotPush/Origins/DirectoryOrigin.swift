@@ -57,6 +57,16 @@ package final class DirectoryOrigin: Sendable {
         return try ChannelPointer.read(channel, directory.raw, fileSystem)
     }
 
+    /// What all channels offer.
+    /// - Throws: as ``pointer(_:)``.
+    func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
+        guard
+            let directory = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.channels, .directory)
+        else { return [:] }
+        return try ChannelPointer.readAll(directory.raw, fileSystem)
+    }
+
     /// The manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
     package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {

@@ -38,6 +38,7 @@ package enum OriginLayout {
     static let unreferenced = "unreferenced.json"
     static let frames = "frames"
     static let sketches = "sketches"
+    static let packed = "packed.json"
     static let packingLock = "packing"
     static let packingPrefix = "work-"
 

@@ -8,20 +8,23 @@ final class FrameMaking: Sendable {
     private let frames: FrameStore
     private let shares: MemoryShares
     private let progress: PackingProgress
+    private let largeByteCount: Int64
 
     /// Frames with their contents, prefixes and compressors have this much memory together.
     static let memoryByteCountMax = 224 << 20
     /// An encoder that has taken more is not kept for the next frame: the others need the memory.
     private static let keptEncoderByteCount = 8 << 20
 
+    /// - Parameter largeByteCount: frames with more content are made piece by piece.
     init(
         _ source: PackSource, _ frames: FrameStore, _ shares: MemoryShares,
-        _ progress: PackingProgress
+        _ progress: PackingProgress, largeByteCount: Int64
     ) {
         self.source = source
         self.frames = frames
         self.shares = shares
         self.progress = progress
+        self.largeByteCount = largeByteCount
     }
 
     /// The sizes of frames, compressed now or kept; 0 for one that would have more bytes than its limit.
@@ -76,34 +79,67 @@ final class FrameMaking: Sendable {
         _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: inout ZstdEncoder
     ) throws(StoreError) -> Int64 {
         try progress.check()
-        let settings = recipe.settings
-        let (content, prefix) = (Int(recipe.contentByteCount), Int(recipe.prefixByteCount))
-        let encoderByteCount = ZstdEncoder.memory(
-            settings, contentByteCount: content, prefixByteCount: prefix)
-        let isSmall = encoderByteCount <= Self.keptEncoderByteCount
-        let encoder = spare
-        let frame = try shares.with(
-            encoderByteCount + content + prefix, unless: progress.isInterrupted
-        ) { () throws(StoreError) -> [UInt8]? in
-            let content = try bytes(recipe.objects)
-            let prefix = try bytes(recipe.bases)
-            let encoder = isSmall ? encoder : try ZstdEncoder()
-            return try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
-                try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
-                    try encoder.encode(content, prefix: prefix, settings, limit: Int(limit))
-                }
+        let byteCount = ZstdEncoder.memory(
+            recipe.settings, contentByteCount: Int(recipe.contentByteCount),
+            prefixByteCount: Int(recipe.prefixByteCount))
+        let isSmall = byteCount <= Self.keptEncoderByteCount
+        let encoder = isSmall ? spare : try ZstdEncoder()
+        defer { progress.advance(by: recipe.effort) }
+        guard recipe.contentByteCount <= largeByteCount else {
+            // The window, and as much for libzstd's own buffers.
+            let window = 2 << recipe.settings.windowLog
+            return try shares.with(byteCount + window, unless: progress.isInterrupted) {
+                () throws(StoreError) in try makeLarge(recipe, name, limit, encoder)
+            }
+        }
+        return try shares.with(byteCount + Int(recipe.effort), unless: progress.isInterrupted) {
+            () throws(StoreError) in try makeWhole(recipe, name, limit, encoder)
+        }
+    }
+
+    private func makeWhole(
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ encoder: ZstdEncoder
+    ) throws(StoreError) -> Int64 {
+        // A base that cannot be read only costs bytes; whether it can be next time is not known.
+        guard let prefix = try bytes(recipe.bases) else { return 0 }
+        guard let content = try bytes(recipe.objects) else {
+            throw source.missing(recipe.objects)
+        }
+        let frame = try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
+            try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
+                try encoder.encode(content, prefix: prefix, recipe.settings, limit: Int(limit))
             }
         }
         try frames.keep(frame ?? [], as: name)
-        progress.advance(by: recipe.effort)
         return Int64(frame?.count ?? 0)
     }
 
-    /// The bytes of objects, one after the other.
-    private func bytes(_ objects: [Reference]) throws(StoreError) -> [UInt8] {
+    private func makeLarge(
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ encoder: ZstdEncoder
+    ) throws(StoreError) -> Int64 {
+        let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 << 20, alignment: 64)
+        defer { buffers.deallocate() }
+        let (input, output) = (
+            UnsafeMutableRawBufferPointer(rebasing: buffers[..<(1 << 20)]),
+            UnsafeMutableRawBufferPointer(rebasing: buffers[(1 << 20)...])
+        )
+        return try frames.keep(as: name, limit: limit) { (keep) throws(StoreError) in
+            try encoder.begin(byteCount: recipe.contentByteCount, recipe.settings)
+            for object in recipe.objects {
+                try source.forEachPiece(of: object, buffer: input) { (piece) throws(StoreError) in
+                    try progress.check()
+                    try encoder.add(piece, buffer: output, keep)
+                }
+            }
+            try encoder.finish(buffer: output, keep)
+        }
+    }
+
+    /// The bytes of objects, one after the other; `nil` if one cannot be read.
+    private func bytes(_ objects: [Reference]) throws(StoreError) -> [UInt8]? {
         var bytes: [UInt8] = []
         for object in objects {
-            guard let next = try source.read(object) else { throw source.missing(object) }
+            guard let next = try source.read(object) else { return nil }
             if objects.count == 1 { return next }
             bytes += next
         }

@@ -47,6 +47,31 @@ final class FrameStore: Sendable {
         }
     }
 
+    /// Keeps a frame that comes piece by piece; an empty one if it has more bytes than it is worth.
+    /// - Parameter makeFrame: calls its argument with the pieces.
+    /// - Returns: the size of what is kept.
+    func keep(
+        as name: ObjectID, limit: Int64,
+        _ makeFrame: (
+            (UnsafeRawBufferPointer) throws(StoreError) -> Void
+        ) throws(StoreError) -> Void
+    ) throws(StoreError) -> Int64 {
+        var byteCount: Int64 = 0
+        try write(name) { (file) throws(StoreError) -> Fingerprint? in
+            var fingerprinter = try Fingerprinter()
+            try makeFrame { (piece) throws(StoreError) in
+                byteCount += Int64(piece.count)
+                guard byteCount <= limit else { return }
+                fingerprinter.update(piece)
+                try fileSystem.write(file, piece)
+            }
+            return byteCount > limit ? nil : fingerprinter.finish()
+        }
+        guard byteCount > limit else { return byteCount }
+        try keep([], as: name)
+        return 0
+    }
+
     /// Calls `body` with the bytes of a frame, piece by piece.
     func forEachPiece(
         of name: ObjectID, _ byteCount: Int64, buffer: UnsafeMutableRawBufferPointer,
@@ -56,12 +81,16 @@ final class FrameStore: Sendable {
         try forEachPiece(of: file.raw, byteCount, buffer, body)
     }
 
+    /// - Parameter body: writes the frame; nothing is kept if it returns `nil`.
     private func write(
-        _ name: ObjectID, _ body: (Int32) throws(StoreError) -> Fingerprint
+        _ name: ObjectID, _ body: (Int32) throws(StoreError) -> Fingerprint?
     ) throws(StoreError) {
         let aside = "frame-\(try randomToken())"
         let file = try fileSystem.open(work, aside, .creating, mode: 0o666)
-        let fingerprint = try body(file.raw)
+        guard let fingerprint = try body(file.raw) else {
+            return try fileSystem.remove(work, aside, directory: false)
+        }
+        // Behind the frame, whose fingerprint is known only at its end.
         try fileSystem.write(file.raw, fingerprint.withBytes { Array($0) })
         try fileSystem.rename(work, aside, to: frames.raw, name.description)
     }

@@ -16,12 +16,14 @@ struct ObjectSketches: Sendable {
     }
 
     /// Makes those that are not there yet.
+    /// - Parameter byteCountMax: objects above this size get none.
     /// - Returns: the objects that cannot be read.
     mutating func add(
-        _ objects: [Reference], limit: Int, from source: PackSource, _ progress: PackingProgress
+        _ objects: [Reference], limit: Int, byteCountMax: Int64, from source: PackSource,
+        _ progress: PackingProgress
     ) throws(StoreError) -> [Reference] {
         let missing = objects.filter {
-            all[$0.address] == nil && $0.byteCount <= PackLimits.baseByteCountMax
+            all[$0.address] == nil && $0.byteCount <= byteCountMax
         }
         let found = Mutex<[ObjectID: ContentSketch]>([:])
         let unread = Mutex<[Reference]>([])
@@ -41,6 +43,16 @@ struct ObjectSketches: Sendable {
         }
         all.merge(found.withLock { $0 }) { $1 }
         return unread.withLock { $0 }.sorted()
+    }
+
+    /// Whether there is one of each of these objects, but for those above a size.
+    func isComplete(for objects: [Reference], byteCountMax: Int64) -> Bool {
+        objects.allSatisfy { $0.byteCount > byteCountMax || all[$0.address] != nil }
+    }
+
+    /// Adds what was kept.
+    mutating func add(_ known: [ObjectID: ContentSketch]) {
+        all.merge(known) { first, _ in first }
     }
 
     subscript(_ address: ObjectID) -> ContentSketch? { all[address] }

@@ -32,17 +32,21 @@ struct PackDesign: Sendable {
     ///   - chosen: the object of the base from which an object is best made, if it is of a certain size at most.
     init(
         of target: PackedContent, from base: PackedContent, _ grouping: FrameGrouping,
-        manifest: Reference, prefix: Reference?, level: Int,
+        manifest: Reference, prefix: Reference?, _ options: PackOptions,
         chosen: (_ object: Reference, _ byteCountMax: Int64) -> Reference?
     ) {
         self.base = base
+        let level = options.level
         var alone: [Reference: FrameRecipe] = [:]
         var changed = JointFrames(level)
         var fresh: [Reference] = []
         for number in grouping.order {
             let object = target.objects.references[Int(number)]
             guard base.objects.number(of: object.address) == nil else { continue }
-            let old = chosen(object, Self.byteCountMax(ofBaseOf: object))
+            let limit = min(
+                Self.byteCountMax(ofBaseOf: object), options.prefixedByteCountMax)
+            let old =
+                object.byteCount > options.prefixedByteCountMax ? nil : chosen(object, limit)
             if object.byteCount >= FrameGrouping.aloneByteCount {
                 alone[object] = FrameRecipe(
                     objects: [object], bases: old.map { [$0] } ?? [], level: level)
@@ -64,7 +68,6 @@ struct PackDesign: Sendable {
     }
 
     private static func byteCountMax(ofBaseOf object: Reference) -> Int64 {
-        if object.byteCount > PackLimits.baseByteCountMax { return 0 }
         if object.byteCount < FrameGrouping.aloneByteCount {
             return jointByteCountMax - FrameGrouping.byteCountMax
         }

@@ -13,6 +13,8 @@ struct PackProof: Sendable {
     let manifest: Reference
     /// The text that the manifest of packs from a content is compressed against.
     let prefix: Reference?
+    /// Frames with more content are decoded piece by piece.
+    let largeByteCount: Int64
 
     /// - Throws: `.badPack`.
     func check(
@@ -56,6 +58,13 @@ struct PackProof: Sendable {
         _ objects: [Reference], _ frame: PackTable.Frame, _ bases: [Reference], in file: Int32,
         _ decoder: ZstdDecoder
     ) throws(StoreError) {
+        if frame.contentByteCount > largeByteCount, objects.count == 1 {
+            return try shares.with(
+                2 * PackLimits.windowByteCountMax, unless: progress.isInterrupted
+            ) { () throws(StoreError) in
+                try checkLarge(objects[0], frame, in: file, decoder)
+            }
+        }
         let isPrefixed = frame.codec == .prefixed
         let prefixByteCount = isPrefixed ? bases.reduce(0) { $0 + $1.byteCount } : 0
         try shares.with(
@@ -64,7 +73,7 @@ struct PackProof: Sendable {
         ) { () throws(StoreError) in
             var prefix: [UInt8] = []
             for base in isPrefixed ? bases : [] {
-                guard let bytes = try source.read(base) else { throw source.missing(base) }
+                guard let bytes = try source.read(base) else { throw source.missing([base]) }
                 prefix += bytes
             }
             let bytes = try fileSystem.read(
@@ -78,6 +87,30 @@ struct PackProof: Sendable {
         }
     }
 
+    /// The frame of one object that is too large for the memory.
+    private func checkLarge(
+        _ object: Reference, _ frame: PackTable.Frame, in file: Int32, _ decoder: ZstdDecoder
+    ) throws(StoreError) {
+        let mapped = try fileSystem.map(file, byteCount: Int(frame.end), isWritable: false)
+        defer { withExtendedLifetime(mapped) {} }
+        let bytes = UnsafeRawBufferPointer(rebasing: mapped.bytes[Int(frame.offset)...])
+        var digester = try Digester(.sha256)
+        if frame.codec == .stored {
+            digester.update(bytes)
+        } else {
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+            defer { buffer.deallocate() }
+            try decoder.decode(
+                bytes, byteCount: frame.contentByteCount,
+                windowByteCountMax: PackLimits.windowByteCountMax, buffer: buffer
+            ) { (piece) throws(StoreError) in
+                try progress.check()
+                digester.update(piece)
+            }
+        }
+        try check(digester.finish { ObjectID(unchecked: $0) }, is: object)
+    }
+
     private func check(_ objects: [Reference], in content: [UInt8]) throws(StoreError) {
         var hasher = try ObjectHasher()
         var offset = 0
@@ -87,12 +120,16 @@ struct PackProof: Sendable {
             let found = content.withUnsafeBytes {
                 hasher.hash(UnsafeRawBufferPointer(rebasing: $0[offset..<end])).address
             }
-            guard found == object.address else {
-                throw .badPack(
-                    "object \(object.address) does not come out of it; repeat the command, and check the disk "
-                        + "if that does not help")
-            }
+            try check(found, is: object)
             offset = end
+        }
+    }
+
+    private func check(_ found: ObjectID, is object: Reference) throws(StoreError) {
+        guard found == object.address else {
+            throw .badPack(
+                "object \(object.address) does not come out of it; repeat the command, and check the disk "
+                    + "if that does not help")
         }
     }
 }

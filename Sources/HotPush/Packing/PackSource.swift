@@ -59,7 +59,7 @@ final class PackSource: Sendable {
             try fileSystem.forEachPiece(of: file.raw, buffer: buffer, body)
             return
         }
-        throw missing(object)
+        throw missing([object])
     }
 
     /// Whether an object is there with its size; its bytes are not read.
@@ -71,8 +71,14 @@ final class PackSource: Sendable {
         return false
     }
 
-    /// The error for an object that is needed and cannot be read.
-    func missing(_ object: Reference) -> StoreError { store.missingObject(object.address) }
+    /// The error for objects of which one cannot be read.
+    func missing(_ objects: [Reference]) -> StoreError {
+        for object in objects {
+            // Whatever keeps it from being read, it is this one.
+            if (try? read(object)) ?? nil == nil { return store.missingObject(object.address) }
+        }
+        return store.missingObject(objects.first?.address ?? .zero)
+    }
 
     private enum Place: CaseIterable { case store, origin }
 

@@ -16,6 +16,14 @@ struct Packer {
     /// A frame has a prefix if this many of a hundred bytes are left at most of what it has without.
     private static let prefixedPercentMax: Int64 = 90
 
+    /// What came of it.
+    struct Result: Sendable {
+        /// The packs, in the directory of the work.
+        var packs: [StagedPack]
+        /// The names of all frames that were looked at.
+        var frames: Set<ObjectID>
+    }
+
     /// Makes the packs and leaves them in the directory of the work.
     ///
     /// - Parameters:
@@ -23,7 +31,7 @@ struct Packer {
     ///   - bases: the contents from which packs are to lead, each once.
     func pack(
         _ target: PackedContent, manifest: [UInt8], from bases: [PackedContent]
-    ) throws(StoreError) -> [StagedPack] {
+    ) throws(StoreError) -> Result {
         let described = try ManifestText(manifest, bases, source)
         let grouping = FrameGrouping(target.manifest, target.objects)
         var designs = [
@@ -36,11 +44,25 @@ struct Packer {
                 target, from: base, grouping, described.manifest, prefix, &sketches)
             if let design { designs.append(design) }
         }
+        let limit = ObjectSketches.limit(objectCount: target.objects.count)
+        if sketches.isComplete(
+            for: target.objects.references, byteCountMax: options.prefixedByteCountMax)
+        {
+            try sketchStore.keep(sketches, of: target, limit: limit)
+        }
+        return try write(designs, described, target)
+    }
+
+    private func write(
+        _ designs: [PackDesign], _ described: ManifestText, _ target: PackedContent
+    ) throws(StoreError) -> Result {
         let source = described.source
         let frames = try FrameStore(
             in: place.publishing.raw, work: place.work.raw, place.fileSystem)
         let shares = MemoryShares(FrameMaking.memoryByteCountMax)
-        let sizes = try sizes(of: designs, FrameMaking(source, frames, shares, progress))
+        let making = FrameMaking(
+            source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
+        let sizes = try sizes(of: designs, making)
         let writing = PackWriting(
             fileSystem: place.fileSystem, work: place.work.raw, frames: frames, source: source)
         var packs: [StagedPack] = []
@@ -53,12 +75,20 @@ struct Packer {
             else { continue }
             let proof = PackProof(
                 fileSystem: place.fileSystem, source: source, shares: shares, progress: progress,
-                manifest: described.manifest, prefix: design.frames[0].bases.first)
+                manifest: described.manifest, prefix: design.frames[0].bases.first,
+                largeByteCount: options.prefixedByteCountMax)
             let file = try place.fileSystem.open(place.work.raw, staged.name, .reading, mode: 0)
             try proof.check(file.raw, staged.pack, from: design.base, to: target)
             packs.append(staged)
         }
-        return packs
+        var names: Set<ObjectID> = []
+        for recipe in sizes.keys { names.insert(try recipe.name()) }
+        return Result(packs: packs, frames: names)
+    }
+
+    private var sketchStore: SketchStore {
+        SketchStore(
+            fileSystem: place.fileSystem, publishing: place.publishing.raw, work: place.work.raw)
     }
 
     /// - Returns: `nil` if the objects of the base cannot be read.
@@ -71,25 +101,43 @@ struct Packer {
             base.objects.number(of: $0.address) == nil
         }
         let limit = ObjectSketches.limit(objectCount: candidates.count)
-        if let object = try sketches.add(candidates, limit: limit, from: source, progress).first {
-            notice(
-                "no pack is made from version \(base.version): its object \(object.address.shortDescription) is neither "
-                    + "in the store nor in the origin")
+        let sizeMax = options.prefixedByteCountMax
+        sketches.add(try sketchStore.read(base.content, limit: limit))
+        let isKnown = sketches.isComplete(for: candidates, byteCountMax: sizeMax)
+        if let object = try sketches.add(
+            candidates, limit: limit, byteCountMax: sizeMax, from: source, progress
+        ).first {
+            leaveOut(base, object)
             return nil
         }
-        if let object = try sketches.add(changed, limit: limit, from: source, progress).first {
-            throw source.missing(object)
+        if !isKnown { try sketchStore.keep(sketches, of: base, limit: limit) }
+        if let object = try sketches.add(
+            changed, limit: limit, byteCountMax: sizeMax, from: source, progress
+        ).first {
+            throw source.missing([object])
         }
         let known = candidates.filter { sketches[$0.address] != nil }
         let index = SketchIndex(
             known, known.compactMap { sketches[$0.address]?.limited(to: limit) })
-        return PackDesign(
-            of: target, from: base, grouping, manifest: manifest, prefix: prefix,
-            level: options.level
+        let design = PackDesign(
+            of: target, from: base, grouping, manifest: manifest, prefix: prefix, options
         ) { object, byteCountMax in
             guard let sketch = sketches[object.address] else { return nil }
             return index.base(of: object, sketch) { $0.byteCount <= byteCountMax }
         }
+        // The sketches may be older than what has become of the objects.
+        for object in Set(design.frames.dropFirst().flatMap(\.bases)).sorted()
+        where try !source.has(object) {
+            leaveOut(base, object)
+            return nil
+        }
+        return design
+    }
+
+    private func leaveOut(_ base: PackedContent, _ object: Reference) {
+        notice(
+            "no pack is made from version \(base.version): its object "
+                + "\(object.address.shortDescription) is neither in the store nor in the origin")
     }
 
     private func sizes(

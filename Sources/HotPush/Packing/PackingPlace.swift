@@ -17,15 +17,13 @@ final class PackingPlace: Sendable {
     init(
         in root: Int32, _ fileSystem: any FileSystem, isInterrupted: () -> Bool
     ) throws(StoreError) {
+        // A copy of an origin may come without it.
+        try fileSystem.makeDirectoryIfAbsent(root, OriginLayout.work, mode: 0o777)
         let publishing = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
         let lock = try fileSystem.open(
             publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666)
         if try fileSystem.lock(lock.raw, exclusive: true) {
-            // Nobody packs.
-            for left in try fileSystem.names(in: publishing.raw)
-            where left.hasPrefix(OriginLayout.packingPrefix) {
-                try fileSystem.removeTree(publishing.raw, left)
-            }
+            try Self.dropLeftovers(publishing.raw, fileSystem)
         }
         while try !fileSystem.lock(lock.raw, exclusive: false) {
             if isInterrupted() { throw .packingInterrupted }
@@ -39,6 +37,55 @@ final class PackingPlace: Sendable {
         self.publishing = publishing
         self.name = name
         self.lock = lock
+    }
+
+    /// Removes the frames and sketches that no delivery needs any more, unless somebody else packs.
+    ///
+    /// What this work made is in its packs by now.
+    func dropUnused(_ record: PackingRecord) throws(StoreError) {
+        guard try fileSystem.lock(lock.raw, exclusive: true) else { return }
+        try Self.drop(record, publishing.raw, fileSystem)
+    }
+
+    /// The same where nothing was packed, and what dead publishers have left as well.
+    static func dropUnused(
+        in publishing: Int32, offered: Set<ObjectID>, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard
+            let lock = try fileSystem.openIfPresent(
+                publishing, OriginLayout.packingLock, .changing),
+            try fileSystem.lock(lock.raw, exclusive: true)
+        else { return }
+        try dropLeftovers(publishing, fileSystem)
+        var record = try PackingRecord.read(publishing, fileSystem)
+        let before = record
+        record.works = record.works.filter { offered.contains($0.key) }
+        if record != before { try record.write(publishing, fileSystem) }
+        try drop(record, publishing, fileSystem)
+    }
+
+    private static func dropLeftovers(
+        _ publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        for left in try fileSystem.names(in: publishing)
+        where left.hasPrefix(OriginLayout.packingPrefix) {
+            try fileSystem.removeTree(publishing, left)
+        }
+    }
+
+    private static func drop(
+        _ record: PackingRecord, _ publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        for (name, used) in [
+            (OriginLayout.frames, record.frames), (OriginLayout.sketches, record.contents),
+        ] {
+            guard let directory = try fileSystem.openIfPresent(publishing, name, .directory)
+            else { continue }
+            for name in try fileSystem.names(in: directory.raw) {
+                if let address = ObjectID(name), used.contains(address) { continue }
+                try fileSystem.removeTree(directory.raw, name)
+            }
+        }
     }
 
     deinit {

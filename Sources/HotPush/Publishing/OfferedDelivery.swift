@@ -18,7 +18,10 @@ struct OfferedDelivery {
     }
 
     /// Whether it is there with the bytes that its name promises, and its packs with their sizes.
-    func isWhole() throws(StoreError) -> Bool {
+    ///
+    /// What another libzstd has made is as good: nothing is made again for that, nor for another level.
+    /// - Parameter bases: contents for which a pack must have been considered, as far as that is known here.
+    func isWhole(consideringAll bases: Set<ObjectID>) throws(StoreError) -> Bool {
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         guard let document = try Self.read(delivery, of: version, root.raw, fileSystem) else {
@@ -30,7 +33,12 @@ struct OfferedDelivery {
                 status.byteCount == pack.byteCount
             else { return false }
         }
-        return true
+        guard
+            let publishing = try fileSystem.openIfPresent(
+                root.raw, OriginLayout.work, .directory)
+        else { return true }
+        let record = try PackingRecord.read(publishing.raw, fileSystem)
+        return record.works[delivery.address].map { bases.isSubset(of: $0.bases) } ?? true
     }
 
     /// The document; `nil` if it is not there, or is not what its name promises.

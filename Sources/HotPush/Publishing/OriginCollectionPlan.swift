@@ -23,8 +23,14 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     package var releaseCount = 0
     /// The manifests to be deleted.
     package var manifests: [ObjectID] = []
-    /// The deltas to be deleted, because a manifest they lead to or from is named by no channel.
+    /// The deltas of manifests to be deleted: older publishers have written them, and nobody reads them any more.
     package var deltas: [PublishedDelta] = []
+    /// The deliveries to be deleted.
+    package var deliveries: [ObjectID] = []
+    /// The packs to be deleted, which no remaining delivery names; sorted by address.
+    package var packs: [Reference] = []
+    /// The deliveries that no channel names and that are kept for their grace period.
+    package var waitingDeliveries: [ObjectID] = []
     /// The objects to be deleted, which no remaining manifest names; sorted by address.
     public var objects: [Reference] = []
     /// The manifests that no channel names and that are kept for their grace period.
@@ -32,4 +38,6 @@ public struct OriginCollectionPlan: Sendable, Hashable {
 
     /// The bytes of the objects to be deleted.
     package var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+    /// The bytes of the packs to be deleted.
+    package var packByteCount: Int64 { packs.reduce(0) { $0 + $1.byteCount } }
 }

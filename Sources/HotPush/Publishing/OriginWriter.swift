@@ -175,6 +175,27 @@ final class OriginWriter: Sendable {
         }
     }
 
+    /// The objects, or packs, that stand in a directory, but for some; sorted.
+    func stored(
+        in parent: Int32, except needed: Set<ObjectID>
+    ) throws(StoreError) -> [Reference] {
+        var found: [Reference] = []
+        for shard in try shards(in: parent).sorted() {
+            let directory = try fileSystem.open(parent, shard, .directory, mode: 0)
+            try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
+                guard shard.utf8.count == 2,
+                    let address = ObjectID(shard + String(cString: entry)),
+                    !needed.contains(address),
+                    let status = try fileSystem.status(directory.raw, entry),
+                    status.kind == .regular
+                else { return true }
+                found.append(Reference(address: address, byteCount: status.byteCount))
+                return true
+            }
+        }
+        return found.sorted()
+    }
+
     /// The directories of packs and deliveries.
     struct PackDirectories: ~Copyable {
         let packs, deliveries: Descriptor

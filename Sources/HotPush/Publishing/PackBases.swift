@@ -41,8 +41,9 @@ struct PackBases: Sendable {
     var contents: Set<ObjectID> { Set(all.map(\.content)) }
 
     /// The contents themselves; one whose manifest is lost is left out.
+    /// - Parameter origin: `nil` if there is none yet.
     func load(
-        from origin: DirectoryOrigin, _ versions: VersionStore, _ notice: (String) -> Void
+        from origin: DirectoryOrigin?, _ versions: VersionStore, _ notice: (String) -> Void
     ) throws(StoreError) -> [PackedContent] {
         var loaded: [PackedContent] = []
         for base in all {
@@ -64,10 +65,10 @@ struct PackBases: Sendable {
     }
 
     private static func manifest(
-        _ address: ObjectID, in origin: DirectoryOrigin
+        _ address: ObjectID, in origin: DirectoryOrigin?
     ) throws(StoreError) -> Manifest? {
         do throws(StoreError) {
-            return try origin.manifestBytes(address).map { (bytes) throws(StoreError) in
+            return try origin?.manifestBytes(address).map { (bytes) throws(StoreError) in
                 try Manifest(parsing: bytes)
             }
         } catch {

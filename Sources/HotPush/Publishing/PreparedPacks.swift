@@ -3,44 +3,49 @@ import VersionTree
 
 /// Packs that are made and have no name in the origin yet; the directory in which they are goes with the value.
 struct PreparedPacks: Sendable {
+    /// The content to which they lead.
+    let content: ObjectID
     /// The manifest to which they lead.
     let manifest: ObjectID
-    /// The packs.
-    let packs: [StagedPack]
+    /// What was made.
+    let result: Packer.Result
+    /// The contents from which packs were to lead.
+    let bases: Set<ObjectID>
     /// Where they are.
     let place: PackingPlace
     /// How many frames were there already, and how many were compressed.
     let frameCounts: (reused: Int, made: Int)
-
-    /// The delivery of those packs that fit what the channel offers by now.
-    func delivery(fitting bases: PackBases) -> (delivery: Delivery, packs: [StagedPack]) {
-        let contents = bases.contents
-        let fitting = packs.filter { pack in pack.pack.base.map(contents.contains) ?? true }
-        return (Delivery(manifest: manifest, packs: fitting.map(\.pack)), fitting)
-    }
 }
 
 /// Gives prepared packs, and the delivery that names them, their places in an origin.
 struct PackPublishing {
     private let origin: OriginWriter
-    private let place: PackingPlace
+    private let prepared: PreparedPacks
     private let packs: [StagedPack]
     private let delivery: [UInt8]
     /// Where the delivery is, as the pointer names it.
     let published: PublishedDelivery
+    /// What is published.
+    let report: PackReport
 
     private static let stagedDelivery = "delivery"
 
+    /// - Parameter bases: the contents that the channel offers by now; packs from others are dropped.
     init(
         _ prepared: PreparedPacks, fitting bases: PackBases, to origin: OriginWriter
     ) throws(StoreError) {
-        let (document, packs) = prepared.delivery(fitting: bases)
+        let contents = bases.contents
+        let packs = prepared.result.packs.filter { pack in
+            pack.pack.base.map(contents.contains) ?? true
+        }
+        let document = Delivery(manifest: prepared.manifest, packs: packs.map(\.pack))
         self.origin = origin
+        self.prepared = prepared
         self.packs = packs
-        place = prepared.place
         delivery = document.serialized()
         published = PublishedDelivery(
             address: try ObjectID(of: delivery), byteCount: Int64(delivery.count))
+        report = PackReport(packs, from: bases, prepared.frameCounts)
     }
 
     /// Writes the delivery aside; the caller makes it and the packs durable, then calls ``publish()``.
@@ -51,7 +56,8 @@ struct PackPublishing {
         guard !origin.fileSystem.canSyncAll else { return }
         try origin.sync(file.raw)
         for pack in packs {
-            let file = try origin.fileSystem.open(place.work.raw, pack.name, .reading, mode: 0)
+            let file = try origin.fileSystem.open(
+                prepared.place.work.raw, pack.name, .reading, mode: 0)
             try origin.sync(file.raw)
         }
     }
@@ -63,11 +69,30 @@ struct PackPublishing {
             try origin.makeShard(of: pack.pack.address, in: directories.packs.raw)
             try StoreLayout.withObjectPath(pack.pack.address) { (path) throws(StoreError) in
                 try origin.fileSystem.rename(
-                    place.work.raw, pack.name, to: directories.packs.raw, path)
+                    prepared.place.work.raw, pack.name, to: directories.packs.raw, path)
             }
         }
         try origin.fileSystem.rename(
             origin.staging.raw, Self.stagedDelivery, to: directories.deliveries.raw,
             OriginLayout.manifestFile(published.address))
+    }
+
+    /// Notes what the delivery was made from, and drops what no delivery of the origin needs.
+    ///
+    /// When the pointer is written: what is lost here is only made again.
+    func note() throws(StoreError) {
+        var offered: Set<ObjectID> = [published.address]
+        for pointer in try origin.pointers().values {
+            for release in pointer.releases {
+                if let delivery = release.delivery { offered.insert(delivery.address) }
+            }
+        }
+        let publishing = prepared.place.publishing.raw
+        var record = try PackingRecord.read(publishing, origin.fileSystem)
+        record.works = record.works.filter { offered.contains($0.key) }
+        record.works[published.address] = PackingRecord.Work(
+            content: prepared.content, bases: prepared.bases, frames: prepared.result.frames)
+        try record.write(publishing, origin.fileSystem)
+        try prepared.place.dropUnused(record)
     }
 }

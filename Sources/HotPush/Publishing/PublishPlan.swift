@@ -51,8 +51,8 @@ public struct PublishPlan: Sendable, Hashable {
     package var reusedByteCount: Int64
     /// Whether the manifest is to be written.
     package var writesManifest: Bool
-    /// The packs to be written.
-    package var packs: [Delivery.Pack] = []
+    /// The packs to be made; `nil` if there are none to be made.
+    package var packing: PackReport?
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
     /// Whether the pointer is to be written; otherwise it already offers exactly this.

@@ -2,7 +2,7 @@ public import CASStore
 import VersionTree
 
 extension Publisher {
-    /// Deletes what no channel offers: old releases, then manifests, then objects.
+    /// Deletes what no channel offers: old releases, then deliveries, packs, manifests, objects.
     ///
     /// What no pointer names any longer is deleted before a byte is written, so that a full disk has room
     /// for the pointers and the notes; the rest follows. If it is killed half-way, every channel is as it
@@ -24,29 +24,42 @@ extension Publisher {
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
         }
         let late = try named(plan, in: origin)
-        try delete(plan.manifests.filter { !late.manifests.contains($0) }, in: origin)
-        try delete(plan.objects.filter { !late.objects.contains($0.address) }, in: origin)
+        let packs = try PackCollection(in: origin)
+        try packs?.delete(plan, in: origin) { !late.contains($0) }
+        try delete(plan, in: origin) { !late.contains($0) }
         for pointer in plan.pointers { try origin.write(pointer) }
         if notes.known != notes.before { try notes.known.write(in: origin) }
-        guard !late.manifests.isEmpty else { return plan }
-        try delete(plan.manifests.filter { late.manifests.contains($0) }, in: origin)
-        try delete(plan.objects.filter { late.objects.contains($0.address) }, in: origin)
+        if !late.isEmpty {
+            try packs?.delete(plan, in: origin, where: late.contains)
+            try delete(plan, in: origin, where: late.contains)
+        }
+        // Derived; the next one tries again.
+        try? packs?.dropUnused(in: origin)
         return plan
+    }
+
+    private func delete(
+        _ plan: OriginCollectionPlan, in origin: OriginWriter, where isNow: (ObjectID) -> Bool
+    ) throws(StoreError) {
+        try delete(plan.manifests.filter(isNow), in: origin)
+        try delete(plan.objects.filter { isNow($0.address) }, in: origin)
     }
 
     /// The part of a plan that the current pointers still name: it is deleted after they are replaced.
     private func named(
         _ plan: OriginCollectionPlan, in origin: OriginWriter
-    ) throws(StoreError) -> (manifests: Set<ObjectID>, objects: Set<ObjectID>) {
+    ) throws(StoreError) -> Set<ObjectID> {
+        guard !plan.pointers.isEmpty else { return [] }
         var manifests: Set<ObjectID> = []
         var objects: Set<ObjectID> = []
-        guard !plan.pointers.isEmpty else { return (manifests, objects) }
-        for pointer in try origin.pointers().values {
+        let pointers = try origin.pointers().values
+        for pointer in pointers {
             for release in pointer.releases {
                 if let version = release.version { manifests.insert(version.manifest) }
             }
         }
         manifests.formIntersection(plan.manifests)
+        let deliveries = try PackCollection(in: origin)?.named(by: pointers, in: origin) ?? []
         do throws(StoreError) {
             for manifest in manifests.sorted() { try addReferences(of: manifest, to: &objects) }
         } catch {
@@ -54,7 +67,7 @@ extension Publisher {
             // Nobody knows what it names: all objects must wait.
             objects = Set(plan.objects.map(\.address))
         }
-        return (manifests, objects)
+        return manifests.union(objects).union(deliveries)
     }
 
     private func delete(
@@ -123,18 +136,19 @@ extension Publisher {
             }
         }
         let standing = kept.union(plan.waiting)
-        let deltas = try fileSystem.names(in: origin.manifests.raw)
+        plan.deltas = try fileSystem.names(in: origin.manifests.raw)
             .compactMap(OriginLayout.delta(ofFile:))
-        for delta in deltas.sorted(by: { ($0.manifest, $0.base) < ($1.manifest, $1.base) })
-        where !standing.contains(delta.manifest) || !standing.contains(delta.base) {
-            plan.deltas.append(delta)
+            .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
+        if let packs = try PackCollection(in: origin) {
+            known.deliveriesSince = try packs.plan(
+                &plan, retention, since: before.deliveriesSince, now: now, in: origin)
         }
         var needed: Set<ObjectID> = []
         for manifest in standing.sorted() {
             try origin.checkInterruption()
             try addReferences(of: manifest, to: &needed)
         }
-        plan.objects = try garbage(except: needed, in: origin)
+        plan.objects = try origin.stored(in: origin.objects.raw, except: needed)
         return (plan, (before, known))
     }
 
@@ -150,25 +164,5 @@ extension Publisher {
                 object: address)
         }
         needed.formUnion(try Manifest(parsing: bytes).references.map(\.address))
-    }
-
-    private func garbage(
-        except needed: Set<ObjectID>, in origin: OriginWriter
-    ) throws(StoreError) -> [Reference] {
-        var garbage: [Reference] = []
-        for shard in try origin.shards(in: origin.objects.raw).sorted() {
-            let directory = try fileSystem.open(origin.objects.raw, shard, .directory, mode: 0)
-            try fileSystem.list(directory.raw) { (entry, _) throws(StoreError) in
-                guard shard.utf8.count == 2,
-                    let address = ObjectID(shard + String(cString: entry)),
-                    !needed.contains(address),
-                    let status = try fileSystem.status(directory.raw, entry),
-                    status.kind == .regular
-                else { return true }
-                garbage.append(Reference(address: address, byteCount: status.byteCount))
-                return true
-            }
-        }
-        return garbage.sorted()
     }
 }

@@ -41,10 +41,14 @@ public struct Publisher: Sendable {
         try refuseInsideStore()
         var survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
+        let packing =
+            options.packs.moment == .never
+            ? nil : try planPacks(manifest, version, of: versions, in: offer.channel)
         guard
             let root = try OpenedDirectory.open(POSIXFileSystem.workingDirectory, path, fileSystem)
         else {
-            return try makePlan(manifest, version, offer, survey, pointers: [:])
+            return try makePlan(
+                manifest, version, offer, survey, pointers: [:], packing: packing)
         }
         try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
         let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
@@ -56,7 +60,8 @@ public struct Publisher: Sendable {
         let pointers = try channels.map { (channels) throws(StoreError) in
             try ChannelPointer.readAll(channels.raw, fileSystem)
         }
-        return try makePlan(manifest, version, offer, survey, pointers: pointers ?? [:])
+        return try makePlan(
+            manifest, version, offer, survey, pointers: pointers ?? [:], packing: packing)
     }
 
     /// Writes a version to the origin and offers it at the head of a channel.
@@ -79,9 +84,23 @@ public struct Publisher: Sendable {
         var prepared: PreparedPacks?
         if options.packs.moment == .before {
             try makeOriginIfAbsent()
+            try Self.checkName(version, DirectoryOrigin(path, fileSystem: fileSystem).pointers())
             // Before the origin's lock is taken: nobody waits while this one compresses.
             prepared = try preparePacks(manifest, version, in: offer.channel, of: versions)
         }
+        var plan = try publish(manifest, version, as: offer, prepared, of: versions)
+        if options.packs.moment == .after {
+            options.notice("version \(name) is offered; its packs follow")
+            plan.packing = try pack(manifest, version, of: versions, in: offer.channel)
+        }
+        return plan
+    }
+
+    /// The part of publishing that needs the origin's lock.
+    private func publish(
+        _ manifest: Manifest, _ version: PublishedVersion, as offer: ReleaseOffer,
+        _ prepared: PreparedPacks?, of versions: VersionStore
+    ) throws(StoreError) -> PublishPlan {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let survey = OriginSurvey(
@@ -95,7 +114,8 @@ public struct Publisher: Sendable {
             return try PackPublishing(prepared, fitting: bases, to: origin)
         }
         let plan = try makePlan(
-            manifest, version, offer, survey, pointers: pointers, delivery: packs?.published)
+            manifest, version, offer, survey, pointers: pointers, delivery: packs?.published,
+            packing: packs?.report)
         try write(plan, manifest, packs, of: versions, to: origin)
         return plan
     }
@@ -121,9 +141,11 @@ public struct Publisher: Sendable {
             try origin.sync(origin.manifests.raw)
         }
         if plan.writesPointer {
-            try UnreferencedManifests.forget(plan.version.manifest, in: origin)
+            try UnreferencedManifests.forget(plan.pointer, in: origin)
             try origin.write(plan.pointer)
         }
+        // The release is offered; whatever is not noted is made again.
+        try? packs?.note()
     }
 
     /// An origin is not part of a store: a foreign file among the store's files is a finding.
@@ -151,7 +173,7 @@ public struct Publisher: Sendable {
 
     // The store's collector must not delete what is being copied. If no pin can be made, nothing is
     // retired either; somebody else's store may change, and the copying notices that.
-    private static func pin(
+    static func pin(
         _ name: String, of versions: VersionStore
     ) throws(StoreError) -> VersionPin? {
         do throws(StoreError) {
@@ -162,7 +184,7 @@ public struct Publisher: Sendable {
         }
     }
 
-    private static func describe(
+    static func describe(
         _ name: String, of versions: VersionStore, _ offer: ReleaseOffer
     ) throws(StoreError) -> (Manifest, PublishedVersion) {
         try offer.validate()
@@ -190,7 +212,7 @@ public struct Publisher: Sendable {
     private func makePlan(
         _ manifest: Manifest, _ version: PublishedVersion, _ offer: ReleaseOffer,
         _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer],
-        delivery: PublishedDelivery? = nil
+        delivery: PublishedDelivery? = nil, packing: PackReport?
     ) throws(StoreError) -> PublishPlan {
         try Self.checkName(version, pointers)
         let wanted = Array(manifest.references)
@@ -199,13 +221,14 @@ public struct Publisher: Sendable {
         let before = pointers[offer.channel]
         var release = offer.release(.version(version))
         release.delivery = delivery
-        let after = (before ?? .empty(offer.channel, now: now)).offering(release, now: now)
+        let after = (before ?? .empty(offer.channel, now: now)).offering(
+            release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
         return PublishPlan(
             version: version, objects: objects,
             reusedObjectCount: wanted.count - objects.count,
             reusedByteCount: wanted.reduce(0) { $0 + $1.byteCount }
                 - objects.reduce(0) { $0 + $1.byteCount },
-            writesManifest: try !survey.hasManifest(version),
+            writesManifest: try !survey.hasManifest(version), packing: packing,
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }

@@ -1,13 +1,15 @@
 import CASStore
 import StrictJSON
 
-/// Since when no channel has named a manifest: `.publish/unreferenced.json`.
+/// Since when no channel has named a manifest or a delivery: `.publish/unreferenced.json`.
 ///
 /// Clients that have read an older pointer are still downloading; what they need is kept for a
 /// while. A file that cannot be read counts as empty: then the time starts anew.
 struct UnreferencedManifests: Hashable {
     /// Seconds since 1970, by the address of the manifest.
     var since: [ObjectID: Int64] = [:]
+    /// The same, by the address of the delivery.
+    var deliveriesSince: [ObjectID: Int64] = [:]
 
     static func read(in origin: OriginWriter) throws(StoreError) -> UnreferencedManifests {
         let bytes: [UInt8]
@@ -18,33 +20,47 @@ struct UnreferencedManifests: Hashable {
             guard error.code == .notFound || error.code == .tooLarge else { throw error }
             return UnreferencedManifests()
         }
-        var result = UnreferencedManifests()
         // Unreadable is empty, as said above.
         let document = try? JSONValue.parse(bytes)
-        for member in document?["manifests"]?.asObject ?? [] {
+        return UnreferencedManifests(
+            since: times(document?["manifests"]), deliveriesSince: times(document?["deliveries"]))
+    }
+
+    private static func times(_ value: JSONValue?) -> [ObjectID: Int64] {
+        var times: [ObjectID: Int64] = [:]
+        for member in value?.asObject ?? [] {
             guard let address = ObjectID(member.key), let since = member.value.asInt64 else {
                 continue
             }
-            result.since[address] = since
+            times[address] = since
         }
-        return result
+        return times
     }
 
     func write(in origin: OriginWriter) throws(StoreError) {
-        let members = since.map {
-            JSONValue.Member(key: $0.key.description, value: .integer($0.value))
+        func members(_ times: [ObjectID: Int64]) -> JSONValue {
+            .object(times.map { .init(key: $0.key.description, value: .integer($0.value)) })
         }
-        let document = JSONValue.object([.init(key: "manifests", value: .object(members))])
+        let document = JSONValue.object([
+            .init(key: "deliveries", value: members(deliveriesSince)),
+            .init(key: "manifests", value: members(since)),
+        ])
         try origin.fileSystem.replaceFile(
             origin.work.raw, OriginLayout.unreferenced,
             with: JSONWriter.serialize(document, sortedKeys: true) + [10],
             mode: OriginWriter.fileMode, token: "new", durably: origin.options.isDurable)
     }
 
-    /// Notes that a channel is about to name a manifest again.
-    static func forget(_ manifest: ObjectID, in origin: OriginWriter) throws(StoreError) {
+    /// Notes that a channel is about to name again what its releases name.
+    static func forget(
+        _ pointer: ChannelPointer, in origin: OriginWriter
+    ) throws(StoreError) {
         var known = try read(in: origin)
-        guard known.since.removeValue(forKey: manifest) != nil else { return }
-        try known.write(in: origin)
+        let before = known
+        for release in pointer.releases {
+            if let version = release.version { known.since[version.manifest] = nil }
+            if let delivery = release.delivery { known.deliveriesSince[delivery.address] = nil }
+        }
+        if known != before { try known.write(in: origin) }
     }
 }

@@ -1,0 +1,87 @@
+import CASStore
+import StrictJSON
+
+/// What the deliveries of an origin were made from: `.publish/packed.json`.
+///
+/// Derived. It says which of the kept frames and sketches are still of use, and for which contents a pack was
+/// considered: one that was not worth it is not tried again. A file that cannot be read counts as empty.
+struct PackingRecord: Sendable, Hashable {
+    /// What one delivery was made from.
+    struct Work: Sendable, Hashable {
+        /// The content to which it leads.
+        var content: ObjectID
+        /// The contents from which packs were to lead.
+        var bases: Set<ObjectID>
+        /// The names of the frames.
+        var frames: Set<ObjectID>
+    }
+
+    /// By the address of the delivery.
+    var works: [ObjectID: Work] = [:]
+
+    private static let byteCountMax = 64 << 20
+
+    /// The names of all frames that are of use.
+    var frames: Set<ObjectID> { works.values.reduce(into: []) { $0.formUnion($1.frames) } }
+    /// The contents whose sketches are of use.
+    var contents: Set<ObjectID> {
+        works.values.reduce(into: []) { $0.formUnion($1.bases.union([$1.content])) }
+    }
+
+    static func read(
+        _ publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> PackingRecord {
+        let bytes = try fileSystem.derived { () throws(StoreError) in
+            try fileSystem.contents(publishing, OriginLayout.packed, limit: byteCountMax)
+        }
+        // Unreadable is empty, as said above.
+        guard let bytes, let document = try? JSONValue.parse(bytes) else { return PackingRecord() }
+        var record = PackingRecord()
+        for member in document["deliveries"]?.asObject ?? [] {
+            guard let delivery = ObjectID(member.key),
+                let content = member.value["content"]?.asString.flatMap(ObjectID.init)
+            else { continue }
+            record.works[delivery] = Work(
+                content: content, bases: addresses(member.value["bases"]),
+                frames: addresses(member.value["frames"]))
+        }
+        return record
+    }
+
+    private static func addresses(_ value: JSONValue?) -> Set<ObjectID> {
+        Set((value?.asArray ?? []).compactMap { $0.asString.flatMap(ObjectID.init) })
+    }
+
+    func write(_ publishing: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
+        func list(_ addresses: Set<ObjectID>) -> JSONValue {
+            .array(addresses.sorted().map { .string($0.description) })
+        }
+        let members = works.map { delivery, work in
+            JSONValue.Member(
+                key: delivery.description,
+                value: .object([
+                    .init(key: "bases", value: list(work.bases)),
+                    .init(key: "content", value: .string(work.content.description)),
+                    .init(key: "frames", value: list(work.frames)),
+                ]))
+        }
+        let document = JSONValue.object([.init(key: "deliveries", value: .object(members))])
+        try fileSystem.replaceFile(
+            publishing, OriginLayout.packed,
+            with: JSONWriter.serialize(document, sortedKeys: true) + [10], mode: 0o666,
+            token: "new", durably: false)
+    }
+}
+
+extension FileSystem {
+    /// What can be made again: `nil` if it is missing, too large or something else than a file.
+    func derived<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.code == .notFound || error.code == .tooLarge || error.isNotDirectory
+            else { throw error }
+            return nil
+        }
+    }
+}
