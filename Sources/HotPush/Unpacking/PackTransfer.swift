@@ -58,6 +58,7 @@ final class PackTransfer: TransferClient {
     let beginning: Beginning
     let arrivals: Arrivals
     private let url: String
+    private let limits: Manifest.Limits
     private let isInterrupted: () -> Bool
     private let ticked: () -> Void
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
@@ -102,6 +103,7 @@ final class PackTransfer: TransferClient {
         self.base = base
         self.beginning = beginning
         self.arrivals = arrivals
+        limits = options.limits
         isInterrupted = options.isInterrupted
         ticked = options.tick
         budget = RetryBudget(options.retries)
@@ -166,7 +168,8 @@ final class PackTransfer: TransferClient {
         guard let part = openingPart.take() else { return nil }
         do throws(StoreError) {
             let opening = try part.withBytes { (bytes) throws(StoreError) in
-                try PackOpening(parsing: bytes, of: pack, to: version, from: base)
+                try PackOpening(
+                    parsing: bytes, of: pack, to: version, from: base, limits: limits)
             }
             openingPart = consume part
             return opening
@@ -270,6 +273,8 @@ final class PackTransfer: TransferClient {
 /// What a transfer of a pack needs besides the pack.
 struct PackTransferOptions {
     var retries: RetryPolicy
+    /// What the manifest may take.
+    var limits: Manifest.Limits
     var isInterrupted: () -> Bool
     /// Called several times a second.
     var tick: () -> Void

@@ -45,33 +45,34 @@ struct PackReader {
             parsing: Array(bytes.prefix(PackHead.byteCount)), packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
         let tableBytes = Array(bytes[PackHead.byteCount..<Int(head.framesStart)])
-        let first = try Self.manifestByteCount(tableBytes, decoder)
-        let table = try PackTable(
-            decoding: tableBytes, head: head, manifestByteCount: first, decoder: decoder)
+        var table = try PackTable(decoding: tableBytes, head: head, decoder: decoder)
         #expect(table.frames[0].end == pack.openingByteCount)
-        #expect(table.contentByteCount == pack.contentByteCount)
-        #expect(Int64(table.entries.count) == pack.objectCount)
         #expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted() == pack.codecs)
+        let packed = Array(bytes[Int(table.frames[0].offset)..<Int(table.frames[0].end)])
+        // Readers know the size from the pointer.
+        let byteCount = try packed.withUnsafeBytes { try ZstdHeader(of: $0).contentByteCount }
+        table.frames[0].contentByteCount = Int64(byteCount)
         let manifest = try content(
             of: table.frames[0], in: bytes, prefix: base?.prefix() ?? [], decoder)
         let objects = NumberedObjects(of: try Manifest(parsing: manifest))
-        try table.check(against: objects)
         let baseObjects = base.map { NumberedObjects(of: $0) }
-        if let baseObjects { try table.checkBases(against: baseObjects) }
+        try table.measure(manifest: Int64(byteCount), objects, from: baseObjects)
+        #expect(table.contentByteCount == pack.contentByteCount)
+        #expect(Int64(table.objectCount) == pack.objectCount)
         var contents: [ObjectID: [UInt8]] = [:]
         for frame in table.frames.dropFirst() {
             var prefix: [UInt8] = []
             for base in frame.bases {
-                let object = try #require(baseObjects).references[Int(table.bases[base])]
+                let object = try #require(baseObjects).references[Int(base)]
                 prefix += try Damage.contents("\(origin)/\(OriginLayout.object(object.address))")
             }
             let content = try content(of: frame, in: bytes, prefix: prefix, decoder)
             var offset = 0
-            for entry in table.entries[frame.entries] {
-                let address = objects.references[Int(entry.number)].address
-                let object = Array(content[offset..<offset + Int(entry.byteCount)])
-                #expect(try ObjectID(of: object) == address)
-                contents[address] = object
+            for number in frame.objects {
+                let reference = objects.references[Int(number)]
+                let object = Array(content[offset..<offset + Int(reference.byteCount)])
+                #expect(try ObjectID(of: object) == reference.address)
+                contents[reference.address] = object
                 offset += object.count
             }
             #expect(offset == content.count)
@@ -87,26 +88,5 @@ struct PackReader {
         return try decoder.decode(
             packed, byteCount: Int(frame.contentByteCount),
             prefix: frame.codec == .prefixed ? prefix : [])
-    }
-
-    /// What the first frame of a table says, which readers know from the pointer.
-    private static func manifestByteCount(
-        _ table: [UInt8], _ decoder: ZstdDecoder
-    ) throws -> Int64 {
-        let header = try table.withUnsafeBytes { try ZstdHeader(of: $0) }
-        let numbers = try decoder.decode(table, byteCount: Int(header.contentByteCount))
-        var position = 0
-        func next() -> Int64 {
-            var (value, shift): (Int64, Int64) = (0, 0)
-            while numbers[position] >= 0x80 {
-                value |= Int64(numbers[position] & 0x7F) << shift
-                (position, shift) = (position + 1, shift + 7)
-            }
-            position += 1
-            return value | Int64(numbers[position - 1]) << shift
-        }
-        for _ in 0..<next() { _ = next() }
-        _ = (next(), next(), next())
-        return next()
     }
 }

@@ -93,22 +93,9 @@ struct TestPack {
         for frame in frames {
             let encoded = try frame.encoded()
             body += encoded
-            var row = PackTable.Frame(
-                codec: frame.codec, byteCount: Int64(encoded.count),
-                contentByteCount: Int64(frame.content.count))
-            for address in frame.bases {
-                row.bases.append(table.bases.count)
-                table.bases.append(baseNumbers?.number(of: address) ?? 0)
-            }
-            let start = table.entries.count
-            for address in frame.objects {
-                let number = numbers.number(of: address) ?? 0
-                table.entries.append(
-                    .init(
-                        number: number,
-                        byteCount: numbers.references[Int(number)].byteCount))
-            }
-            row.entries = start..<table.entries.count
+            var row = PackTable.Frame(codec: frame.codec, byteCount: Int64(encoded.count))
+            row.bases = frame.bases.map { baseNumbers?.number(of: $0) ?? 0 }
+            row.objects = frame.objects.map { numbers.number(of: $0) ?? 0 }
             table.frames.append(row)
         }
         changingTable(&table)
@@ -124,7 +111,7 @@ struct TestPack {
         let pack = Delivery.Pack(
             address: try ObjectID(of: bytes), byteCount: Int64(bytes.count),
             openingByteCount: Int64(min(opening, bytes.count)),
-            objectCount: Int64(table.entries.count),
+            objectCount: Int64(table.objectCount),
             contentByteCount: frames.dropFirst().reduce(0) { $0 + Int64($1.content.count) },
             base: try base?.contentAddress(),
             codecs: Set(frames.map { Int64($0.codec.rawValue) }).sorted(),
