@@ -16,8 +16,14 @@ extension Invocation {
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
+        var deliveries: [ObjectID: Delivery] = [:]
+        for pointer in pointers {
+            deliveries.merge(try access.deliveries(of: pointer, at: origin)) { first, _ in first }
+        }
         return try reportDocument { writer in
-            writer.objects(pointers) { writer, pointer in pointer.writeMembers(to: &writer) }
+            writer.objects(pointers) { writer, pointer in
+                pointer.writeMembers(to: &writer, deliveries)
+            }
         } text: { output in
             var table = TextTable([
                 .left("CHANNEL"), .left("OFFERS"), .right("SEQUENCE"), .left("SINCE"), .left(""),
@@ -28,6 +34,14 @@ extension Invocation {
                 }
             }
             table.print(to: output)
+            for pointer in pointers {
+                for release in pointer.releases {
+                    for leg in release.legs(in: pointer, deliveries) {
+                        let name = release.version?.name.description ?? ""
+                        output.print("\(leg.sentence(to: name) { sizes.text($0) })")
+                    }
+                }
+            }
         }
     }
 
@@ -71,12 +85,17 @@ extension Invocation {
 
 extension ChannelPointer {
     /// Writes the members of its object.
-    fileprivate func writeMembers(to writer: inout JSONWriter) {
+    fileprivate func writeMembers(
+        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery]
+    ) {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
         writer.member("releases", releases) { writer, release in
             release.writeMembers(to: &writer)
+            writer.member("packs", release.legs(in: self, deliveries)) { writer, leg in
+                leg.writeMembers(to: &writer)
+            }
         }
     }
 }
@@ -96,6 +115,13 @@ extension OfferedRelease {
             writer.member("value", requirement.value)
             writer.member("platform", requirement.platform)
         }
+    }
+
+    fileprivate func legs(
+        in pointer: ChannelPointer, _ deliveries: [ObjectID: Delivery]
+    ) -> [DeliveryLeg] {
+        guard let document = delivery.flatMap({ deliveries[$0.address] }) else { return [] }
+        return DeliveryLeg.all(of: document, self, in: pointer)
     }
 
     fileprivate func cells(_ channel: String) -> [DisplayText] {

@@ -32,10 +32,12 @@ enum CastreeProgram {
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
-            .publish, .withdraw, .prune, .channels { _ in try FetchingProgram.become() },
+            .publish, .pack, .withdraw, .prune, .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
-            .usage(from: .option, page: { try UsagePage.html($0) }), .report,
+            .usage(
+                from: .option, page: { try UsagePage.html($0) },
+                origin: { try $0.originUsage(of: $1) }), .report,
         ]
     }
 

@@ -24,7 +24,8 @@ struct OfferedDelivery {
     func isWhole(consideringAll bases: Set<ObjectID>) throws(StoreError) -> Bool {
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        guard let document = try Self.read(delivery, of: version, root.raw, fileSystem) else {
+        guard let document = try DeliveryFile.read(delivery, of: version, root.raw, fileSystem)
+        else {
             return false
         }
         for pack in document.packs {
@@ -39,21 +40,5 @@ struct OfferedDelivery {
         else { return true }
         let record = try PackingRecord.read(publishing.raw, fileSystem)
         return record.works[delivery.address].map { bases.isSubset(of: $0.bases) } ?? true
-    }
-
-    /// The document; `nil` if it is not there, or is not what its name promises.
-    static func read(
-        _ delivery: PublishedDelivery, of version: PublishedVersion, _ root: Int32,
-        _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Delivery? {
-        do throws(StoreError) {
-            let bytes = try fileSystem.contents(
-                root, OriginLayout.delivery(delivery.address), limit: Int(Delivery.byteCountMax))
-            guard try ObjectID(of: bytes) == delivery.address else { return nil }
-            return try Delivery(parsing: bytes, of: version)
-        } catch {
-            guard [.notFound, .tooLarge, .badPack].contains(error.code) else { throw error }
-            return nil
-        }
     }
 }

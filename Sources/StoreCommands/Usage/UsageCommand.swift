@@ -6,13 +6,20 @@ package import VersionTree
 extension Command {
     /// `du`: what uses how much disk.
     ///
-    /// - Parameter page: makes the page for `--html`; without it there is no such option.
+    /// - Parameters:
+    ///   - page: makes the page for `--html`; without it there is no such option.
+    ///   - origin: shows an origin that is given in place of versions; `nil` if it is none.
     package static func usage(
-        from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil
+        from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil,
+        origin: (@Sendable (Invocation, String) throws -> ExitStatus?)? = nil
     ) -> Command {
         Command(
             "du", summary: "shows how much disk the store and its versions take",
-            discussion: discussion(source, hasPage: page != nil),
+            discussion: discussion(source, hasPage: page != nil)
+                + (origin == nil
+                    ? ""
+                    : "\n\nWhat an origin takes, and what its packs save a device:\n"
+                        + "    castree du /srv/www/updates"),
             arguments: source.arguments + [
                 Argument(
                     "VERSION", "only these versions", .any, completion: .versions(from: source))
@@ -32,6 +39,10 @@ extension Command {
             ] + (page == nil ? [] : [.html]),
             statuses: .store
         ) { invocation in
+            let named = invocation.arguments("VERSION")
+            if let origin, named.count == 1, let status = try origin(invocation, named[0]) {
+                return status
+            }
             let request = try UsageRequest(invocation)
             let versions = try invocation.openStore(from: source)
             if let page, let file = try invocation.value("html") {

@@ -51,13 +51,23 @@ extension Invocation {
             writer.member("manifests", plan.manifests.count)
             writer.member("objects", plan.objects.count)
             writer.member("bytes", plan.byteCount)
+            writer.member("packs", plan.packs.count)
+            writer.member("packBytes", plan.packByteCount)
+            writer.member("deliveries", plan.deliveries.count)
             writer.member("waiting", plan.waiting.count)
+            writer.member("waitingDeliveries", plan.waitingDeliveries.count)
             writer.member("dryRun", isDryRun)
         } text: { output in
             let deed = isDryRun ? "Would delete" : "Deleted"
             let objects = counted(plan.objects.count, "object")
             let manifests = counted(plan.manifests.count, "manifest")
             output.print("\(deed) \(objects), \(sizes.text(plan.byteCount)), and \(manifests).")
+            if !plan.packs.isEmpty || !plan.deliveries.isEmpty {
+                let packs = counted(plan.packs.count, "pack")
+                let deliveries = deliveryCount(plan.deliveries)
+                output.print(
+                    "\(deed) \(packs), \(sizes.text(plan.packByteCount)), and \(deliveries).")
+            }
             if plan.releaseCount > 0 {
                 let releases = counted(plan.releaseCount, "release")
                 output.print(
@@ -69,6 +79,14 @@ extension Invocation {
                 output.print(
                     "\(counted(plan.waiting.count, "manifest")) kept for the grace period.")
             }
+            if !plan.waitingDeliveries.isEmpty {
+                let deliveries = deliveryCount(plan.waitingDeliveries)
+                output.print("\(deliveries) kept for the grace period, with the packs they name.")
+            }
         }
     }
+}
+
+private func deliveryCount(_ deliveries: [ObjectID]) -> String {
+    deliveries.count == 1 ? "1 delivery" : "\(groupedCount(deliveries.count)) deliveries"
 }

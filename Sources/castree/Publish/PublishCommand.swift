@@ -20,6 +20,15 @@ extension Command {
                 castree publish 42 /srv/www/updates --rollout 5 --channel beta
                 castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
 
+            First it makes packs: one of everything, and one from each of the contents that \
+            the channel offered last, so that a device downloads only what has changed inside the \
+            files, in one request. Packs only save, and devices can do without. Where seconds \
+            count, --packs-later offers the version first, and castree pack makes up for \
+            --no-packs.
+
+                castree publish 42 /srv/www/updates --pack-base 40
+                castree publish 42 /srv/www/updates --packs-later
+
             To widen a roll-out, publish the same version with a larger share; without --rollout \
             every device may have it. To go back, publish an older version again, or withdraw the \
             bad one.
@@ -38,6 +47,12 @@ extension Command {
                 "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
                 repeats: true),
             .flag("mandatory", "an app must have this version before it goes on"),
+        ] + Option.packing + [
+            .integer(
+                "keep-packs", in: 1...ChannelPointer.releaseCountMax,
+                "let this many releases of the channel keep their packs", fallback: 2),
+            .flag("no-packs", "make no packs; a release that has some keeps them"),
+            .flag("packs-later", "offer the version first, then make its packs"),
             .flag("verify", "read what the origin already has, and replace what is wrong"),
             .flag("dry-run", "print what would be written, and write nothing"),
             .noWait, .withoutSync,
@@ -46,17 +61,17 @@ extension Command {
         let name = try invocation.version()
         let offer = try invocation.offer(of: name)
         let versions = try invocation.openStore()
-        let bar = invocation.progress("Publishing")
-        defer { bar.finish() }
         var publisher = try invocation.publisher()
         publisher.options.verifiesObjects = invocation.flag("verify")
-        publisher.options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
+        publisher.options.packs = try invocation.packs()
+        let bars = invocation.follow(&publisher)
+        defer { for bar in bars { bar.finish() } }
         let isDryRun = invocation.flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
-        bar.finish()
+        for bar in bars { bar.finish() }
         return try invocation.report(plan, isDryRun: isDryRun)
     }
 }
@@ -86,6 +101,18 @@ extension Invocation {
         return offer
     }
 
+    /// When the packs are made, and which.
+    fileprivate func packs() throws -> PackOptions {
+        var options = try packOptions()
+        options.keptReleaseCount = try integer("keep-packs") ?? options.keptReleaseCount
+        if flag("no-packs"), flag("packs-later") {
+            throw CommandError.usage("--no-packs and --packs-later exclude each other")
+        }
+        if flag("no-packs") { options.moment = .never }
+        if flag("packs-later") { options.moment = .after }
+        return options
+    }
+
     fileprivate func report(_ plan: PublishPlan, isDryRun: Bool) throws -> ExitStatus {
         let origin = argument("ORIGIN")
         return try report { writer in
@@ -97,6 +124,8 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjectCount)
             writer.member("reusedBytes", plan.reusedByteCount)
             writer.member("manifest", plan.version.manifest.description)
+            writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
+            plan.packing?.writeMembers(to: &writer)
             writer.member("sequence", plan.pointer.sequence)
             writer.member("changed", plan.writesPointer)
             writer.member("dryRun", isDryRun)
@@ -111,6 +140,7 @@ extension Invocation {
                 output.print(
                     "Channel \(channel) of \(origin) already offers version \(name); \(new)")
             }
+            plan.packing?.print(to: output, sizes)
         }
     }
 }

@@ -1,0 +1,39 @@
+package import CASStore
+import VersionTree
+
+/// What one pack of a delivery costs a device, and what the same objects would cost it one by one.
+package struct DeliveryLeg: Sendable, Hashable {
+    /// The content from which the pack leads; `nil` for a pack of everything.
+    package var base: ObjectID?
+    /// A version of the channel that has that content.
+    package var version: String?
+    /// The size of the pack.
+    package var packByteCount: Int64
+    /// The bytes of the delivery and the pack.
+    package var byteCount: Int64
+    /// The requests: pointer, delivery, pack.
+    package var requestCount: Int64 { 3 }
+    /// The bytes of the manifest and the objects.
+    package var rawByteCount: Int64
+    /// The requests: pointer, manifest, an object each.
+    package var rawRequestCount: Int64
+
+    /// What the packs of a release cost, that of everything first.
+    /// - Parameter pointer: tells the names of contents.
+    package static func all(
+        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer
+    ) -> [DeliveryLeg] {
+        guard let version = release.version, let published = release.delivery else { return [] }
+        let legs = delivery.packs.map { pack in
+            DeliveryLeg(
+                base: pack.base,
+                version: pointer.releases.compactMap(\.version)
+                    .first { $0.content == pack.base }?.name.description,
+                packByteCount: pack.byteCount,
+                byteCount: pack.byteCount + published.byteCount,
+                rawByteCount: pack.contentByteCount.addingClamped(version.manifestByteCount),
+                rawRequestCount: pack.objectCount.addingClamped(2))
+        }
+        return legs.filter { $0.base == nil } + legs.filter { $0.base != nil }
+    }
+}

@@ -1,0 +1,76 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Invocation {
+    /// `du` of an origin: what it takes by kind, and what its packs save a device.
+    /// - Returns: `nil` if there is no origin in that directory.
+    func originUsage(of text: String) throws -> ExitStatus? {
+        // A text that names no origin may be a version's.
+        guard case .directory(let path) = try? OriginReference(parsing: text).location else {
+            return nil
+        }
+        let usage: OriginUsage
+        do throws(StoreError) {
+            usage = try OriginUsage(of: path)
+        } catch {
+            guard error.code == .noOrigin else { throw error }
+            return nil
+        }
+        return try report { writer in
+            writer.member("origin", path)
+            for (name, figures) in usage.kinds {
+                writer.member(name) { writer in
+                    writer.member("files", figures.count)
+                    writer.member("bytes", figures.byteCount)
+                }
+            }
+            writer.member("channels", usage.pointers) { writer, pointer in
+                writer.member("channel", pointer.channel.description)
+                writer.member("releases", pointer.releases) { writer, release in
+                    writer.member("version", release.version?.name.description)
+                    writer.member("packs", usage.legs(of: release, in: pointer)) { writer, leg in
+                        leg.writeMembers(to: &writer)
+                    }
+                }
+            }
+        } text: { output in
+            var table = TextTable([.left(""), .right(""), .right("FILES")])
+            for (name, figures) in usage.kinds {
+                table.add([
+                    "\(name)", "\(sizes.text(figures.byteCount))",
+                    "\(groupedCount(figures.count))",
+                ])
+            }
+            table.print(to: output)
+            for pointer in usage.pointers {
+                for release in pointer.releases {
+                    for leg in usage.legs(of: release, in: pointer) {
+                        let name = release.version?.name.description ?? ""
+                        output.print(
+                            "\(pointer.channel): \(leg.sentence(to: name) { sizes.text($0) })")
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension OriginUsage {
+    fileprivate var kinds: [(name: String, figures: Figures)] {
+        [
+            ("objects", objects), ("manifests", manifests), ("packs", packs),
+            ("deliveries", deliveries), ("publisher", work),
+        ]
+    }
+
+    fileprivate func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
+        guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
+            return []
+        }
+        return DeliveryLeg.all(of: document, release, in: pointer)
+    }
+}

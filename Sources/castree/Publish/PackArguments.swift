@@ -1,0 +1,83 @@
+import CASStore
+import Console
+import HotPush
+import StrictJSON
+
+extension Option {
+    /// How packs are made: for `publish` and `pack`.
+    static let packing: [Option] = [
+        .integer(
+            "level", in: 1...19,
+            "compress this much: 3 takes a twentieth of the time for a third more bytes",
+            fallback: 19),
+        .integer(
+            "packs-from", in: 0...60,
+            "make a pack from each of this many contents that the channel offered last", fallback: 4
+        ),
+        .text(
+            "pack-base", placeholder: "VERSION",
+            "make a pack from this version of the store, too: what an app was shipped with; repeatable",
+            repeats: true),
+    ]
+}
+
+extension Invocation {
+    /// The packs that the command line asks for.
+    func packOptions() throws -> PackOptions {
+        var options = PackOptions()
+        options.level = try integer("level") ?? options.level
+        options.contentCount = try integer("packs-from") ?? options.contentCount
+        options.baseVersions = values("pack-base")
+        // Its own, the one of everything, and as many as a delivery may name.
+        guard options.contentCount + options.baseVersions.count <= 63 else {
+            throw CommandError.usage("--packs-from and --pack-base name more than 63 contents")
+        }
+        return options
+    }
+
+    /// Shows how far a publisher has come: with its packs, then with the rest.
+    func follow(_ publisher: inout Publisher) -> [ProgressBar] {
+        let (packing, writing) = (progress("Packing"), progress("Publishing"))
+        publisher.options.progress = { step in
+            if step.isPacking {
+                packing.report(step.bytes, of: step.bytesTotal)
+            } else {
+                packing.finish()
+                writing.report(step.bytes, of: step.bytesTotal)
+            }
+        }
+        return [packing, writing]
+    }
+}
+
+extension PackReport {
+    /// Writes the members that tell of the packs.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("packs", packs) { writer, pack in
+            writer.member("from", pack.base?.description)
+            writer.member("fromVersion", pack.version)
+            writer.member("objects", pack.objectCount)
+            writer.member("content", pack.contentByteCount)
+            if let byteCount = pack.byteCount { writer.member("bytes", byteCount) }
+        }
+        writer.member("packBytes", byteCount)
+        writer.member("framesReused", reusedFrameCount)
+        writer.member("framesCompressed", madeFrameCount)
+    }
+
+    /// Prints a line for each pack.
+    func print(to output: Output, _ sizes: SizeStyle) {
+        for pack in packs {
+            let lacking = pack.version.map { "what version \($0) lacks" } ?? "what a base lacks"
+            let what = pack.base == nil ? "everything" : lacking
+            let content =
+                "\(counted(pack.objectCount, "object")), \(sizes.text(pack.contentByteCount))"
+            if let byteCount = pack.byteCount {
+                output.print(
+                    "Packed \(what): \(content), in \(sizes.text(byteCount)).")
+            } else {
+                output.print("Would pack \(what): \(content).")
+            }
+        }
+    }
+}
