@@ -5,10 +5,10 @@ import json
 import random
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
+from .comparing import Comparison
 from .content import large_file
 from .programs import Castree, Ostree, demand
 from .scratch import remove_tree, spread_directories
@@ -26,56 +26,17 @@ LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 MIB = 1 << 20
 
 
-@dataclass
-class PullRow:
-    """One comparison, a sample of each side in every round; the median of the rounds' ratios counts."""
-    id: str
-    work: str
-    peer: str
-    limit: float
-    unit: str = "s"
-    ours: list[float] = field(default_factory=list)
-    theirs: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    peer_cpu: list[float] = field(default_factory=list)
-    problem: str = ""
-
-    def add(self, ours: Sample, theirs: Sample) -> None:
-        self.ours.append(ours.wall)
-        self.theirs.append(theirs.wall)
-        self.cpu.append(ours.cpu)
-        self.peer_cpu.append(theirs.cpu)
-
-    @property
-    def ratios(self) -> list[float]:
-        return [a / b for a, b in zip(self.ours, self.theirs)]
-
-    @property
-    def value(self) -> float | None:
-        if self.unit == "MiB":
-            return max(self.ours) if self.ours else None
-        return median(self.ratios) if self.ratios else None
-
-    @property
-    def verdict(self) -> str:
-        if self.problem:
-            return self.problem
-        if self.value is None:
-            return "ERROR: no run"
-        return "PASS" if self.value <= self.limit else "FAIL"
-
-
-def all_rows() -> list[PullRow]:
+def all_rows() -> list[Comparison]:
     return [
-        PullRow("pull-curl", "10,000 files of 4 to 6 KB into an empty store", "curl --parallel", 1.5),
-        PullRow("pull-ostree", "the same", "ostree pull", 0.5),
-        PullRow("update-bytes", "the same with 1 % of the files changed, bytes sent", "the first pull", 0.02, "B"),
-        PullRow("update-time", "the same, time", "the first pull", 0.1),
-        PullRow("pull-none", "nothing new", "curl -s", 1.5),
-        PullRow("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
-        PullRow("parse-time", "a Meteor manifest of 100,000 entries, 30 MB: fetched, read, planned", "jq -c .", 4),
-        PullRow("parse-memory", "the same, peak memory", "the manifest's size", 10, "B"),
-        PullRow("pull-rss", "highest peak memory of all pulls but that", "", 64, "MiB"),
+        Comparison("pull-curl", "10,000 files of 4 to 6 KB into an empty store", "curl --parallel", 1.5),
+        Comparison("pull-ostree", "the same", "ostree pull", 0.5),
+        Comparison("update-bytes", "the same with 1 % of the files changed, bytes sent", "the first pull", 0.02, "B"),
+        Comparison("update-time", "the same, time", "the first pull", 0.1),
+        Comparison("pull-none", "nothing new", "curl -s", 1.5),
+        Comparison("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
+        Comparison("parse-time", "a Meteor manifest of 100,000 entries, 30 MB: fetched, read, planned", "jq -c .", 4),
+        Comparison("parse-memory", "the same, peak memory", "the manifest's size", 10, "B"),
+        Comparison("pull-rss", "highest peak memory of all pulls but that", "", 64, "MiB"),
     ]
 
 
@@ -93,13 +54,13 @@ class PullBench:
     stopwatch: Stopwatch
     castree: Castree
     ostree: Ostree
-    rows: dict[str, PullRow]
+    rows: dict[str, Comparison]
     rounds: int
     seed: int
     say: object
     site: Path = Path()
 
-    def wants(self, *names: str) -> list[PullRow]:
+    def wants(self, *names: str) -> list[Comparison]:
         return [self.rows[name] for name in names if name in self.rows]
 
     def many(self) -> None:
