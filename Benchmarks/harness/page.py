@@ -5,6 +5,7 @@ from pathlib import Path
 
 from .chart import Bar, Panel, draw
 from .lifecycle import CHECK, FORGET, NEXT, STEPS, STORE, TREE
+from .report import table
 
 MIB = 1 << 20
 TITLES = {
@@ -80,7 +81,7 @@ def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
     others = [row for row in judged if row["verdict"] not in ("PASS", "FAIL")]
     lines = ["", "## Limits", "", f"{len(met)} of {len(judged)} rows are within their limits."]
     if beyond:
-        lines += ["", "Beyond them:", "", *_table(
+        lines += ["", "Beyond them:", "", *table(
             ["row", "work", "value", "at most", "why"],
             [[row["id"], row["work"], _value(row), f"{row['limit']:g} {row['unit']}".rstrip(),
               why.get(row["id"], "not explained yet")] for row in beyond])]
@@ -103,7 +104,7 @@ def _rows(name: str, section: dict) -> list[str]:
              "" if row["limit"] is None else f"{row['limit']:g} {row['unit']}".rstrip(),
              verdicts.get(row["verdict"], row["verdict"])] for row in section["rows"]]
     return [ABOUT[name], "", _settings(section), "",
-            *_table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
+            *table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
 
 
 def _value(row: dict) -> str:
@@ -136,7 +137,7 @@ def _peers(section: dict, picture: str) -> list[str]:
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
         lines += [f"### {content['label']}", "",
                   "Seconds, medians. In the last columns the disk with both releases and after the first is forgotten.",
-                  "", *_table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
+                  "", *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
     lines += [section["missing"], ""] if section["missing"] else []
     lines += ["What each does about a power cut, while it stores:", ""]
     lines += [f"- {_name(peer)}: {peer['durable']}" for peer in section["contents"][0]["peers"]]
@@ -164,7 +165,7 @@ def _details(content: dict) -> list[str]:
                          f"{measured['range'][1]:.3f})", f"{measured['cpu']:.3f}",
                          f"{rss / MIB:.1f}" if rss else "", "; ".join(f"`{c}`" for c in measured["commands"])])
     return ["<details><summary>CPU, memory and commands</summary>", "",
-            *_table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
+            *table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
 
 
 def draw_chart(section: dict) -> str:
@@ -199,11 +200,6 @@ def _with_unit(seconds: float) -> str:
 
 def _mebibytes(count: int | None) -> str:
     return f"{count / MIB:.1f}" if count else ""
-
-
-def _table(head: list[str], body: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
-            for line in [head, ["---"] * len(head), *body]]
 
 
 def _demoted(text: str) -> list[str]:
