@@ -30,7 +30,7 @@ extension Pull {
             guard intake.wanted.count >= countMin, let published = offered.version,
                 seen.insert(published.content).inserted,
                 try named(published.content, among: intake.wanted) >= countMin,
-                let delivery = try delivery(of: published, offered, at: location),
+                let delivery = try delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
             try unpack(pack, to: published, at: location, for: intake, isInsistent)
