@@ -25,14 +25,14 @@ MINUTES ?= 1
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull scale on-own-disk) \
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
-.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-scale
+.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-delivery bench-scale
 .PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage
 
 run: ## build, then push two real releases through a store and show every step
@@ -102,6 +102,11 @@ bench-pull: ## build, then measure pull against curl and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/pull
+
+bench-delivery: ## build, then measure what releases cost over the air, by every way there is
+	@scripts/setup delivery
+	@$(MAKE) --no-print-directory build
+	Benchmarks/delivery
 
 bench-scale: ## build, then measure stores of up to a million objects
 	@scripts/setup bench
@@ -189,4 +194,4 @@ clean: ## remove what building made; downloads and the demo store stay
 
 help: ## list these words
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | \
-	    while IFS='|' read -r word meaning; do printf '  make %-13s %s\n' "$$word" "$$meaning"; done
+	    while IFS='|' read -r word meaning; do printf '  make %-14s %s\n' "$$word" "$$meaning"; done

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from .chart import Bar, Panel, draw
+from .delivered import delivery_tables, described
 from .lifecycle import CHECK, FORGET, NEXT, STEPS, STORE, TREE
+from .report import table
 
 MIB = 1 << 20
 TITLES = {
@@ -12,12 +14,15 @@ TITLES = {
     "engine": "The engine against plain C and OSTree",
     "serve": "The server against nginx",
     "pull": "Pulling against curl and OSTree",
+    "delivery": "What releases cost over the air",
     "scale": "How costs grow",
 }
 ABOUT = {
     "engine": "Seconds of a whole process, and their ratio: by so much ours may be slower, or must be faster.",
     "serve": "CPU seconds of the server for 100,000 requests, both servers in turn under the same load.",
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
+    "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then what packs cost those who "
+                "make them and those who take them apart.",
 }
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
@@ -25,8 +30,10 @@ QUESTIONS = {
 }
 
 
-def write_page(sections: dict[str, dict], scale: str, misses: str, command: str, day: str, picture: str) -> str:
-    """`scale` is a page of its own, in Markdown; `misses` explains rows, see `explanations`."""
+def write_page(sections: dict[str, dict], scale: str, misses: str, command: str, day: str,
+               pictures: dict[str, str]) -> str:
+    """`scale` is a page of its own, in Markdown; `misses` explains rows, see `explanations`; a section's picture is a
+    file beside the page."""
     lines = ["# Performance", "",
              f"Measured by `{command}` on {day}, everything in one run on one machine. "
              "[Benchmarks/README.md](../Benchmarks/README.md) says what each row is and how it is measured.", "",
@@ -36,7 +43,10 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
                      explanations(misses))
     for name, section in sections.items():
         lines += ["", f"## {TITLES[name]}", ""]
-        lines += _peers(section, picture) if name == "peers" else _rows(name, section)
+        lines += _peers(section, pictures[name]) if name == "peers" else _rows(name, section)
+        if name == "delivery":
+            lines += ["", f"![Bars: bytes of an update, for each app and way]({pictures[name]})", "",
+                      *delivery_tables(section)]
     if scale:
         known = set(lines)  # the machine is described already
         lines += ["", f"## {TITLES['scale']}", "",
@@ -80,9 +90,9 @@ def _limits(rows: list[dict], why: dict[str, str]) -> list[str]:
     others = [row for row in judged if row["verdict"] not in ("PASS", "FAIL")]
     lines = ["", "## Limits", "", f"{len(met)} of {len(judged)} rows are within their limits."]
     if beyond:
-        lines += ["", "Beyond them:", "", *_table(
+        lines += ["", "Beyond them:", "", *table(
             ["row", "work", "value", "at most", "why"],
-            [[row["id"], row["work"], _value(row), f"{row['limit']:g} {row['unit']}".rstrip(),
+            [[row["id"], described(row), _value(row), f"{row['limit']:g} {row['unit']}".rstrip(),
               why.get(row["id"], "not explained yet")] for row in beyond])]
     if others:
         lines += ["", "Not measured:", "", *(f"- {row['id']}, {row['work']}: {row['verdict']}" for row in others)]
@@ -98,25 +108,27 @@ def _judged(scale: str) -> list[dict]:
 
 def _rows(name: str, section: dict) -> list[str]:
     verdicts = {"PASS": "yes", "FAIL": "**no**", "told": ""}
-    body = [[row["id"], row["work"], _figure(row["ours"], row["measure"]), row["against"],
+    body = [[row["id"], described(row), _figure(row["ours"], row["measure"]), row["against"],
              _figure(row["theirs"], row["measure"]), _value(row),
              "" if row["limit"] is None else f"{row['limit']:g} {row['unit']}".rstrip(),
              verdicts.get(row["verdict"], row["verdict"])] for row in section["rows"]]
     return [ABOUT[name], "", _settings(section), "",
-            *_table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
+            *table(["row", "work", "castree", "against", "it", "value (lowest–highest)", "at most", "met"], body)]
 
 
 def _value(row: dict) -> str:
     if row["value"] is None:
         return ""
     if row["unit"]:
-        return f"{row['value']:.1f} {row['unit']}"
+        return f"{row['value']:.{1 if row['value'] >= 10 else 2}f} {row['unit']}"
     spread = f" ({row['range'][0]:.2f}–{row['range'][1]:.2f})" if row["range"] else ""
     return f"{row['value']:.3g}{spread}"
 
 
 def _figure(value: float | None, measure: str) -> str:
-    return "" if value is None else f"{value:.3g} {measure}" if measure != "B" else f"{value:,.0f} B"
+    if value is None:
+        return ""
+    return f"{value:,.0f} {measure}" if measure == "B" or value >= 1000 else f"{value:.3g} {measure}".rstrip()
 
 
 def _settings(section: dict) -> str:
@@ -136,7 +148,7 @@ def _peers(section: dict, picture: str) -> list[str]:
                          _mebibytes(peer["both"]), _mebibytes(peer["after"])])
         lines += [f"### {content['label']}", "",
                   "Seconds, medians. In the last columns the disk with both releases and after the first is forgotten.",
-                  "", *_table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
+                  "", *table(["", *steps, "both, MiB", "one, MiB"], body), "", *_details(content), ""]
     lines += [section["missing"], ""] if section["missing"] else []
     lines += ["What each does about a power cut, while it stores:", ""]
     lines += [f"- {_name(peer)}: {peer['durable']}" for peer in section["contents"][0]["peers"]]
@@ -164,7 +176,7 @@ def _details(content: dict) -> list[str]:
                          f"{measured['range'][1]:.3f})", f"{measured['cpu']:.3f}",
                          f"{rss / MIB:.1f}" if rss else "", "; ".join(f"`{c}`" for c in measured["commands"])])
     return ["<details><summary>CPU, memory and commands</summary>", "",
-            *_table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
+            *table(["", "step", "s (lowest–highest)", "CPU s", "peak MiB", "commands"], body), "", "</details>"]
 
 
 def draw_chart(section: dict) -> str:
@@ -199,11 +211,6 @@ def _with_unit(seconds: float) -> str:
 
 def _mebibytes(count: int | None) -> str:
     return f"{count / MIB:.1f}" if count else ""
-
-
-def _table(head: list[str], body: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
-            for line in [head, ["---"] * len(head), *body]]
 
 
 def _demoted(text: str) -> list[str]:

@@ -13,6 +13,9 @@ def demand(condition: bool, message: str) -> None:
         raise BenchmarkError(message)
 
 
+PACKLESS = "ERROR: this castree publishes no packs"
+
+
 class Castree:
     """Ours."""
 
@@ -20,15 +23,34 @@ class Castree:
         self.stopwatch, self.program = stopwatch, program
         self.missing = "" if program else "castree is left out"
         self.highest: tuple[int, str] | None = None  # peak RSS of all runs, and of which
+        self._knows_packs: bool | None = None
 
     def call(self, store: Path, *arguments) -> tuple[Sample, object]:
         sample, output = self.stopwatch.run([self.program, "--store", store, "--json", *arguments])
+        return sample, self._done(sample, output, arguments[0])
+
+    def watch(self, store: Path, *arguments) -> tuple[Sample, int, object]:
+        """The same, and the peak of its anonymous memory in bytes."""
+        sample, anonymous, output = self.stopwatch.watch([self.program, "--store", store, "--json", *arguments])
+        return sample, anonymous, self._done(sample, output, arguments[0])
+
+    def _done(self, sample: Sample, output: str, verb: str) -> object:
         if sample.rss is not None and (self.highest is None or sample.rss > self.highest[0]):
-            self.highest = (sample.rss, f"castree {arguments[0]}")
+            self.highest = (sample.rss, f"castree {verb}")
         try:
-            return sample, json.loads(output) if output.strip() else None
+            return json.loads(output) if output.strip() else None
         except ValueError as error:
-            raise BenchmarkError(f"castree {arguments[0]} --json printed no JSON: {error}") from error
+            raise BenchmarkError(f"castree {verb} --json printed no JSON: {error}") from error
+
+    def knows_packs(self) -> bool:
+        if self._knows_packs is None:
+            _, text = self.stopwatch.run([self.program, "publish", "--help"], told=False)
+            self._knows_packs = "--no-packs" in text
+        return self._knows_packs
+
+    def without_packs(self) -> list[str]:
+        """What makes `publish` and `pull` work with objects alone; an older castree knows nothing else."""
+        return ["--no-packs"] if self.knows_packs() else []
 
     def init(self, store: Path) -> None:
         self.call(store, "init")

@@ -5,12 +5,12 @@ import json
 import random
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
+from .comparing import Comparison
 from .content import large_file
-from .programs import Castree, Ostree, demand
+from .programs import PACKLESS, Castree, Ostree, demand
 from .scratch import remove_tree, spread_directories
 from .servers import NginxServer
 from .stopwatch import Sample, Stopwatch
@@ -26,62 +26,29 @@ LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 MIB = 1 << 20
 
 
-@dataclass
-class PullRow:
-    """One comparison, a sample of each side in every round; the median of the rounds' ratios counts."""
-    id: str
-    work: str
-    peer: str
-    limit: float
-    unit: str = "s"
-    ours: list[float] = field(default_factory=list)
-    theirs: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    peer_cpu: list[float] = field(default_factory=list)
-    problem: str = ""
-
-    def add(self, ours: Sample, theirs: Sample) -> None:
-        self.ours.append(ours.wall)
-        self.theirs.append(theirs.wall)
-        self.cpu.append(ours.cpu)
-        self.peer_cpu.append(theirs.cpu)
-
-    @property
-    def ratios(self) -> list[float]:
-        return [a / b for a, b in zip(self.ours, self.theirs)]
-
-    @property
-    def value(self) -> float | None:
-        if self.unit == "MiB":
-            return max(self.ours) if self.ours else None
-        return median(self.ratios) if self.ratios else None
-
-    @property
-    def verdict(self) -> str:
-        if self.problem:
-            return self.problem
-        if self.value is None:
-            return "ERROR: no run"
-        return "PASS" if self.value <= self.limit else "FAIL"
+PACKS = ("packs-curl", "packs-ostree", "packs-update")
 
 
-def all_rows() -> list[PullRow]:
+def all_rows() -> list[Comparison]:
     return [
-        PullRow("pull-curl", "10,000 files of 4 to 6 KB into an empty store", "curl --parallel", 1.5),
-        PullRow("pull-ostree", "the same", "ostree pull", 0.5),
-        PullRow("update-bytes", "the same with 1 % of the files changed, bytes sent", "the first pull", 0.02, "B"),
-        PullRow("update-time", "the same, time", "the first pull", 0.1),
-        PullRow("pull-none", "nothing new", "curl -s", 1.5),
-        PullRow("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
-        PullRow("parse-time", "a Meteor manifest of 100,000 entries, 30 MB: fetched, read, planned", "jq -c .", 4),
-        PullRow("parse-memory", "the same, peak memory", "the manifest's size", 10, "B"),
-        PullRow("pull-rss", "highest peak memory of all pulls but that", "", 64, "MiB"),
+        Comparison("pull-curl", "10,000 files of 4 to 6 KB into an empty store, raw", "curl --parallel", 1.5),
+        Comparison("pull-ostree", "the same", "ostree pull", 0.5),
+        Comparison("update-bytes", "the same with 1 % of the files changed, bytes sent", "the first pull", 0.02, "B"),
+        Comparison("update-time", "the same, time", "the first pull", 0.1),
+        Comparison("packs-curl", "10,000 files of 4 to 6 KB into an empty store, in a pack", "curl --parallel", 0.5),
+        Comparison("packs-ostree", "the same", "ostree pull", 0.2),
+        Comparison("packs-update", "1 % of the files changed, in a pack", "the first pull, raw", 0.1),
+        Comparison("pull-none", "nothing new", "curl -s", 1.5),
+        Comparison("pull-large", "one file of 500 MB", "curl -o, then sha256sum", 1.1),
+        Comparison("parse-time", "a Meteor manifest of 100,000 entries, 30 MB: fetched, read, planned", "jq -c .", 4),
+        Comparison("parse-memory", "the same, peak memory", "the manifest's size", 10, "B"),
+        Comparison("pull-rss", "highest peak memory of all pulls but that", "", 64, "MiB"),
     ]
 
 
 def all_experiments() -> list[tuple[str, tuple[str, ...], str]]:
     return [
-        ("many files", ("pull-curl", "pull-ostree", "update-bytes", "update-time", "pull-none"), "many"),
+        ("many files", ("pull-curl", "pull-ostree", "update-bytes", "update-time", *PACKS, "pull-none"), "many"),
         ("a large file", ("pull-large",), "large"),
         ("a long manifest", ("parse-time", "parse-memory"), "parse"),
     ]
@@ -93,13 +60,13 @@ class PullBench:
     stopwatch: Stopwatch
     castree: Castree
     ostree: Ostree
-    rows: dict[str, PullRow]
+    rows: dict[str, Comparison]
     rounds: int
     seed: int
     say: object
     site: Path = Path()
 
-    def wants(self, *names: str) -> list[PullRow]:
+    def wants(self, *names: str) -> list[Comparison]:
         return [self.rows[name] for name in names if name in self.rows]
 
     def many(self) -> None:
@@ -111,7 +78,8 @@ class PullBench:
         self.castree.call(publishing, "add", files.root, "--version", "1")
         for origin in ("first", "both"):
             self.castree.call(publishing, "publish", "1", self.site / origin)
-        with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree"))
+        with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree", "packs-ostree"))
+        with_packs = self.castree.knows_packs() and bool(self.wants(*PACKS))
         if with_ostree:
             self._archive(files)
         files.change()
@@ -123,17 +91,24 @@ class PullBench:
             listed = self._list_urls(server)
             for number in range(self.rounds):
                 self.say(f"round {number + 1} of {self.rounds}")
-                order = ["castree", "curl"] + (["ostree"] if with_ostree else [])
+                order = ["castree", "curl"] + (["ostree"] if with_ostree else []) + (["packs"] if with_packs else [])
                 random.Random(f"{self.seed}/{number}").shuffle(order)
-                samples = {name: getattr(self, f"_{name}")(server, files, number, listed) for name in order}
-                for row in self.wants("pull-curl"):
-                    row.add(samples["castree"], samples["curl"])
-                for row in self.wants("pull-ostree"):
-                    if with_ostree:
-                        row.add(samples["castree"], samples["ostree"])
-                    else:
-                        row.problem = f"not measured: {self.ostree.missing}"
+                samples = {}
+                for name in order:
+                    samples |= getattr(self, f"_{name}")(server, files, number, listed)
+                for name, ours, theirs in (("pull-curl", "castree", "curl"), ("pull-ostree", "castree", "ostree"),
+                                           ("packs-curl", "packs", "curl"), ("packs-ostree", "packs", "ostree")):
+                    for row in self.wants(name):
+                        if ours in samples and theirs in samples:
+                            row.add(samples[ours], samples[theirs])
+                for row in self.wants("packs-update"):
+                    if with_packs:
+                        row.add(samples["packs update"], samples["castree"])
                 self._nothing_new(server, number)
+        for row in self.wants("pull-ostree", "packs-ostree"):
+            row.problem = f"not measured: {self.ostree.missing}" if self.ostree.missing else ""
+        for row in self.wants(*PACKS):
+            row.problem = row.problem if self.castree.knows_packs() else PACKLESS
 
     def _archive(self, files: "ManyFiles") -> None:
         archive = self.site / "archive"
@@ -152,30 +127,41 @@ class PullBench:
                 file.write(f'url = "{server.url}/first/{path}"\noutput = "{number:05}"\n')
         return listed
 
-    def _castree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> Sample:
-        """The first pull, and behind it the update."""
-        store = self._fresh("store", number)
-        self.castree.init(store)
-        self._sync()
-        server.mark()
-        first, done = self.castree.call(store, "pull", f"{server.url}/first")
-        first_bytes = server.bytes_sent()
-        demand(done["files"] == FILES and done["objects"] == FILES, f"pull fetched {done['objects']} objects")
-        files.demand_in(store / "versions" / "1", changed=False)
-        self._sync()
-        server.mark()
-        update, done = self.castree.call(store, "pull", f"{server.url}/both")
-        update_bytes = server.bytes_sent()
-        demand(done["objects"] == FILES // 100, f"the update fetched {done['objects']} objects")
-        files.demand_in(store / "versions" / "2", changed=True)
+    def _castree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+        """The first pull and the update, object by object."""
+        first, first_bytes, update, update_bytes = self._pull_both(server, files, number, "store",
+                                                                   *self.castree.without_packs())
         for row in self.wants("update-time"):
             row.add(update, first)
         for row in self.wants("update-bytes"):
             row.ours.append(update_bytes)
             row.theirs.append(first_bytes)
-        return first
+        return {"castree": first}
 
-    def _curl(self, server: "PullServer", files: "ManyFiles", number: int, listed: Path) -> Sample:
+    def _packs(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+        first, _, update, _ = self._pull_both(server, files, number, "packs")
+        return {"packs": first, "packs update": update}
+
+    def _pull_both(self, server: "PullServer", files: "ManyFiles", number: int, name: str,
+                   *options) -> tuple[Sample, int, Sample, int]:
+        """The first pull and the bytes it took, and behind it the update."""
+        store = self._fresh(name, number)
+        self.castree.init(store)
+        self._sync()
+        server.mark()
+        first, done = self.castree.call(store, "pull", f"{server.url}/first", *options)
+        first_bytes = server.bytes_sent()
+        demand(done["files"] == FILES and done["objects"] == FILES, f"pull fetched {done['objects']} objects")
+        files.demand_in(store / "versions" / "1", changed=False)
+        self._sync()
+        server.mark()
+        update, done = self.castree.call(store, "pull", f"{server.url}/both", *options)
+        update_bytes = server.bytes_sent()
+        demand(done["objects"] == FILES // 100, f"the update fetched {done['objects']} objects")
+        files.demand_in(store / "versions" / "2", changed=True)
+        return first, first_bytes, update, update_bytes
+
+    def _curl(self, server: "PullServer", files: "ManyFiles", number: int, listed: Path) -> dict[str, Sample]:
         target = self._fresh("curl", number)
         target.mkdir()
         self._sync()
@@ -184,9 +170,9 @@ class PullBench:
              listed])
         found = sum(1 for _ in target.iterdir())
         demand(found == FILES + 1, f"curl wrote {found} files")
-        return sample
+        return {"curl": sample}
 
-    def _ostree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> Sample:
+    def _ostree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
         repository = self._fresh("ostree", number)
         self.ostree.init(repository)
         self.ostree.call(repository, "remote", "add", "--no-gpg-verify", "origin", f"{server.url}/archive")
@@ -194,7 +180,7 @@ class PullBench:
         sample, _ = self.ostree.call(repository, "pull", "origin", "app")
         found = self.ostree.file_objects(repository)
         demand(found == FILES, f"ostree pulled {found} files")
-        return sample
+        return {"ostree": sample}
 
     def _nothing_new(self, server: "PullServer", number: int) -> None:
         for row in self.wants("pull-none"):
@@ -216,7 +202,8 @@ class PullBench:
         publishing = self.work / "publishing-large"
         self.castree.init(publishing)
         self.castree.call(publishing, "add", source, "--version", "1")
-        self.castree.call(publishing, "publish", "1", self.site / "one")
+        # As an object: blocks that are nearly alike would come out of a pack, and take no time.
+        self.castree.call(publishing, "publish", "1", self.site / "one", *self.castree.without_packs())
         highest, self.castree.highest = self.castree.highest, None
         remove_tree(publishing)
         plain = self.work / "now" / "large.bin"

@@ -41,16 +41,16 @@ def engine_rows(rows: list, verdicts: list, results) -> list[dict]:
 
 
 def ratio_rows(rows: list) -> list[dict]:
-    """The rows of `Benchmarks/serve` and `Benchmarks/pull`."""
+    """The rows of `Benchmarks/serve`, `Benchmarks/pull` and `Benchmarks/delivery`."""
     recorded = []
     for row in rows:
-        absolute = row.unit == "MiB" and not row.theirs  # judged as it is, not by a ratio
-        ratios = [] if absolute else row.ratios
         recorded.append({
-            "id": row.id, "work": row.work, "unit": "MiB" if absolute else "", "limit": row.limit,
+            # Without a peer it is judged as it is, not by a ratio.
+            "id": row.id, "work": row.work, "unit": "" if row.peer else row.unit, "limit": row.limit,
+            "of": getattr(row, "highest_of", ""),
             "against": row.peer, "verdict": row.verdict, "value": row.value,
-            "range": [min(ratios), max(ratios)] if ratios else None,
-            "ours": median(row.ours) if row.ours else None,
+            "range": [min(row.ratios), max(row.ratios)] if len(row.ratios) > 1 else None,
+            "ours": (median(row.ours) if row.peer else row.value) if row.ours else None,
             "theirs": median(row.theirs) if row.theirs else None, "measure": row.unit})
     return recorded
 

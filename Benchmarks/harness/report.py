@@ -18,7 +18,7 @@ def write_report(rows: list, verdicts: list[Verdict], results: Results, settings
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
     lines += ["", "Medians, in brackets the lowest and highest. Wall time and CPU (user and system) in seconds; "
               "memory is peak RSS in MiB. Ratios of one run compare; seconds of different runs do not.", ""]
-    lines += _table(["row", "content", "work", "castree s", "against", "peer s", "value", "limit", "verdict",
+    lines += table(["row", "content", "work", "castree s", "against", "peer s", "value", "limit", "verdict",
                      "CPU s", "peer CPU s", "RSS", "peer RSS"],
                     [_row(row, verdict, results) for row, verdict in zip(rows, verdicts)])
     if results.highest:
@@ -39,7 +39,7 @@ def serving_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     lines += ["", "Medians over the rounds, in brackets the lowest and highest; the value is the median of the "
               "rounds' ratios. CPU is that of all threads and processes of the server, in seconds for 100,000 "
               "requests.", ""]
-    lines += _table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict"],
+    lines += table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict"],
                     [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
                       f"**{row.value:.3f}** ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios else "",
                       "" if row.limit is None else f"{row.limit:g}", row.verdict] for row in rows])
@@ -52,7 +52,7 @@ def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
     lines += ["", "Medians over the rounds, in brackets the lowest and highest; the value is the median of the "
               "rounds' ratios. CPU is that of the client, user and system, in seconds.", ""]
-    lines += _table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict", "CPU s",
+    lines += table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict", "CPU s",
                      "peer CPU s"],
                     [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
                       f"**{row.value:.3f}**" + (f" ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios
@@ -85,7 +85,7 @@ def scale_report(bench, rows: list, settings: dict[str, str], machine: dict[str,
         paper = operation.on_paper()
         body.append([operation.work, *cells, "" if fitted is None else f"{fitted:.2f}, {last:.2f}",
                      "" if paper is None else _duration(paper)])
-    lines += _table(["work", *(f"{size:,}" for size in sizes), "exponent", "at 10⁸, on paper"], body)
+    lines += table(["work", *(f"{size:,}" for size in sizes), "exponent", "at 10⁸, on paper"], body)
     lines += ["", "## The index, bytes for each object", ""]
     lines += [f"- {title}: {size / objects:.1f}, {references / objects:.1f} references for each object"
               + (f", {cached:,} files in the stat cache" if cached else "") for objects, references, size, cached, title
@@ -107,6 +107,13 @@ def describe_clients() -> dict[str, str]:
     return {"server and clients": "; ".join([nginx.removeprefix("nginx version: "), _version(["curl", "--version"])])}
 
 
+def describe_carriers() -> dict[str, str]:
+    """nginx, and those that `delivery` lets fetch releases, besides what `describe_machine` names."""
+    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip()
+    return {"server and carriers": "; ".join(filter(None, (
+        nginx.removeprefix("nginx version: "), _version(["casync", "--version"]), _version(["zsync", "-V"]))))}
+
+
 def describe_peers() -> dict[str, str]:
     """The versions of those that `peers` compares, besides what `describe_machine` names."""
     return {"further peers": "; ".join(filter(None, (_version([name, word]) for name, word in (
@@ -123,7 +130,7 @@ def describe_servers() -> dict[str, str]:
     return {"server peers": "; ".join([nginx.removeprefix("nginx version: "), *wrk])}
 
 
-def _table(head: list[str], body: list[list[str]]) -> list[str]:
+def table(head: list[str], body: list[list[str]]) -> list[str]:
     lines = [head, ["---"] * len(head), *body]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 RAW_SOURCES = Path(__file__).resolve().parent.parent / "raw"
-RAW_PROGRAMS = ("measure", "add", "checkout", "fsck", "echo")
+RAW_PROGRAMS = ("measure", "heap", "add", "checkout", "fsck", "echo", "closest")
 COMPILE = ["cc", "-std=c11", "-O2", "-o", "PROGRAM", "raw/PROGRAM.c", "-lcrypto", "-lxxhash", "-pthread"]
 
 
@@ -71,6 +71,17 @@ class Stopwatch:
         """Runs once and returns what it printed; failure is an error with the program's own words.
 
         What is not `told` is left out of the log: a step between those that are timed."""
+        sample, _, printed = self._run(arguments, told, "measure")
+        return sample, printed
+
+    def watch(self, arguments: list) -> tuple[Sample, int, str]:
+        """The same, and between the sample and what it printed the peak of its anonymous memory in bytes."""
+        if "heap" not in self.raw:
+            raise BenchmarkError(self.raw_missing)
+        sample, anonymous, printed = self._run(arguments, True, "heap")
+        return sample, anonymous[0] * 1024, printed
+
+    def _run(self, arguments: list, told: bool, starter: str) -> tuple[Sample, list[int], str]:
         command = [str(argument) for argument in arguments]
         spelled = self._spell(" ".join([self._name(command[0]), *command[1:]]))
         if told:
@@ -78,28 +89,28 @@ class Stopwatch:
         output, errors = self.work / ".output", self.work / ".errors"
         with open(output, "wb") as out, open(errors, "wb") as err:
             streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            status, sample = (self._time if "measure" in self.raw else self._time_roughly)(command, streams)
+            status, sample, more = (self._time(starter, command, streams) if "measure" in self.raw
+                                    else self._time_roughly(command, streams))
         if status != 0:
             raise BenchmarkError(f"`{spelled}` ended with {status}: {self._spell(_last_lines(errors))}")
-        return sample, output.read_text(errors="replace")
+        return sample, more, output.read_text(errors="replace")
 
-    def _time(self, command: list[str], streams: dict) -> tuple[int, Sample]:
+    def _time(self, starter: str, command: list[str], streams: dict) -> tuple[int, Sample, list[int]]:
         result = self.work / ".result"
-        starter = subprocess.run([self.raw["measure"], result, *command], cwd=self.work,
-                                 env=self.environment, **streams)
-        if starter.returncode != 0:
-            return starter.returncode, Sample(0, 0, None)
-        status, wall, user, system, rss = map(int, result.read_text().split())
-        return status, Sample(wall / 1e9, (user + system) / 1e6, rss * 1024)
+        done = subprocess.run([self.raw[starter], result, *command], cwd=self.work, env=self.environment, **streams)
+        if done.returncode != 0:
+            return done.returncode, Sample(0, 0, None), []
+        status, wall, user, system, rss, *more = map(int, result.read_text().split())
+        return status, Sample(wall / 1e9, (user + system) / 1e6, rss * 1024), more
 
-    def _time_roughly(self, command: list[str], streams: dict) -> tuple[int, Sample]:
+    def _time_roughly(self, command: list[str], streams: dict) -> tuple[int, Sample, list[int]]:
         """Without a C compiler: no memory, because Linux would count Python's own."""
         start = time.perf_counter()
         process = subprocess.Popen(command, cwd=self.work, env=self.environment, **streams)
         _, code, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(code)
-        return process.returncode, Sample(wall, usage.ru_utime + usage.ru_stime, None)
+        return process.returncode, Sample(wall, usage.ru_utime + usage.ru_stime, None), []
 
     def _name(self, program: str) -> str:
         path = Path(program)

@@ -163,17 +163,7 @@ extension Invocation {
     private func show(_ plan: DownloadPlan, _ choice: DeliveryChoice?) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
-        let ways = (choice?.ways ?? []).enumerated().map { position, way in
-            "\n  \(position == 0 ? "by" : "or by") \(text(way))"
-        }
-        return try report(
-            """
-            Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
-            \(least)\(sizes.text(plan.byteCount)); \
-            already here: \(counted(plan.reusedObjects, "object")), \
-            \(sizes.text(plan.reusedBytes)).\(ways.joined())
-            """
-        ) { writer in
+        return try report { writer in
             writer.member("version", version)
             writer.member("files", plan.release.files.count)
             writer.member("objects", plan.contents.count)
@@ -189,6 +179,17 @@ extension Invocation {
                 writer.member("bytes", way.byteCount)
                 writer.member("requests", way.requestCount)
                 writer.member("cost", way.cost)
+            }
+        } text: { output in
+            output.print(
+                """
+                Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
+                \(least)\(sizes.text(plan.byteCount)); \
+                already here: \(counted(plan.reusedObjects, "object")), \
+                \(sizes.text(plan.reusedBytes)).
+                """)
+            for (position, way) in (choice?.ways ?? []).enumerated() {
+                output.print("  \(position == 0 ? "by" : "or by") \(text(way))")
             }
         }
     }

@@ -195,6 +195,17 @@ public final class Arrivals {
         try store.fileSystem.setMode(kept.file.raw, Self.suspendedMode)
     }
 
+    /// Deletes what an earlier attempt left of content that nobody wants any more, unless another process has it.
+    package func discardPart(of name: ObjectID) throws(StoreError) {
+        guard try isStaged(name),
+            let file = try store.fileSystem.openIfPresent(
+                store.directories.staging.raw, name.description, .reading),
+            try store.fileSystem.lock(file.raw, exclusive: true)
+        else { return }
+        try store.fileSystem.removeIfPresent(
+            store.directories.staging.raw, name.description)
+    }
+
     /// Room on the disk for content that is too large for the heap, as memory; gone with the value.
     /// - Throws: `.outOfSpace`, `.io`.
     package func makeScratch(byteCount: Int) throws(StoreError) -> MappedFile {

@@ -23,6 +23,18 @@ extension Delivery {
         } + [10]
     }
 
+    /// Reads the delivery that a release names.
+    /// - Throws: `.badPack` also for other bytes than its address says.
+    package init(
+        _ bytes: [UInt8], named published: PublishedDelivery, of version: PublishedVersion
+    ) throws(StoreError) {
+        guard try ObjectID(of: bytes) == published.address else {
+            throw StoreError(
+                .badPack, "the delivery is refused: it is not what its address says")
+        }
+        try self.init(parsing: bytes, of: version)
+    }
+
     /// Reads a delivery, which may come from anywhere.
     ///
     /// Leaves out packs that lead from several contents: this castree makes and reads none.

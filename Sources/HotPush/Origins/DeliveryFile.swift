@@ -10,8 +10,7 @@ enum DeliveryFile {
         do throws(StoreError) {
             let bytes = try fileSystem.contents(
                 root, OriginLayout.delivery(delivery.address), limit: Int(Delivery.byteCountMax))
-            guard try ObjectID(of: bytes) == delivery.address else { return nil }
-            return try Delivery(parsing: bytes, of: version)
+            return try Delivery(bytes, named: delivery, of: version)
         } catch {
             guard [.notFound, .tooLarge, .badPack].contains(error.code) else { throw error }
             return nil

@@ -24,12 +24,12 @@ struct PackProof: Sendable {
             parsing: fileSystem.read(file, at: 0, count: PackHead.byteCount),
             packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
-        let table = try PackTable(
+        var read = try PackTable(
             decoding: fileSystem.read(
                 file, at: Int64(PackHead.byteCount), count: head.tableByteCount),
-            head: head, manifestByteCount: manifest.byteCount, decoder: decoder)
-        try table.check(against: target.objects)
-        if let base { try table.checkBases(against: base.objects) }
+            head: head, decoder: decoder)
+        try read.measure(manifest: manifest.byteCount, target.objects, from: base?.objects)
+        let table = read
         let proof = self
         try Parallel.run(workers: Parallel.workerCount, count: table.frames.count, chunk: 1) {
             (work) throws(StoreError) in
@@ -40,14 +40,14 @@ struct PackProof: Sendable {
                     try proof.check(
                         position == 0
                             ? [proof.manifest]
-                            : table.entries[table.frames[position].entries].map {
-                                target.objects.references[Int($0.number)]
+                            : table.frames[position].objects.map {
+                                target.objects.references[Int($0)]
                             },
                         table.frames[position],
                         position == 0
                             ? proof.prefix.map { [$0] } ?? []
                             : table.frames[position].bases.compactMap {
-                                base?.objects.references[Int(table.bases[$0])]
+                                base?.objects.references[Int($0)]
                             }, in: file, decoder)
                 }
             }

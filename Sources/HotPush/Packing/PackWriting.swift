@@ -49,7 +49,7 @@ struct PackWriting {
         let pack = Delivery.Pack(
             address: address, byteCount: byteCount,
             openingByteCount: head.framesStart + all[0].byteCount,
-            objectCount: Int64(table.entries.count), contentByteCount: table.contentByteCount,
+            objectCount: Int64(table.objectCount), contentByteCount: table.contentByteCount,
             base: base?.content, codecs: Set(all.map { Int64($0.codec.rawValue) }).sorted(),
             memoryByteCount: all.dropFirst().reduce(0) { max($0, $1.memoryByteCount) })
         return StagedPack(name: name, pack: pack)
@@ -59,30 +59,18 @@ struct PackWriting {
         _ all: [Frame], from base: PackedContent?, to target: PackedContent
     ) -> PackTable {
         var table = PackTable()
-        var positions: [ObjectID: Int] = [:]
         for (position, frame) in all.enumerated() {
-            var entry = PackTable.Frame(
-                codec: frame.codec, byteCount: frame.byteCount,
-                contentByteCount: frame.recipe.contentByteCount)
+            var entry = PackTable.Frame(codec: frame.codec, byteCount: frame.byteCount)
+            entry.contentByteCount = frame.recipe.contentByteCount
             if position > 0 {
                 if frame.codec == .prefixed, let base {
-                    for object in frame.recipe.bases {
-                        guard let number = base.objects.number(of: object.address) else { continue }
-                        let index = positions[object.address] ?? table.bases.count
-                        if index == table.bases.count {
-                            table.bases.append(number)
-                            positions[object.address] = index
-                        }
-                        entry.bases.append(index)
+                    entry.bases = frame.recipe.bases.compactMap {
+                        base.objects.number(of: $0.address)
                     }
                 }
-                let start = table.entries.count
-                for object in frame.recipe.objects {
-                    guard let number = target.objects.number(of: object.address) else { continue }
-                    table.entries.append(
-                        PackTable.Entry(number: number, byteCount: object.byteCount))
+                entry.objects = frame.recipe.objects.compactMap {
+                    target.objects.number(of: $0.address)
                 }
-                entry.entries = start..<table.entries.count
             }
             table.frames.append(entry)
         }

@@ -1,6 +1,22 @@
 package import CASStore
 
+// Which packs lead to a release: a document beside the pointer.
 extension OriginAccess {
+    /// The delivery that a release names; `nil` if it names none.
+    /// - Throws: `.badPack`, `.tooLarge`, `.network` if it is of no use; `.interrupted`.
+    func delivery(
+        of release: OfferedRelease, at location: OriginLocation
+    ) throws(StoreError) -> Delivery? {
+        guard let published = release.delivery, let version = release.version else { return nil }
+        let answer = try document(
+            OriginLayout.delivery(published.address), at: location,
+            byteCountMax: published.byteCount)
+        guard answer.head.status == 200 else {
+            throw .badPack("the origin answered \(answer.head.status) for its delivery")
+        }
+        return try Delivery(answer.bytes, named: published, of: version)
+    }
+
     /// The deliveries of what a channel offers, by address; those that cannot be had are left out.
     /// - Parameter text: as for ``pointers(of:)``.
     /// - Throws: `.badOrigin`, `.interrupted`.
@@ -10,19 +26,18 @@ extension OriginAccess {
         let location = try OriginReference(parsing: text).location
         var deliveries: [ObjectID: Delivery] = [:]
         for release in pointer.releases {
-            guard let promised = release.delivery, let version = release.version else { continue }
+            guard let published = release.delivery else { continue }
             do throws(StoreError) {
-                let answer = try document(
-                    OriginLayout.delivery(promised.address), at: location,
-                    byteCountMax: promised.byteCount)
-                guard answer.head.status == 200,
-                    try ObjectID(of: answer.bytes) == promised.address
-                else { continue }
-                deliveries[promised.address] = try Delivery(parsing: answer.bytes, of: version)
+                deliveries[published.address] = try delivery(of: release, at: location)
             } catch {
-                guard [.badPack, .tooLarge, .network].contains(error.code) else { throw error }
+                guard error.isUselessDelivery else { throw error }
             }
         }
         return deliveries
     }
+}
+
+extension StoreError {
+    /// Whether a delivery cannot be had, or is not what it should be: everything can be had without it.
+    var isUselessDelivery: Bool { [.badPack, .tooLarge, .network].contains(code) }
 }

@@ -62,7 +62,8 @@ final class PackFetching {
             pack, at: offer.origin.url(of: OriginLayout.pack(pack.address)), to: version,
             from: base, beginning: beginning, into: try makeArrivals(),
             options: PackTransferOptions(
-                retries: pull.options.retries, isInterrupted: pull.access.isInterrupted
+                retries: pull.options.retries, limits: pull.limits,
+                isInterrupted: pull.access.isInterrupted
             ) { tick() }
         ) { [self] (opening) throws(StoreError) in
             try wish(opening, from: base, beginning: beginning)
@@ -99,16 +100,12 @@ final class PackFetching {
         _ opening: PackOpening, from base: Manifest?, beginning: PackTransfer.Beginning
     ) throws(StoreError) -> PackWish? {
         if session == nil {
-            let known = try pull.resolve(offer, with: opening.manifest)
+            let known = try pull.resolve(offer, with: opening.bytes, opening.manifest)
             try begin(pull.plan(known))
         }
         guard let session, !session.isComplete else { return nil }
-        let manifest = try Manifest(
-            parsing: opening.manifest,
-            limits: .foreign(entryCountMax: pull.options.entryCountMax))
         let unpacker = try FrameUnpacker(
-            opening, manifest: manifest, base: base, into: session.arrivals,
-            of: pull.versions.store, for: session)
+            opening, into: session.arrivals, of: pull.versions.store, for: session)
         guard let wish = PackWish(opening, unpacker, isWanted: session.isMissing) else {
             return nil
         }

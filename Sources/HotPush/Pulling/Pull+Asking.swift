@@ -283,14 +283,21 @@ extension Pull {
         return try resolve(found, with: manifest(published, at: location))
     }
 
+    /// What a stranger's manifest may take.
+    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
+
     /// The offer with the files of its manifest, whose address has been compared.
     /// - Throws: `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
     func resolve(
-        _ offer: FoundRelease, with bytes: [UInt8]
+        _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
     ) throws(StoreError) -> FoundRelease {
         guard let published = offer.published else { return offer }
-        let manifest = try Manifest(
-            parsing: bytes, limits: .foreign(entryCountMax: options.entryCountMax))
+        let manifest: Manifest
+        if let parsed {
+            manifest = parsed
+        } else {
+            manifest = try Manifest(parsing: bytes, limits: limits)
+        }
         guard manifest.version == published.name else {
             throw StoreError(
                 .damagedOrigin,

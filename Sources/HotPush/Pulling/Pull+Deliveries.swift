@@ -12,7 +12,7 @@ extension Pull {
         for published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> DeliveryChoice? {
         guard options.takesPacks,
-            let delivery = try delivery(of: published, offered, at: location)
+            let delivery = try delivery(of: offered, at: location)
         else { return nil }
         var held: Set<ObjectID> = []
         for (row, _) in try versions.store.versionRows() where row.isComplete {
@@ -23,22 +23,12 @@ extension Pull {
 
     /// The delivery that a release names; `nil` if it names none, or it is of no use.
     func delivery(
-        of published: PublishedVersion, _ offered: OfferedRelease, at location: OriginLocation
+        of offered: OfferedRelease, at location: OriginLocation
     ) throws(StoreError) -> Delivery? {
-        guard let promised = offered.delivery else { return nil }
         do throws(StoreError) {
-            let answer = try access.document(
-                OriginLayout.delivery(promised.address), at: location,
-                byteCountMax: promised.byteCount)
-            guard answer.head.status == 200 else {
-                throw .badPack("the origin answered \(answer.head.status) for its delivery")
-            }
-            guard try ObjectID(of: answer.bytes) == promised.address else {
-                throw .badPack("its delivery is not what its address says")
-            }
-            return try Delivery(parsing: answer.bytes, of: published)
+            return try access.delivery(of: offered, at: location)
         } catch {
-            guard [.badPack, .tooLarge, .network].contains(error.code) else { throw error }
+            guard error.isUselessDelivery else { throw error }
             noteFallback(nil, error, nil)
             return nil
         }

@@ -30,7 +30,7 @@ extension Pull {
             guard intake.wanted.count >= countMin, let published = offered.version,
                 seen.insert(published.content).inserted,
                 try named(published.content, among: intake.wanted) >= countMin,
-                let delivery = try delivery(of: published, offered, at: location),
+                let delivery = try delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
             try unpack(pack, to: published, at: location, for: intake, isInsistent)
@@ -57,18 +57,15 @@ extension Pull {
         for intake: LostObjects, _ isInsistent: Bool
     ) throws(StoreError) {
         let store = versions.store
-        let limits = Manifest.Limits.foreign(entryCountMax: options.entryCountMax)
         let transfer = PackTransfer(
             pack, at: try OriginURL(of: location).url(of: OriginLayout.pack(pack.address)),
             to: version, from: nil, beginning: .opening, into: intake.arrivals,
             options: PackTransferOptions(
-                retries: options.retries, isInterrupted: access.isInterrupted
+                retries: options.retries, limits: limits, isInterrupted: access.isInterrupted
             ) {}
         ) { (opening) throws(StoreError) in
-            let manifest = try Manifest(parsing: opening.manifest, limits: limits)
             let unpacker = try FrameUnpacker(
-                opening, manifest: manifest, base: nil, into: intake.arrivals, of: store,
-                for: intake)
+                opening, into: intake.arrivals, of: store, for: intake)
             let wish = PackWish(opening, unpacker) { intake.wanted[$0] != nil }
             return wish.flatMap { isInsistent || $0.cost <= $0.objectsCost ? $0 : nil }
         }

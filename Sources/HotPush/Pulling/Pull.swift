@@ -48,8 +48,10 @@ public final class Pull {
         var reply = try inquire(origin)
         for _ in 0..<Self.switchCountMax {
             guard case .release(let offer) = reply.answer else { break }
+            // What is refused before a byte comes is refused whatever else is offered.
+            let plan = offer.isPromise ? nil : try plan(offer)
             do throws(StoreError) {
-                return try take(offer)
+                return try take(offer, plan)
             } catch {
                 guard let next = try replyAfter(error, offer, origin) else { throw error }
                 reply = next
@@ -94,8 +96,11 @@ public final class Pull {
     /// If a server switches more often than this during one pull, the rest is left to the next pull.
     private static let switchCountMax = 3
 
-    private func take(_ offer: FoundRelease) throws(StoreError) -> PullReport {
-        let report = try fetch(offer)
+    private func take(
+        _ offer: FoundRelease, _ plan: DownloadPlan? = nil
+    ) throws(StoreError) -> PullReport {
+        let report: PullReport
+        if let plan { report = try fetch(plan, of: offer) } else { report = try fetch(offer) }
         try show(report.version)
         return report
     }

@@ -32,28 +32,23 @@ final class FrameUnpacker {
     /// A single base up to this size is read, a larger one mapped.
     private static let readByteCountMax: Int64 = 1 << 20
 
-    /// - Parameters:
-    ///   - manifest: the manifest to which the pack leads.
-    ///   - base: the manifest of the content from which it leads.
-    /// - Throws: `.badPack` if the table does not fit them.
+    /// - Throws: `.outOfMemory`.
     init(
-        _ opening: PackOpening, manifest: Manifest, base: Manifest?, into arrivals: Arrivals,
-        of store: Store, for intake: any PackIntake
+        _ opening: PackOpening, into arrivals: Arrivals, of store: Store,
+        for intake: any PackIntake
     ) throws(StoreError) {
         table = opening.table
-        objects = NumberedObjects(of: manifest)
-        baseObjects = base.map { NumberedObjects(of: $0) }
+        objects = opening.objects
+        baseObjects = opening.baseObjects
         self.arrivals = arrivals
         self.store = store
         self.intake = intake
         decoder = try ZstdDecoder()
-        try table.check(against: objects)
-        if let baseObjects { try table.checkBases(against: baseObjects) }
     }
 
     /// The objects of a frame.
     func objects(of frame: Int) -> [Reference] {
-        table.entries[table.frames[frame].entries].map { objects.references[Int($0.number)] }
+        table.frames[frame].objects.map { objects.references[Int($0)] }
     }
 
     /// Decodes a frame and hands out its objects.
@@ -115,7 +110,7 @@ final class FrameUnpacker {
     /// The bases of a frame, one after the other.
     private func prefix(of frame: PackTable.Frame) throws(StoreError) -> FramePrefix {
         guard let baseObjects, !frame.bases.isEmpty else { return FramePrefix(byteCount: 0) }
-        let bases = frame.bases.map { baseObjects.references[Int(table.bases[$0])] }
+        let bases = frame.bases.map { baseObjects.references[Int($0)] }
         if bases.count == 1, bases[0].byteCount > Self.readByteCountMax {
             let base = try open(bases[0])
             return FramePrefix(
@@ -156,12 +151,6 @@ final class FrameUnpacker {
         StoreError(
             .badPack, "the object \(base.address) that a frame is based on is not here whole",
             object: base.address)
-    }
-
-    /// The objects that a frame is based on, if it is.
-    func bases(of frame: Int) -> [Reference] {
-        guard let baseObjects else { return [] }
-        return table.frames[frame].bases.map { baseObjects.references[Int(table.bases[$0])] }
     }
 }
 

@@ -9,53 +9,64 @@ struct PackOpening: Sendable {
     /// What is in it, and where.
     let table: PackTable
     /// The bytes of the manifest, compared with the release's address.
-    let manifest: [UInt8]
+    let bytes: [UInt8]
+    /// The manifest.
+    let manifest: Manifest
+    /// Its objects.
+    let objects: NumberedObjects
+    /// The objects of the content from which the pack leads.
+    let baseObjects: NumberedObjects?
 
     /// Reads the first ``Delivery/Pack/openingByteCount`` bytes of a pack.
     ///
     /// - Parameters:
     ///   - version: what the release names.
     ///   - base: the manifest of the content from which the pack leads; `nil` for a pack of everything.
-    /// - Throws: `.badPack` with what is wrong.
+    ///   - limits: what the manifest may take.
+    /// - Throws: `.badPack` with what is wrong; `.badManifest` for a manifest that nobody should have published.
     init(
-        parsing bytes: UnsafeRawBufferPointer, of pack: Delivery.Pack,
-        to version: PublishedVersion, from base: Manifest?
+        parsing text: UnsafeRawBufferPointer, of pack: Delivery.Pack,
+        to version: PublishedVersion, from base: Manifest?, limits: Manifest.Limits
     ) throws(StoreError) {
-        guard bytes.count == Int(pack.openingByteCount), bytes.count > PackHead.byteCount else {
+        guard text.count == Int(pack.openingByteCount), text.count > PackHead.byteCount else {
             throw .badPack("its beginning is cut off")
         }
         let head = try PackHead(
-            parsing: Array(bytes[..<PackHead.byteCount]), packByteCount: pack.byteCount)
+            parsing: Array(text[..<PackHead.byteCount]), packByteCount: pack.byteCount)
         let end = Int(head.framesStart)
-        guard end < bytes.count else { throw .badPack("its table is longer than its beginning") }
+        guard end < text.count else { throw .badPack("its table is longer than its beginning") }
         let decoder = try ZstdDecoder()
-        let table = try PackTable(
-            decoding: Array(bytes[PackHead.byteCount..<end]), head: head,
-            manifestByteCount: version.manifestByteCount, decoder: decoder)
+        var table = try PackTable(
+            decoding: Array(text[PackHead.byteCount..<end]), head: head, decoder: decoder)
+        guard table.frames[0].end == pack.openingByteCount else {
+            throw .badPack(
+                "its beginning has \(table.frames[0].end) bytes, and its delivery says "
+                    + "\(pack.openingByteCount)")
+        }
+        let bytes = try Self.manifest(
+            table.frames[0], Array(text[end...]), version, base, decoder)
+        let manifest = try Manifest(parsing: bytes, limits: limits)
+        let objects = NumberedObjects(of: manifest)
+        let baseObjects = base.map { NumberedObjects(of: $0) }
+        try table.measure(manifest: version.manifestByteCount, objects, from: baseObjects)
         try Self.hold(table, against: pack)
-        let frame = Array(bytes[end...])
         self.pack = pack
         self.table = table
-        manifest = try Self.manifest(table.frames[0], frame, version, base, decoder)
+        self.bytes = bytes
+        self.manifest = manifest
+        self.objects = objects
+        self.baseObjects = baseObjects
     }
 
     /// What the delivery promises must be so: a device has decided by it.
     private static func hold(
         _ table: PackTable, against pack: Delivery.Pack
     ) throws(StoreError) {
-        guard table.frames[0].end == pack.openingByteCount else {
-            throw .badPack(
-                "its beginning has \(table.frames[0].end) bytes, and its delivery says "
-                    + "\(pack.openingByteCount)")
-        }
         guard table.contentByteCount == pack.contentByteCount,
-            Int64(table.entries.count) == pack.objectCount
+            Int64(table.objectCount) == pack.objectCount
         else { throw .badPack("it contains something else than its delivery says") }
         for frame in table.frames where !pack.codecs.contains(Int64(frame.codec.rawValue)) {
             throw .badPack("it has frames of codec \(frame.codec.rawValue), unlike its delivery")
-        }
-        guard pack.base != nil || table.bases.isEmpty else {
-            throw .badPack("it has bases and leads from nothing")
         }
     }
 
@@ -68,11 +79,14 @@ struct PackOpening: Sendable {
             switch frame.codec {
             case .stored: manifest = bytes
             case .compressed:
-                manifest = try decoder.decode(bytes, byteCount: Int(frame.contentByteCount))
+
+                manifest = try decoder.decode(bytes, byteCount: Int(version.manifestByteCount))
             case .prefixed:
-                guard let base else { throw .badPack("its manifest has a prefix and no base") }
+                guard let base,
+                    version.manifestByteCount <= PackLimits.prefixedManifestByteCountMax
+                else { throw .badPack("its manifest cannot have a prefix") }
                 manifest = try decoder.decode(
-                    bytes, byteCount: Int(frame.contentByteCount), prefix: base.prefix())
+                    bytes, byteCount: Int(version.manifestByteCount), prefix: base.prefix())
             }
         } catch {
             throw .badPack("its manifest: \(error.message)")

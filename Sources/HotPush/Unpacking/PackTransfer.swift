@@ -58,6 +58,7 @@ final class PackTransfer: TransferClient {
     let beginning: Beginning
     let arrivals: Arrivals
     private let url: String
+    private let limits: Manifest.Limits
     private let isInterrupted: () -> Bool
     private let ticked: () -> Void
     private let opened: (PackOpening) throws(StoreError) -> PackWish?
@@ -80,6 +81,8 @@ final class PackTransfer: TransferClient {
     var isUseless = false
     /// What ended everything early.
     var failure: StoreError?
+    /// Whether an earlier pull has left the opening.
+    private var isResumed = false
     /// Frames whose first bytes came earlier: if they are wrong, they are asked for once more.
     var resumedFrames: Set<Int> = []
     /// Objects that came out wrong.
@@ -100,6 +103,7 @@ final class PackTransfer: TransferClient {
         self.base = base
         self.beginning = beginning
         self.arrivals = arrivals
+        limits = options.limits
         isInterrupted = options.isInterrupted
         ticked = options.tick
         budget = RetryBudget(options.retries)
@@ -123,7 +127,10 @@ final class PackTransfer: TransferClient {
         let part = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
         let isWhole = part.offset == pack.openingByteCount
         openingPart = consume part
-        if isWhole, try open() { return }
+        if isWhole, try open() {
+            isResumed = true
+            return queueFrames()
+        }
         lastBudgetID += 1
         queue.append(Span(frames: 0..<0, budgetID: lastBudgetID))
     }
@@ -132,7 +139,13 @@ final class PackTransfer: TransferClient {
     private func keepOpening() throws(StoreError) {
         guard let part = openingPart.take() else { return }
         let isCut = failure != nil || isUseless || !queue.isEmpty
-        if isCut { try part.suspend() } else { try part.discard() }
+        if isCut { return try part.suspend() }
+        try part.discard()
+        // What an earlier pull has kept, and this one did not need.
+        guard isResumed, let opening else { return }
+        for frame in opening.table.frames.indices.dropFirst() {
+            try arrivals.discardPart(of: framePart(frame))
+        }
     }
 
     // MARK: The opening
@@ -142,26 +155,38 @@ final class PackTransfer: TransferClient {
     func open() throws(StoreError) -> Bool {
         guard let opening = try readOpening() else { return false }
         self.opening = opening
-        guard let wish = try opened(opening) else { return true }
-        self.wish = wish
-        return true
+        do throws(StoreError) {
+            wish = try opened(opening)
+            return true
+        } catch {
+            guard error.code == .badPack else { throw error }
+            return try forget(error)
+        }
     }
 
     private func readOpening() throws(StoreError) -> PackOpening? {
         guard let part = openingPart.take() else { return nil }
         do throws(StoreError) {
             let opening = try part.withBytes { (bytes) throws(StoreError) in
-                try PackOpening(parsing: bytes, of: pack, to: version, from: base)
+                try PackOpening(
+                    parsing: bytes, of: pack, to: version, from: base, limits: limits)
             }
             openingPart = consume part
             return opening
         } catch {
             guard error.code == .badPack || error.code == .mismatch else { throw error }
-            trouble = error
-            try part.discard()
-            openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+            openingPart = consume part
+            _ = try forget(error)
             return nil
         }
+    }
+
+    private func forget(_ error: StoreError) throws(StoreError) -> Bool {
+        trouble = error
+        opening = nil
+        if let part = openingPart.take() { try part.discard() }
+        openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
+        return false
     }
 
     /// Queues requests for the frames that are wanted and not under way.
@@ -248,6 +273,8 @@ final class PackTransfer: TransferClient {
 /// What a transfer of a pack needs besides the pack.
 struct PackTransferOptions {
     var retries: RetryPolicy
+    /// What the manifest may take.
+    var limits: Manifest.Limits
     var isInterrupted: () -> Bool
     /// Called several times a second.
     var tick: () -> Void

@@ -19,6 +19,15 @@ struct PullingFixture {
         device = try TemporaryStore()
     }
 
+    /// Another device that pulls from the same origin.
+    func with(_ device: TemporaryStore) -> PullingFixture {
+        PullingFixture(place: place, origin: origin, device: device)
+    }
+
+    private init(place: PublishingPlace, origin: FaultyOrigin, device: TemporaryStore) {
+        (self.place, self.origin, self.device) = (place, origin, device)
+    }
+
     /// Publishes a version, and serves what the origin has from now on.
     func publish(_ version: String) throws {
         try place.publish(version)

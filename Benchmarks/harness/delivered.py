@@ -1,0 +1,125 @@
+"""Tables and picture of what `delivery` measured: in its own report, and on docs/performance.md."""
+
+from .chart import Bar, Panel, draw
+from .delivery import (BY_CONTENT, BY_NAME, CASYNC, KILOBYTE, OSTREE, OSTREE_DELTA, OURS, PATCHES, RAW, ZSYNC)
+from .publishing import FIRST, MEGABYTE, MIB, UPDATE
+from .report import table
+from .shrinking import BROTLI, BSDIFF, GZIP, HDIFFPATCH, ZIP, ZSTD
+
+# Column to the ways it shows; two ways in one column are written one behind the other.
+COLUMNS = {
+    FIRST: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
+            "each file: gzip 9 / zstd 19 / brotli 11": [GZIP, ZSTD, BROTLI], "casync": [CASYNC], "OSTree": [OSTREE]},
+    UPDATE: {"castree": [OURS], "castree, raw objects": [RAW], "zip -9": [ZIP],
+             "each changed file: gzip 9 / zstd 19 / brotli 11": [GZIP, ZSTD, BROTLI], "casync": [CASYNC],
+             "zsync": [ZSYNC], "OSTree pull": [OSTREE], "its static delta alone": [OSTREE_DELTA],
+             **{f"{method}, base by name / by content": [f"{method}, {BY_NAME}", f"{method}, {BY_CONTENT}"]
+                for method in PATCHES}},
+}
+TITLES = {FIRST: "First install", UPDATE: "Update from the release before"}
+BARS = {
+    "zip -9, everything": ZIP, "brotli 11, changed files": BROTLI, "casync": CASYNC, "zsync": ZSYNC,
+    "OSTree static delta": OSTREE_DELTA, "bsdiff, base by name": f"{BSDIFF}, {BY_NAME}",
+    "bsdiff, base by content": f"{BSDIFF}, {BY_CONTENT}", "HDiffPatch, by content": f"{HDIFFPATCH}, {BY_CONTENT}",
+    "castree": OURS}
+TICKS = ((1, "1 KB"), (10, "10 KB"), (100, "100 KB"), (1000, "1 MB"), (10_000, "10 MB"), (30_000, ""))
+NOTES = [
+    "- KB are 1,000 bytes of bodies; in square brackets the requests. castree, casync, zsync and OSTree are counted in "
+    "nginx's log, with everything they ask for: pointers, lists, indexes, manifests.",
+    "- The other columns are sizes of files, each fetched by one plain request. How the device learns which "
+    "files there are is not counted for them, nor is it for the patches; for castree it is.",
+    "- *Base by name*: the old file of the same path, else of the same name without its hash, the nearest in size. "
+    "*By content*: the best of that one and the three that share most content with the new file, wherever "
+    "they stand. Where a patch is larger than the file itself by zstd 19, the file counts.",
+    "- zsync: a compressed tar of the release, made with `zsyncmake -z`; the device has the tar of the release before.",
+    "- OSTree: an archive repository with zlib as it comes. With a static delta it also asks for objects that the delta "
+    "is about to bring (2022.7, its issue 2680); the delta alone is what there would be without that.",
+    "- casync: a store of chunks as it comes; the device has the tree of the release before (`--seed`).",
+]
+
+
+def delivery_tables(section: dict) -> list[str]:
+    contents = [content for content in section["contents"] if not content["problem"]]
+    lines = []
+    for step, columns in COLUMNS.items():
+        shown = [content for content in contents if content[step]]
+        body = [[content["app"], *(_cell(content[step], ways) for ways in columns.values())] for content in shown]
+        if body:
+            lines += [f"### {TITLES[step]}", "", *table(["KB [requests]", *columns], body), ""]
+    lines += [f"- {content['label']}" for content in contents]
+    lines += [f"- {content['app']}: {content['problem']}" for content in section["contents"] if content["problem"]]
+    lines += ["", *NOTES, *_problems(contents)]
+    if section["publishing"]:
+        lines += ["", "### Publishing", "",
+                  "Processor seconds and peak memory of each `castree publish`, in the order they were run. *Own* is "
+                  "memory without mapped files.", "",
+                  *table(["", "bases", "new MB", "CPU s", "s", "CPU s/MB", "peak MiB", "own MiB"],
+                          [_published(publish) for publish in section["publishing"]])]
+    return lines
+
+
+def delivery_report(section: dict) -> str:
+    """The report of `Benchmarks/delivery`."""
+    lines = ["# Benchmarks of delivery", ""]
+    lines += [f"- {name}: {text}" for name, text in {**section["settings"], **section["machine"]}.items()]
+    lines += ["", *table(["row", "work", "unit", "castree", "against", "it", "value", "limit", "verdict"], [
+        [row["id"], described(row), row["measure"], _number(row["ours"]), row["against"], _number(row["theirs"]),
+         "" if row["value"] is None else f"**{_number(row['value'])}**"
+         + (f" ({row['range'][0]:.3g}–{row['range'][1]:.3g})" if row["range"] else ""),
+         "" if row["limit"] is None else f"{row['limit']:g}", row["verdict"]] for row in section["rows"]]), ""]
+    lines += [line.removeprefix("#") if line.startswith("###") else line for line in delivery_tables(section)]
+    return "\n".join([*lines, ""])
+
+
+def draw_delivery(section: dict) -> str:
+    panels = []
+    for content in section["contents"]:
+        bars = [Bar(name, content[UPDATE][way]["bytes"] / KILOBYTE,
+                    f"{_kilobytes(content[UPDATE][way])} KB", way == OURS)
+                for name, way in BARS.items() if "bytes" in content[UPDATE].get(way, {})]
+        panels.append(Panel(content["label"], bars, TICKS))
+    spoken = "; ".join(f"{panel.title}: " + ", ".join(f"{bar.name} {bar.figure}" for bar in panel.bars)
+                       for panel in panels if panel.bars)
+    return draw("What an update costs over the air", spoken, panels,
+                "Bytes of an update from the release before, by method; each line is ten times the one before.")
+
+
+def described(row: dict) -> str:
+    """The work of a row, and whose value the highest is."""
+    return f"{row['work']} ({row['of']})" if row.get("of") else row["work"]
+
+
+def _cell(costs: dict, ways: list[str]) -> str:
+    found = [costs.get(way, {}) for way in ways]
+    requests = {cost["requests"] for cost in found if "requests" in cost}
+    texts = [_kilobytes(cost) if "bytes" in cost else "error" if cost.get("problem", "").startswith("ERROR") else "–"
+             for cost in found]
+    return " / ".join(texts) + (f" [{requests.pop():,}]" if len(requests) == 1 else "")
+
+
+def _kilobytes(cost: dict) -> str:
+    kilobytes = cost["bytes"] / KILOBYTE
+    return f"{kilobytes:,.0f}" if kilobytes >= 1000 else f"{kilobytes:.1f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _problems(contents: list[dict]) -> list[str]:
+    """Each reason once, with those it stopped."""
+    stopped: dict[str, list[str]] = {}
+    for content in contents:
+        for step in COLUMNS:
+            for way, cost in content[step].items():
+                if cost.get("problem"):
+                    stopped.setdefault(cost["problem"], []).append(f"{content['app']}, {step}, {way}")
+    return [f"- {problem}: {'; '.join(ways)}" for problem, ways in stopped.items()]
+
+
+def _published(publish: dict) -> list[str]:
+    new = publish["new"] / MEGABYTE
+    return [f"{publish['app']} {publish['version']} {publish['options']}".rstrip(), str(publish["bases"]), f"{new:.1f}",
+            f"{publish['cpu']:.2f}", f"{publish['wall']:.2f}", f"{publish['cpu'] / new:.2f}" if new else "",
+            f"{publish['rss'] / MIB:.0f}", f"{publish['anonymous'] / MIB:.0f}"]
+

@@ -1,0 +1,245 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+import Zstandard
+
+@testable import HotPush
+
+/// The bounds of docs/origin-format.md, each broken by a file: the pack is refused, nothing wrong becomes an object,
+/// and the version comes all the same, object by object.
+@Suite("A hostile pack") struct HostilePackTests {
+    /// A way to break a pack.
+    struct Attack: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        /// Whether the pack leads from the first release.
+        var isUpdate = false
+        let change: @Sendable (inout TestPack) throws -> Void
+
+        init(
+            _ name: String, isUpdate: Bool = false,
+            _ change: @escaping @Sendable (inout TestPack) throws -> Void
+        ) {
+            testDescription = name
+            self.isUpdate = isUpdate
+            self.change = change
+        }
+    }
+
+    static func number(_ value: Int64) -> [UInt8] {
+        var (bytes, rest): ([UInt8], UInt64) = ([], UInt64(value))
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        return bytes + [UInt8(rest)]
+    }
+
+    static let attacks: [Attack] = [
+        Attack("does not begin as one") { $0.changingBytes = { $0[0] ^= 1 } },
+        Attack("has a newer format") { $0.changingBytes = { $0[8] = 2 } },
+        Attack("has a table of no bytes") {
+            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0, 0]) }
+        },
+        Attack("has a table of more than 4 MiB") {
+            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [1, 0, 0x40, 0]) }
+        },
+        Attack("has a table that is longer than the pack") {
+            $0.changingBytes = { $0.replaceSubrange(12..<16, with: [0, 0, 0x10, 0]) }
+        },
+        Attack("says another size than the delivery") { $0.changingBytes = { $0[16] ^= 1 } },
+        Attack("has bytes after its frames") { $0.changingBytes = { $0 += [0] } },
+        Attack("lacks its last byte") { $0.changingBytes = { $0.removeLast() } },
+        Attack("has a table that is no frame") { $0.tableBytes = Array("no frame".utf8) },
+        Attack("has a table behind a skippable frame") { pack in
+            let text = try TestPack.encode(PackTable().serialized)
+            pack.tableBytes = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0] + text
+        },
+        Attack("has a table of two frames") { pack in
+            let text = try TestPack.encode(PackTable().serialized)
+            pack.tableBytes = text + text
+        },
+        Attack("has a table that unpacks to more than 64 MiB") { pack in
+            pack.tableBytes = try TestPack.encode(
+                [UInt8](repeating: 0, count: 64 << 20 + 1), windowLog: 23)
+        },
+        Attack("has an empty table") { $0.changingNumbers = { $0 = [] } },
+        Attack("has a table that goes on") { $0.changingNumbers = { $0 += [0] } },
+        Attack("promises more frames than its table can hold") {
+            $0.changingNumbers = { $0[0] = 0x7F }
+        },
+        Attack("promises more objects than its table can hold") {
+            $0.changingNumbers = { $0[$0.count - 2] = 0x7F }
+        },
+        Attack("has a number without an end") {
+            $0.changingNumbers = { $0 = [UInt8](repeating: 0xFF, count: 40) }
+        },
+        Attack("promises a million frames") {
+            $0.changingNumbers = { $0 = number(1_000_001) + $0.dropFirst() }
+        },
+        Attack("has no frame") { $0.changingNumbers = { $0 = [0] } },
+        Attack("has a frame of an unknown codec") { $0.changingNumbers = { $0[1] = 3 } },
+        Attack("has a manifest of another size") {
+            $0.frames[0].content.append(32)
+        },
+        Attack("has another manifest") { pack in
+            pack.frames[0].content = pack.frames[0].content.map { $0 == 49 ? 50 : $0 }
+        },
+        Attack("has a manifest with a prefix and leads from nothing") { pack in
+            pack.frames[0].codec = .prefixed
+        },
+        Attack("names an object twice") {
+            $0.changingTable = { $0.frames[1].objects[1] = $0.frames[1].objects[0] }
+        },
+        Attack("names an object that the manifest has not") {
+            $0.changingTable = { $0.frames[1].objects[0] = 999 }
+        },
+        Attack("names an object for the bytes of another") {
+            $0.changingTable = { $0.frames[1].objects.swapAt(0, 1) }
+        },
+        Attack("leaves out an object of a frame") {
+            $0.changingTable = { $0.frames[1].objects.removeLast() }
+        },
+        Attack("has a frame without objects") {
+            $0.frames.append(.init(codec: .stored, content: []))
+        },
+        Attack("has a frame larger than its content allows") { pack in
+            pack.frames[1].bytes = [UInt8](repeating: 0, count: 400)
+        },
+        Attack("has a stored frame of another size") { pack in
+            pack.frames[1].codec = .stored
+            pack.frames[1].bytes = [1]
+        },
+        Attack("has a frame with other content") { pack in
+            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content.map { $0 ^ 1 })
+        },
+        Attack("has a frame that unpacks to more") { pack in
+            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content + [0])
+        },
+        Attack("has a frame that unpacks to less") { pack in
+            pack.frames[1].bytes = try TestPack.encode(Array(pack.frames[1].content.dropLast()))
+        },
+        Attack("has a frame that is no frame") { pack in
+            pack.frames[1].bytes = Array("no frame".utf8)
+        },
+        Attack("has a frame with something behind it") { pack in
+            pack.frames[1].bytes = try TestPack.encode(pack.frames[1].content) + [0]
+        },
+        Attack("has a frame of two frames") { pack in
+            let half = pack.frames[1].content.count / 2
+            pack.frames[1].bytes =
+                try TestPack.encode(Array(pack.frames[1].content[..<half]))
+                + TestPack.encode(Array(pack.frames[1].content[half...]))
+        },
+        Attack("has a frame that needs a dictionary") { pack in
+            var frame = try TestPack.encode(pack.frames[1].content)
+            frame[4] |= 1
+            pack.frames[1].bytes = frame
+        },
+        Attack("has a frame that does not say how large it is") { pack in
+            var frame = try TestPack.encode(pack.frames[1].content)
+            frame[4] &= 0b0001_1111
+            pack.frames[1].bytes = frame
+        },
+        Attack("has frames with bases and leads from nothing") { pack in
+            pack.changingTable = { table in
+                table.frames[1].codec = .prefixed
+                table.frames[1].bases = [0]
+            }
+        },
+        Attack("names a base that the content has not", isUpdate: true) {
+            $0.changingTable = { $0.frames[1].bases[0] = 999 }
+        },
+        Attack("has a frame with more than 64 bases", isUpdate: true) {
+            $0.changingTable = { $0.frames[1].bases = [UInt32](repeating: 0, count: 65) }
+        },
+        Attack("has a prefixed frame without a base", isUpdate: true) {
+            $0.changingTable = { $0.frames[1].bases = [] }
+        },
+        Attack("is encoded against another base", isUpdate: true) { pack in
+            pack.frames[1].prefix = Array("something else entirely, and long enough".utf8)
+            pack.frames[1].bytes = try TestPack.encode(
+                pack.frames[1].content, prefix: pack.frames[1].prefix + pack.frames[1].content)
+        },
+    ]
+
+    @Test("brings nothing wrong, and keeps nothing away: the pack that", arguments: attacks)
+    func attack(_ attack: Attack) throws {
+        let fixture = try PackedFixture()
+        var pack: TestPack
+        if attack.isUpdate {
+            try fixture.base.run()
+            try fixture.base.publish("2")
+            pack = try fixture.update()
+        } else {
+            pack = try fixture.whole("1")
+        }
+        try attack.change(&pack)
+        try fixture.serve([pack])
+        try fixture.run()
+        #expect(
+            try fixture.base.tree(attack.isUpdate ? "2" : "1")
+                == (attack.isUpdate ? PublishingPlace.second : PublishingPlace.first))
+        #expect(try fixture.fallbacks().count == 1)
+        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+        try fixture.base.expectClean()
+    }
+
+    @Test(
+        "is a pack of another release: the manifest in it is refused")
+    func anotherRelease() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.publish("2")
+        try fixture.serve([fixture.whole("1")])
+        try fixture.run()
+        #expect(try fixture.base.tree("2") == PublishingPlace.second)
+        #expect(try fixture.fallbacks().count == 1)
+    }
+
+    @Test(
+        "is refused by its delivery",
+        arguments: [
+            "not JSON", "{}", #"{"castreeDelivery":2}"#,
+            #"{"castreeDelivery":1,"manifest":"00","packs":[]}"#,
+        ])
+    func delivery(_ text: String) throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")]) { $0 = Array(text.utf8) }
+        try fixture.run()
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(try fixture.fallbacks().count == 1)
+        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
+    }
+
+    @Test(
+        "is absent, or cannot be had: objects come one by one",
+        arguments: [403, 404, 410, 416, 500])
+    func absent(_ status: Int) throws {
+        for part in ["/packs/", "/deliveries/"] {
+            let fixture = try PackedFixture()
+            let paths = try fixture.serve([fixture.whole("1")])
+            let path =
+                part == "/packs/"
+                ? paths[0]
+                : try fixture.deliveryPath()
+            fixture.origin.always(.status(status), on: path)
+            try fixture.run()
+            #expect(try fixture.base.tree("1") == PublishingPlace.first)
+            #expect(try fixture.fallbacks().count == 1)
+        }
+    }
+
+    @Test("has a base that is damaged here: what it was to bring comes another way")
+    func damagedBase() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.run()
+        try fixture.base.publish("2")
+        try fixture.serve([fixture.update(perFrame: 1)])
+        let old = NumberedObjects(of: try fixture.manifest("1")).references[0].address
+        let path = fixture.base.device.path + "/objects/" + StoreLayout.objectPath(old)
+        try Damage.flip(path, at: 0)
+        try fixture.run()
+        #expect(try fixture.base.tree("2")["index.html"] == PublishingPlace.second["index.html"])
+    }
+}

@@ -1,0 +1,206 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("A pull by packs") struct PackPullTests {
+    @Test("installs a version with three requests")
+    func first() throws {
+        let fixture = try PackedFixture()
+        let paths = try fixture.serve([fixture.whole("1")])
+        let report = try fixture.run()
+        #expect(fixture.asked.count == 3)
+        #expect(fixture.asked.first == "/channels/stable.json")
+        #expect(fixture.asked.last == paths[0])
+        #expect(fixture.origin.requests.last?["range"] == nil)
+        #expect(report.requests == 3)
+        #expect(report.figures.files == Set(PublishingPlace.first.values).count)
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(try fixture.fallbacks() == [])
+        try fixture.base.expectClean()
+    }
+
+    @Test("updates from the version that is here with three requests, and leaves nothing behind")
+    func update() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.run()
+        try fixture.base.publish("2")
+        let paths = try fixture.serve([fixture.whole("2"), fixture.update()])
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        #expect(fixture.asked.count == 3)
+        #expect(fixture.asked.last == paths[1])
+        #expect(report.figures.files == 2)
+        #expect(try fixture.base.tree("2") == PublishingPlace.second)
+        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+        #expect(try fixture.fallbacks() == [])
+        try fixture.base.expectClean()
+    }
+
+    @Test("fetches objects one by one when it is told to")
+    func refused() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        try fixture.run { $0.takesPacks = false }
+        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") || $0.hasPrefix("/deliveries/") })
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+    }
+
+    @Test("takes by ranges what a store with another version lacks")
+    func ranges() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.run()
+        try fixture.base.publish("2")
+        let paths = try fixture.serve([fixture.whole("2", perFrame: 1)])
+        fixture.origin.forgetRequests()
+        try fixture.run()
+        let packs = fixture.origin.requests(for: paths[0])
+        #expect(packs.count >= 2)
+        #expect(packs.allSatisfy { $0["range"] != nil })
+        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        #expect(try fixture.base.tree("2") == PublishingPlace.second)
+        try fixture.base.expectClean()
+    }
+
+    @Test("asks for the rest, wherever an answer is cut", arguments: [false, true])
+    func cut(isUpdate: Bool) throws {
+        let sample = try PackedFixture()
+        let count: Int
+        if isUpdate {
+            try sample.base.publish("2")
+            count = try sample.update().made().bytes.count
+        } else {
+            count = try sample.whole("1").made().bytes.count
+        }
+        let fixture = try PackedFixture()
+        if isUpdate { try fixture.base.publish("2") }
+        let step = max(1, count / 40)
+        for end in stride(from: 0, to: count, by: step) {
+            let device = try TemporaryStore()
+            let attempt = fixture.with(device)
+            if isUpdate { try device.add("1", PublishingPlace.first) }
+            let pack = isUpdate ? try fixture.update() : try fixture.whole("1")
+            let paths = try attempt.serve([pack])
+            fixture.origin.forgetRequests()
+            fixture.origin.play([.cut(after: end)], on: paths[0])
+            try attempt.run()
+            let asked = fixture.origin.requests(for: paths[0])
+            #expect(asked.count == 2, "cut after \(end) of \(count)")
+            #expect(
+                asked.last?["range"] == (end == 0 ? nil : "bytes=\(end)-"),
+                "cut after \(end) of \(count)")
+            #expect(
+                try attempt.base.tree(isUpdate ? "2" : "1")
+                    == (isUpdate ? PublishingPlace.second : PublishingPlace.first))
+            #expect(!attempt.asked.contains { $0.hasPrefix("/objects/") })
+        }
+    }
+
+    @Test(
+        "goes on at the very byte where it was stopped, in another process",
+        arguments: [false, true])
+    func stopped(isUpdate: Bool) throws {
+        let fixture = try PackedFixture()
+        if isUpdate { try fixture.base.publish("2") }
+        // The empty file is in no frame of its own: it alone would need no request.
+        let pack = isUpdate ? try fixture.update() : try fixture.whole("1", perFrame: 3)
+        let path = try fixture.serve([pack])[0]
+        let contents = fixture.origin.state.shared.withLock { $0.contents.mapValues(\.bytes) }
+        let count = try pack.made().bytes.count
+        for end in TestShare(oneIn: 29).of(Array(0..<count)) {
+            let device = try TemporaryStore()
+            if isUpdate { try device.add("1", PublishingPlace.first) }
+            let first = MemoryTransport(contents)
+            first.stop = (path, end)
+            var options = PullingFixture.options
+            let interrupted = Interruption()
+            options.isInterrupted = { interrupted.isSet }
+            #expect(
+                code {
+                    first.stopped = { interrupted.set() }
+                    _ = try Pull(into: device.versions, over: first, options).run("http://origin")
+                } == .interrupted)
+            let second = MemoryTransport(contents)
+            let versions = try device.reopened()
+            let report = try Pull(into: versions, over: second, PullingFixture.options)
+                .run("http://origin")
+            #expect(report?.version == (isUpdate ? "2" : "1"))
+            let asked = second.asked.filter { $0.path == path }
+            #expect(asked.count == 1, "stopped at \(end) of \(count)")
+            #expect(
+                asked.first?.range == (end == 0 ? nil : "bytes=\(end)-"),
+                "stopped at \(end) of \(count)")
+            #expect(!second.asked.contains { $0.path.hasPrefix("/objects/") })
+            #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
+            #expect(Damage.names(device.path + "/staging") == [])
+        }
+    }
+
+    @Test("shows the ways and what they cost before it takes one")
+    func ways() throws {
+        let fixture = try PackedFixture()
+        try fixture.base.run()
+        try fixture.base.publish("2")
+        try fixture.serve([fixture.whole("2"), fixture.update()])
+        let pull = try fixture.base.pull()
+        guard case .release(let found) = try pull.ask(fixture.origin.url) else {
+            Issue.record("no release")
+            return
+        }
+        let ways = try #require(found.choice?.ways)
+        #expect(ways.map(\.name) == ["from", "whole", "objects"] || ways[0].name == "from")
+        #expect(ways.count == 3)
+        #expect(ways[0].requestCount == 1)
+        for way in ways {
+            #expect(way.cost == way.byteCount + way.requestCount * 8192)
+        }
+    }
+
+    @Test("takes a pack from what the app was shipped with")
+    func embedded() throws {
+        let fixture = try PackedFixture()
+        // The same content under another name, without a publisher's manifest.
+        try fixture.base.device.add("shipped", PublishingPlace.first)
+        try fixture.base.publish("2")
+        let paths = try fixture.serve([fixture.update()])
+        try fixture.run()
+        #expect(fixture.asked.last == paths[0])
+        #expect(fixture.asked.count == 3)
+        #expect(try fixture.base.tree("2") == PublishingPlace.second)
+    }
+
+    @Test("asks for a pointer with its tag, and a 304 is all that comes when nothing is new")
+    func notModified() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        try fixture.run()
+        fixture.origin.forgetRequests()
+        let report = try fixture.run()
+        #expect(report.isUnchanged)
+        #expect(fixture.asked == ["/channels/stable.json"])
+        #expect(fixture.origin.requests[0]["if-none-match"] != nil)
+        // Whatever became of what was kept, the answer is the whole pointer.
+        let kept = Damage.names(fixture.base.device.path + "/pointers")
+        #expect(kept.count == 1)
+        for name in kept {
+            let path = fixture.base.device.path + "/pointers/" + name
+            var bytes = try Damage.contents(path)
+            bytes[bytes.count / 2] ^= 1
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+        }
+        fixture.origin.forgetRequests()
+        try fixture.run()
+        #expect(fixture.origin.requests[0]["if-none-match"] == nil)
+    }
+}
+
+/// A flag that tests set.
+private final class Interruption: Sendable {
+    private let flag = Atomic<Bool>(false)
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}
