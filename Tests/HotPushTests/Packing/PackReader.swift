@@ -47,38 +47,47 @@ struct PackReader {
             parsing: Array(bytes.prefix(PackHead.byteCount)), packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
         let tableBytes = Array(bytes[PackHead.byteCount..<Int(head.framesStart)])
-        let first = try Self.manifestByteCount(tableBytes, decoder)
-        let table = try PackTable(
-            decoding: tableBytes, head: head, manifestByteCount: first, decoder: decoder)
+        var table = try PackTable(decoding: tableBytes, head: head, decoder: decoder)
         #expect(table.frames[0].end == pack.openingByteCount)
-        #expect(table.contentByteCount == pack.contentByteCount)
-        #expect(Int64(table.entries.count) == pack.objectCount)
         #expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted() == pack.codecs)
-        let manifest = try content(
-            of: table.frames[0], in: bytes, prefix: base?.prefix() ?? [], decoder)
+        let manifest = try manifest(table.frames[0], in: bytes, prefix: base?.prefix(), decoder)
         let objects = NumberedObjects(of: try Manifest(parsing: manifest))
-        try table.check(against: objects)
         let baseObjects = base.map { NumberedObjects(of: $0) }
-        if let baseObjects { try table.checkBases(against: baseObjects) }
+        try table.measure(manifest: Int64(manifest.count), objects, from: baseObjects)
+        #expect(table.contentByteCount == pack.contentByteCount)
+        #expect(Int64(table.objectCount) == pack.objectCount)
         var contents: [ObjectID: [UInt8]] = [:]
         for frame in table.frames.dropFirst() {
             var prefix: [UInt8] = []
-            for base in frame.bases {
-                let object = try #require(baseObjects).references[Int(table.bases[base])]
-                prefix += try baseBytes(object)
+            for number in frame.bases {
+                prefix += try baseBytes(#require(baseObjects).references[Int(number)])
             }
             let content = try content(of: frame, in: bytes, prefix: prefix, decoder)
             var offset = 0
-            for entry in table.entries[frame.entries] {
-                let address = objects.references[Int(entry.number)].address
-                let object = Array(content[offset..<offset + Int(entry.byteCount)])
-                #expect(try ObjectID(of: object) == address)
-                contents[address] = object
+            for number in frame.objects {
+                let expected = objects.references[Int(number)]
+                let object = Array(content[offset..<offset + Int(expected.byteCount)])
+                #expect(try ObjectID(of: object) == expected.address)
+                #expect(contents[expected.address] == nil)
+                contents[expected.address] = object
                 offset += object.count
             }
             #expect(offset == content.count)
         }
         return Pack(table: table, manifest: manifest, objects: contents)
+    }
+
+    /// The first frame, whose size readers know from the pointer.
+    private func manifest(
+        _ frame: PackTable.Frame, in bytes: [UInt8], prefix: [UInt8]?, _ decoder: ZstdDecoder
+    ) throws -> [UInt8] {
+        var frame = frame
+        let packed = bytes[Int(frame.offset)..<Int(frame.end)]
+        frame.contentByteCount =
+            frame.codec == .stored
+            ? frame.byteCount
+            : Int64(try packed.withUnsafeBytes { try ZstdHeader(of: $0) }.contentByteCount)
+        return try content(of: frame, in: bytes, prefix: prefix ?? [], decoder)
     }
 
     private func baseBytes(_ object: Reference) throws -> [UInt8] {
@@ -95,26 +104,5 @@ struct PackReader {
         return try decoder.decode(
             packed, byteCount: Int(frame.contentByteCount),
             prefix: frame.codec == .prefixed ? prefix : [])
-    }
-
-    /// What the first frame of a table says, which readers know from the pointer.
-    private static func manifestByteCount(
-        _ table: [UInt8], _ decoder: ZstdDecoder
-    ) throws -> Int64 {
-        let header = try table.withUnsafeBytes { try ZstdHeader(of: $0) }
-        let numbers = try decoder.decode(table, byteCount: Int(header.contentByteCount))
-        var position = 0
-        func next() -> Int64 {
-            var (value, shift): (Int64, Int64) = (0, 0)
-            while numbers[position] >= 0x80 {
-                value |= Int64(numbers[position] & 0x7F) << shift
-                (position, shift) = (position + 1, shift + 7)
-            }
-            position += 1
-            return value | Int64(numbers[position - 1]) << shift
-        }
-        for _ in 0..<next() { _ = next() }
-        _ = (next(), next(), next())
-        return next()
     }
 }
