@@ -32,27 +32,27 @@ struct FrameGrouping: Sendable {
         order = keys.map(\.number)
     }
 
-    /// Divides objects, which are in their order, into frames.
+    /// Divides objects, which are in their order, into frames; those are in the order of their first objects.
     static func frames(of objects: [Reference]) -> [[Reference]] {
         var frames: [[Reference]] = []
-        var open: [Reference] = []
+        // Where the frame is to which small objects are added.
+        var open: Int?
         var byteCount: Int64 = 0
-        func close() {
-            if !open.isEmpty { frames.append(open) }
-            open = []
-            byteCount = 0
-        }
         for object in objects {
             if object.byteCount >= aloneByteCount {
                 frames.append([object])
                 continue
             }
-            if byteCount + object.byteCount > byteCountMax { close() }
-            open.append(object)
-            byteCount += object.byteCount
-            if byteCount >= byteCountMin, ends(after: object) { close() }
+            if let position = open, byteCount + object.byteCount <= byteCountMax {
+                frames[position].append(object)
+                byteCount += object.byteCount
+            } else {
+                open = frames.count
+                frames.append([object])
+                byteCount = object.byteCount
+            }
+            if byteCount >= byteCountMin, ends(after: object) { open = nil }
         }
-        close()
         return frames
     }
 

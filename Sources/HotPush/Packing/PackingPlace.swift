@@ -51,17 +51,35 @@ final class PackingPlace: Sendable {
     static func dropUnused(
         in publishing: Int32, offered: Set<ObjectID>, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        guard
-            let lock = try fileSystem.openIfPresent(
-                publishing, OriginLayout.packingLock, .changing),
-            try fileSystem.lock(lock.raw, exclusive: true)
-        else { return }
+        guard let lock = try lockAlone(publishing, fileSystem) else { return }
+        defer { withExtendedLifetime(lock) {} }
         try dropLeftovers(publishing, fileSystem)
         var record = try PackingRecord.read(publishing, fileSystem)
         let before = record
         record.works = record.works.filter { offered.contains($0.key) }
-        if record != before { try record.write(publishing, fileSystem) }
+        if record != before { try record.write(publishing, aside: publishing, fileSystem) }
         try drop(record, publishing, fileSystem)
+    }
+
+    /// Removes what dead publishers have left, unless somebody packs.
+    static func dropLeftovers(
+        in publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard let lock = try lockAlone(publishing, fileSystem) else { return }
+        defer { withExtendedLifetime(lock) {} }
+        try dropLeftovers(publishing, fileSystem)
+    }
+
+    /// - Returns: `nil` if somebody packs, or nobody ever did.
+    private static func lockAlone(
+        _ publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor? {
+        guard
+            let lock = try fileSystem.openIfPresent(
+                publishing, OriginLayout.packingLock, .changing),
+            try fileSystem.lock(lock.raw, exclusive: true)
+        else { return nil }
+        return lock
     }
 
     private static func dropLeftovers(

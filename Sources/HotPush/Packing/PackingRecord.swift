@@ -52,7 +52,12 @@ struct PackingRecord: Sendable, Hashable {
         Set((value?.asArray ?? []).compactMap { $0.asString.flatMap(ObjectID.init) })
     }
 
-    func write(_ publishing: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
+    /// - Parameters:
+    ///   - publishing: the origin's `.publish/`.
+    ///   - aside: the directory in which it is written aside.
+    func write(
+        _ publishing: Int32, aside: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
         func list(_ addresses: Set<ObjectID>) -> JSONValue {
             .array(addresses.sorted().map { .string($0.description) })
         }
@@ -66,10 +71,12 @@ struct PackingRecord: Sendable, Hashable {
                 ]))
         }
         let document = JSONValue.object([.init(key: "deliveries", value: .object(members))])
-        try fileSystem.replaceFile(
-            publishing, OriginLayout.packed,
-            with: JSONWriter.serialize(document, sortedKeys: true) + [10], mode: 0o666,
-            token: "new", durably: false)
+        let name = ".\(OriginLayout.packed).new"
+        try fileSystem.removeIfPresent(aside, name)
+        let file = try fileSystem.open(aside, name, .creating, mode: 0o666)
+        try fileSystem.write(
+            file.raw, JSONWriter.serialize(document, sortedKeys: true) + [10])
+        try fileSystem.rename(aside, name, to: publishing, OriginLayout.packed)
     }
 }
 

@@ -41,6 +41,7 @@ final class OriginWriter: Sendable {
         let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
         // Whoever left something there has ended: this process has the lock.
         try fileSystem.removeTree(work.raw, OriginLayout.staging)
+        try PackingPlace.dropLeftovers(in: work.raw, fileSystem)
         // A process that only removes something stages nothing: a full disk has no room for a directory.
         let staging =
             isCreating

@@ -48,7 +48,8 @@ struct PackPublishing {
         report = PackReport(packs, from: bases, prepared.frameCounts)
     }
 
-    /// Writes the delivery aside; the caller makes it and the packs durable, then calls ``publish()``.
+    /// Writes the delivery aside; the caller makes it and the packs durable, then calls ``publishPacks()`` and
+    /// ``publishDelivery()``.
     func stage() throws(StoreError) {
         let file = try origin.fileSystem.open(
             origin.staging.raw, Self.stagedDelivery, .creating, mode: OriginWriter.fileMode)
@@ -62,8 +63,8 @@ struct PackPublishing {
         }
     }
 
-    /// Names the packs, then the delivery; the caller makes the names durable.
-    func publish() throws(StoreError) {
+    /// Names the packs; the caller makes the names durable.
+    func publishPacks() throws(StoreError) {
         let directories = try origin.makePackDirectories()
         for pack in packs {
             try origin.makeShard(of: pack.pack.address, in: directories.packs.raw)
@@ -72,6 +73,11 @@ struct PackPublishing {
                     prepared.place.work.raw, pack.name, to: directories.packs.raw, path)
             }
         }
+    }
+
+    /// Names the delivery; the caller makes the name durable.
+    func publishDelivery() throws(StoreError) {
+        let directories = try origin.makePackDirectories()
         try origin.fileSystem.rename(
             origin.staging.raw, Self.stagedDelivery, to: directories.deliveries.raw,
             OriginLayout.manifestFile(published.address))
@@ -92,7 +98,7 @@ struct PackPublishing {
         record.works = record.works.filter { offered.contains($0.key) }
         record.works[published.address] = PackingRecord.Work(
             content: prepared.content, bases: prepared.bases, frames: prepared.result.frames)
-        try record.write(publishing, origin.fileSystem)
+        try record.write(publishing, aside: prepared.place.work.raw, origin.fileSystem)
         try prepared.place.dropUnused(record)
     }
 }

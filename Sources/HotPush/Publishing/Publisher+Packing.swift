@@ -30,7 +30,14 @@ extension Publisher {
         in channel: ChannelName
     ) throws(StoreError) -> PackReport? {
         guard let prepared = try preparePacks(manifest, version, in: channel, of: versions)
-        else { return nil }
+        else {
+            if let work = try OpenedDirectory.open(
+                POSIXFileSystem.workingDirectory, "\(path)/\(OriginLayout.work)", fileSystem)
+            {
+                try PackingPlace.dropLeftovers(in: work.raw, fileSystem)
+            }
+            return nil
+        }
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         guard let pointer = try ChannelPointer.read(channel, origin.channels.raw, fileSystem),
@@ -40,7 +47,8 @@ extension Publisher {
             prepared, fitting: PackBases(pointer, of: version, options.packs, versions), to: origin)
         try packs.stage()
         try origin.syncAll()
-        try packs.publish()
+        try packs.publishPacks()
+        try packs.publishDelivery()
         try origin.syncAll()
         if let next = pointer.delivering(version.manifest, by: packs.published, now: now()) {
             try UnreferencedManifests.forget(next, in: origin)

@@ -133,9 +133,10 @@ public struct Publisher: Sendable {
         // One sync for the names of the objects and the bytes of all else. Needed even if nothing was
         // written: a killed publisher may have left names that are not durable.
         try origin.syncAll()
+        try packs?.publishPacks()
         if plan.writesManifest { try publishManifest(plan.version.manifest, in: origin) }
         if let packs {
-            try packs.publish()
+            try packs.publishDelivery()
             try origin.syncAll()
         } else if plan.writesManifest {
             try origin.sync(origin.manifests.raw)

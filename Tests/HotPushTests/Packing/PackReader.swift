@@ -10,6 +10,8 @@ import Zstandard
 /// Reads the packs of an origin in the plainest way: whole files, in memory.
 struct PackReader {
     let origin: String
+    /// Where bases are that the origin has not.
+    var store: Store?
 
     /// A pack that was read.
     struct Pack {
@@ -45,39 +47,44 @@ struct PackReader {
             parsing: Array(bytes.prefix(PackHead.byteCount)), packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
         let tableBytes = Array(bytes[PackHead.byteCount..<Int(head.framesStart)])
-        var table = try PackTable(decoding: tableBytes, head: head, decoder: decoder)
+        let first = try Self.manifestByteCount(tableBytes, decoder)
+        let table = try PackTable(
+            decoding: tableBytes, head: head, manifestByteCount: first, decoder: decoder)
         #expect(table.frames[0].end == pack.openingByteCount)
+        #expect(table.contentByteCount == pack.contentByteCount)
+        #expect(Int64(table.entries.count) == pack.objectCount)
         #expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted() == pack.codecs)
-        let packed = Array(bytes[Int(table.frames[0].offset)..<Int(table.frames[0].end)])
-        // Readers know the size from the pointer.
-        let byteCount = try packed.withUnsafeBytes { try ZstdHeader(of: $0).contentByteCount }
-        table.frames[0].contentByteCount = Int64(byteCount)
         let manifest = try content(
             of: table.frames[0], in: bytes, prefix: base?.prefix() ?? [], decoder)
         let objects = NumberedObjects(of: try Manifest(parsing: manifest))
+        try table.check(against: objects)
         let baseObjects = base.map { NumberedObjects(of: $0) }
-        try table.measure(manifest: Int64(byteCount), objects, from: baseObjects)
-        #expect(table.contentByteCount == pack.contentByteCount)
-        #expect(Int64(table.objectCount) == pack.objectCount)
+        if let baseObjects { try table.checkBases(against: baseObjects) }
         var contents: [ObjectID: [UInt8]] = [:]
         for frame in table.frames.dropFirst() {
             var prefix: [UInt8] = []
             for base in frame.bases {
-                let object = try #require(baseObjects).references[Int(base)]
-                prefix += try Damage.contents("\(origin)/\(OriginLayout.object(object.address))")
+                let object = try #require(baseObjects).references[Int(table.bases[base])]
+                prefix += try baseBytes(object)
             }
             let content = try content(of: frame, in: bytes, prefix: prefix, decoder)
             var offset = 0
-            for number in frame.objects {
-                let reference = objects.references[Int(number)]
-                let object = Array(content[offset..<offset + Int(reference.byteCount)])
-                #expect(try ObjectID(of: object) == reference.address)
-                contents[reference.address] = object
+            for entry in table.entries[frame.entries] {
+                let address = objects.references[Int(entry.number)].address
+                let object = Array(content[offset..<offset + Int(entry.byteCount)])
+                #expect(try ObjectID(of: object) == address)
+                contents[address] = object
                 offset += object.count
             }
             #expect(offset == content.count)
         }
         return Pack(table: table, manifest: manifest, objects: contents)
+    }
+
+    private func baseBytes(_ object: Reference) throws -> [UInt8] {
+        let path = "\(origin)/\(OriginLayout.object(object.address))"
+        if FileManager.default.fileExists(atPath: path) { return try Damage.contents(path) }
+        return try #require(try store?.read(object.address, limit: Int(object.byteCount)))
     }
 
     private func content(
@@ -88,5 +95,26 @@ struct PackReader {
         return try decoder.decode(
             packed, byteCount: Int(frame.contentByteCount),
             prefix: frame.codec == .prefixed ? prefix : [])
+    }
+
+    /// What the first frame of a table says, which readers know from the pointer.
+    private static func manifestByteCount(
+        _ table: [UInt8], _ decoder: ZstdDecoder
+    ) throws -> Int64 {
+        let header = try table.withUnsafeBytes { try ZstdHeader(of: $0) }
+        let numbers = try decoder.decode(table, byteCount: Int(header.contentByteCount))
+        var position = 0
+        func next() -> Int64 {
+            var (value, shift): (Int64, Int64) = (0, 0)
+            while numbers[position] >= 0x80 {
+                value |= Int64(numbers[position] & 0x7F) << shift
+                (position, shift) = (position + 1, shift + 7)
+            }
+            position += 1
+            return value | Int64(numbers[position - 1]) << shift
+        }
+        for _ in 0..<next() { _ = next() }
+        _ = (next(), next(), next())
+        return next()
     }
 }

@@ -13,7 +13,14 @@ struct PackingFixture {
     /// Text in which nothing repeats, as far as a compressor is concerned.
     static func text(_ seed: UInt64, _ byteCount: Int) -> String {
         var random = SeededRandom(seed: seed)
-        return String(decoding: random.bytes(byteCount).map { 32 + $0 & 63 }, as: UTF8.self)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(byteCount + 8)
+        while bytes.count < byteCount {
+            // Eight characters from ` ` to `_`.
+            let eight = random.next() & 0x3F3F_3F3F_3F3F_3F3F &+ 0x2020_2020_2020_2020
+            withUnsafeBytes(of: eight.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        return String(decoding: bytes.prefix(byteCount), as: UTF8.self)
     }
 
     /// The same text with some of it replaced, near its middle.
@@ -23,7 +30,11 @@ struct PackingFixture {
     }
 
     /// The files of a release.
-    static func files(_ release: Int) -> [String: String] {
+    /// - Parameter scale: how large they are, in per cent.
+    static func files(_ release: Int, scale: Int = 100) -> [String: String] {
+        func text(_ seed: UInt64, _ byteCount: Int) -> String {
+            Self.text(seed, byteCount * scale / 100)
+        }
         var files = [
             "index.html": edited(text(1, 3000), release),
             "css/site.css": text(2, 5000),
@@ -39,14 +50,19 @@ struct PackingFixture {
     }
 
     /// A store with releases 1 to `count`, none of them published.
-    init(_ count: Int = 2) throws {
+    init(_ count: Int = 2, scale: Int = 100) throws {
         place = try PublishingPlace()
-        for release in 1...count {
-            try place.store.add("r\(release)", Self.files(release))
-        }
+        for release in 1...count { try add(release, scale: scale) }
     }
 
-    var reader: PackReader { PackReader(origin: place.origin) }
+    /// The same store, and another directory to publish to.
+    init(_ other: PackingFixture, origin: String) { place = other.place.withOrigin(origin) }
+
+    func add(_ release: Int, scale: Int = 100) throws {
+        try place.store.add("r\(release)", Self.files(release, scale: scale))
+    }
+
+    var reader: PackReader { PackReader(origin: place.origin, store: place.versions.store) }
 
     func manifest(_ version: String) throws -> Manifest {
         try place.versions.registeredManifest(of: version)
@@ -54,25 +70,31 @@ struct PackingFixture {
 
     /// A publisher that makes packs, fast unless the options say otherwise.
     func publisher(
-        _ moment: PackOptions.Moment = .before,
+        _ moment: PackOptions.Moment = .before, on disk: any FileSystem = POSIXFileSystem(),
         _ change: (inout PublisherOptions) -> Void = { _ in }
     ) -> Publisher {
         var options = PublisherOptions()
         options.isDurable = false
         options.packs.level = 3
         change(&options)
-        return place.publisher(on: POSIXFileSystem(), options, packs: moment)
+        return place.publisher(on: disk, options, packs: moment)
     }
 
     @discardableResult
     func publish(
         _ version: String, _ change: (inout PublisherOptions) -> Void = { _ in }
     ) throws -> PublishPlan {
-        try publisher(change: change).publish(version, of: place.versions)
+        try publisher(.before, change).publish(version, of: place.versions)
     }
 
-    private func publisher(change: (inout PublisherOptions) -> Void) -> Publisher {
-        publisher(.before, change)
+    /// What the channel offers.
+    func pointer() throws -> ChannelPointer {
+        try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+    }
+
+    /// The names of the files in one of the publisher's own directories.
+    func kept(_ directory: String) -> [String] {
+        Damage.names(place.origin + "/.publish/" + directory).sorted()
     }
 
     /// The packs of the first release: each is read, and all that it gives is held against its address.

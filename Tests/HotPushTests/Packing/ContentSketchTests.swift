@@ -1,0 +1,83 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import HotPush
+
+@Suite("The base of an object") struct ContentSketchTests {
+    private func sketch(_ text: String, limit: Int = 4096) -> ContentSketch {
+        Array(text.utf8).withUnsafeBytes { ContentSketch(of: $0, limit: limit) }
+    }
+
+    private func object(_ number: UInt8, _ byteCount: Int) throws -> Reference {
+        let bytes = [UInt8](repeating: number, count: 32)
+        return Reference(address: try #require(ObjectID(bytes: bytes)), byteCount: Int64(byteCount))
+    }
+
+    private func index(_ texts: [String], limit: Int = 4096) throws -> SketchIndex {
+        let objects = try texts.enumerated().map { position, text in
+            try object(UInt8(position), text.utf8.count)
+        }
+        return SketchIndex(objects, texts.map { sketch($0, limit: limit) })
+    }
+
+    private func base(
+        _ text: String, among texts: [String], limit: Int = 4096,
+        where isAllowed: (Reference) -> Bool = { _ in true }
+    ) throws -> UInt8? {
+        let wanted = try object(255, text.utf8.count)
+        return try index(texts, limit: limit)
+            .base(of: wanted, sketch(text), where: isAllowed)?.address.bytes[0]
+    }
+
+    @Test("is what it has most in common with, wherever the common bytes stand")
+    func mostInCommon() throws {
+        let (first, second) = (PackingFixture.text(1, 40_000), PackingFixture.text(2, 40_000))
+        let others = [
+            PackingFixture.text(3, 40_000), String(second.prefix(9000)) + first.prefix(30_000),
+            "moved" + second, String(first.suffix(5000)),
+        ]
+        #expect(try base(second, among: others) == 2)
+        #expect(try base(first, among: others) == 1)
+        #expect(try base(second, among: others) { $0.address.bytes[0] != 2 } == 1)
+    }
+
+    @Test("is nothing where less than a twentieth is common")
+    func nothing() throws {
+        let text = PackingFixture.text(1, 100_000)
+        #expect(try base(text, among: [PackingFixture.text(2, 100_000)]) == nil)
+        let little = PackingFixture.text(2, 100_000) + text.prefix(1500)
+        #expect(try base(text, among: [little]) == nil)
+        #expect(try base("too short", among: ["too short"]) == nil)
+        #expect(try base("", among: []) == nil)
+    }
+
+    @Test("is found for contents of very different sizes, and with fewer hashes of each")
+    func sizes() throws {
+        let large = PackingFixture.text(1, 600_000)
+        let part = String(large.prefix(300_000).suffix(60_000))
+        let small = String(part.suffix(4000))
+        for limit in [4096, 200, 64] {
+            #expect(
+                try base(part, among: [PackingFixture.text(2, 60_000), large], limit: limit) == 1)
+            #expect(
+                try base(small, among: [PackingFixture.text(2, 4000), part], limit: limit) == 1)
+        }
+    }
+
+    @Test("of two that have the same in common is the one of the nearer size")
+    func nearest() throws {
+        let text = PackingFixture.text(1, 6000)
+        #expect(
+            try base(text + "x", among: [text + String(repeating: "y", count: 1500), text]) == 1)
+    }
+
+    @Test("keeps no more hashes than it may, of runs of one byte neither")
+    func limits() {
+        #expect(sketch(PackingFixture.text(1, 200_000), limit: 100).hashes.count == 100)
+        #expect(sketch(String(repeating: "a", count: 200_000)).hashes.count <= 1)
+        let whole = sketch(PackingFixture.text(1, 200_000))
+        #expect(whole.limited(to: 100) == sketch(PackingFixture.text(1, 200_000), limit: 100))
+        #expect(whole.hashes == whole.hashes.sorted())
+    }
+}

@@ -1,0 +1,131 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+import Zstandard
+
+@testable import HotPush
+
+@Suite("The frames of a pack") struct PackDesignTests {
+    private var manifestReference: Reference { Reference(address: .zero, byteCount: 100) }
+
+    private func content(_ files: [(path: String, byteCount: Int64, seed: UInt64)]) throws
+        -> PackedContent
+    {
+        let entries = try files.map { file in
+            var random = SeededRandom(seed: file.seed)
+            return Manifest.Entry(
+                path: try TreePath(file.path),
+                address: try #require(ObjectID(bytes: random.bytes(32))),
+                byteCount: file.byteCount)
+        }
+        let manifest = try Manifest(
+            version: VersionName("x"), ordinal: 1, createdAt: 1, entries: entries)
+        return PackedContent(version: "x", content: try manifest.contentAddress(), manifest)
+    }
+
+    private func many(_ seed: UInt64, count: Int) throws -> PackedContent {
+        var random = SeededRandom(seed: seed)
+        return try content(
+            (0..<count).map { number in
+                let isLarge = number % 50 == 0
+                let byteCount = Int64.random(
+                    in: isLarge ? 65_536...300_000 : 0...20_000, using: &random)
+                return (
+                    "d\(number % 7)/f\(number).\(["js", "css", "png"][number % 3])", byteCount,
+                    seed + UInt64(number)
+                )
+            })
+    }
+
+    @Test("hold each object once, alike ones beside each other, and are never too large")
+    func whole() throws {
+        let target = try many(1000, count: 900)
+        let design = PackDesign(
+            wholeOf: target, FrameGrouping(target.manifest, target.objects),
+            manifest: manifestReference, level: 3)
+        #expect(design.frames[0].objects == [manifestReference])
+        let objects = design.frames.dropFirst().flatMap(\.objects)
+        #expect(objects.sorted() == target.objects.references)
+        for frame in design.frames.dropFirst() where frame.objects.count > 1 {
+            #expect(frame.contentByteCount <= 512 << 10)
+            #expect(frame.objects.allSatisfy { $0.byteCount < 64 << 10 })
+        }
+        let paths = Dictionary(
+            target.manifest.entries.map { ($0.address, $0.path.description) }
+        ) { first, _ in first }
+        func place(_ object: Reference) -> [String] {
+            let path = paths[object.address] ?? ""
+            return [String(path.split(separator: ".").last ?? ""), path]
+        }
+        let ordered =
+            [design.frames.dropFirst().compactMap(\.objects.first)]
+            + design.frames.dropFirst().map(\.objects)
+        for objects in ordered {
+            let places = objects.map(place)
+            #expect(places == places.sorted { $0.lexicographicallyPrecedes($1) })
+        }
+    }
+
+    @Test("stay as they were behind a small change")
+    func stable() throws {
+        let before = try many(1000, count: 900)
+        var files = before.manifest.entries.map {
+            (path: $0.path.description, byteCount: $0.byteCount, address: $0.address)
+        }
+        files.removeAll { $0.path == "d0/f21.js" || $0.path == "d1/f1.css" }
+        let entries = try files.map {
+            Manifest.Entry(
+                path: try TreePath($0.path), address: $0.address, byteCount: $0.byteCount)
+        }
+        let manifest = try Manifest(
+            version: VersionName("x"), ordinal: 1, createdAt: 1, entries: entries)
+        let after = PackedContent(version: "y", content: .zero, manifest)
+        let frames = [before, after].map { content in
+            Set(
+                PackDesign(
+                    wholeOf: content, FrameGrouping(content.manifest, content.objects),
+                    manifest: manifestReference, level: 3
+                ).frames)
+        }
+        let joint = frames[0].filter { $0.objects.count > 1 }
+        #expect(joint.count > 8)
+        #expect(frames[1].intersection(joint).count >= joint.count - 4)
+    }
+
+    @Test("with prefixes are under every limit of the format")
+    func limits() throws {
+        let (target, base) = (try many(1000, count: 900), try many(500_000, count: 900))
+        let old = base.objects.references
+        var random = SeededRandom(seed: 7)
+        let chosen = Dictionary(
+            uniqueKeysWithValues: target.objects.references.map {
+                ($0, old.randomElement(using: &random))
+            })
+        let design = PackDesign(
+            of: target, from: base, FrameGrouping(target.manifest, target.objects),
+            manifest: manifestReference, prefix: nil, PackOptions()
+        ) { object, byteCountMax in
+            chosen[object].flatMap { $0 }.flatMap { $0.byteCount <= byteCountMax ? $0 : nil }
+        }
+        #expect(
+            design.frames.dropFirst().flatMap(\.objects).sorted() == target.objects.references)
+        for frame in design.frames.dropFirst() where !frame.bases.isEmpty {
+            #expect(frame.bases.count <= PackLimits.baseCountMax)
+            #expect(Set(frame.bases).count == frame.bases.count)
+            guard frame.objects.count > 1 else { continue }
+            #expect(frame.contentByteCount <= 512 << 10)
+            #expect(
+                frame.contentByteCount + frame.prefixByteCount <= PackLimits.jointBaseByteCountMax)
+        }
+        let settings = FrameRecipe(
+            objects: [Reference(address: .zero, byteCount: 64 << 20)],
+            bases: [Reference(address: .zero, byteCount: 64 << 20)], level: 19
+        ).settings
+        #expect(settings.windowLog == 27 && settings.isLongDistance)
+        let plain = FrameRecipe(
+            objects: [Reference(address: .zero, byteCount: 1 << 30)], level: 19
+        ).settings
+        #expect(plain.windowLog == 23 && !plain.isLongDistance)
+    }
+}

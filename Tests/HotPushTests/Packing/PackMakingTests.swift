@@ -1,0 +1,211 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+import Zstandard
+
+@testable import HotPush
+
+@Suite("Making packs") struct PackMakingTests {
+    let fixture: PackingFixture
+
+    init() throws { fixture = try PackingFixture(3) }
+
+    /// Removes the packs, and keeps what they were made from.
+    private func losePacks() { Damage.remove(fixture.place.origin + "/packs") }
+
+    private func publishAll(_ change: (inout PublisherOptions) -> Void = { _ in }) throws
+        -> PackReport
+    {
+        try fixture.publish("r1", change)
+        return try #require(try fixture.publish("r2", change).packing)
+    }
+
+    @Test("compresses nothing a second time")
+    func reuse() throws {
+        let first = try publishAll()
+        #expect(first.madeFrameCount > 0)
+        let packs = try fixture.place.published().filter { $0.key.hasPrefix("packs/") }
+        losePacks()
+        let again = try #require(try fixture.publish("r2").packing)
+        #expect(again.madeFrameCount == 0)
+        #expect(again.packs == first.packs)
+        let found = try fixture.place.published().filter { $0.key.hasPrefix("packs/") }
+        // That of r1 is gone.
+        #expect(found.count == 2 && packs.count == 3)
+        #expect(found.allSatisfy { packs[$0.key] == $0.value })
+    }
+
+    @Test("makes again what is damaged among that which it kept, or missing")
+    func damagedFrames() throws {
+        let first = try publishAll()
+        let directory = fixture.place.origin + "/.publish/frames/"
+        let names = fixture.kept("frames")
+        for (position, name) in names.enumerated() {
+            switch position % 3 {
+            case 0: try Damage.flip(directory + name, at: 0)
+            case 1: try Damage.truncate(directory + name, to: 3)
+            default: Damage.remove(directory + name)
+            }
+        }
+        for name in fixture.kept("sketches") {
+            try Damage.flip(fixture.place.origin + "/.publish/sketches/" + name, at: 40)
+        }
+        try Damage.overwrite(fixture.place.origin + "/.publish/packed.json", with: [1, 2])
+        losePacks()
+        let again = try #require(try fixture.publish("r2").packing)
+        #expect(again.packs == first.packs)
+        #expect(again.madeFrameCount > 0 && again.reusedFrameCount < names.count)
+        try fixture.readAll(["r1"])
+    }
+
+    @Test("keeps of frames and sketches what the deliveries on offer need")
+    func bounded() throws {
+        _ = try publishAll()
+        try fixture.publish("r3") { $0.packs.keptReleaseCount = 1 }
+        // Of r3, and of those from which its packs lead.
+        #expect(fixture.kept("sketches").count == 3)
+        let count = fixture.kept("frames").count
+        for version in ["r1", "r2"] {
+            _ = try fixture.place.publisher().withdraw(VersionName(version))
+        }
+        try fixture.place.publisher().collect(OriginRetention(graceSeconds: 0))
+        #expect(fixture.kept("frames").count == count)
+        _ = try fixture.place.publisher().withdraw(VersionName("r3"))
+        try fixture.place.publisher().collect(OriginRetention(graceSeconds: 0))
+        #expect(fixture.kept("frames").isEmpty && fixture.kept("sketches").isEmpty)
+        #expect(Damage.names(fixture.place.origin + "/packs").allSatisfy { $0.count == 2 })
+    }
+
+    @Test("compresses as much as it is told to")
+    func level() throws {
+        let text = (0..<4000).map { "line \($0 % 97) of \($0 % 13)" }.joined(separator: "\n")
+        try fixture.place.store.add("text", ["a.js": text])
+        let sizes = try [1, 19].map { level in
+            let other = PackingFixture(fixture, origin: "level-\(level)")
+            let report = try other.publish("text") { $0.packs.level = level }.packing
+            return try #require(report?.byteCount)
+        }
+        #expect(sizes[1] < sizes[0])
+    }
+
+    @Test(
+        "stores what cannot be compressed, and makes large objects without a prefix, piece by piece"
+    )
+    func codecs() throws {
+        var random = SeededRandom(seed: 1)
+        let directory = fixture.place.store.directory
+        for (version, ending) in [("a", "old"), ("b", "new")] {
+            let root = directory.appending("source-\(version)")
+            try writeTree(
+                root, ["large.js": PackingFixture.text(9, 300_000) + ending, "small": ending])
+            try Data(random.bytes(100_000)).write(to: URL(filePath: root + "/noise.png"))
+            try Data(random.bytes(200_000)).write(to: URL(filePath: root + "/large.png"))
+            _ = try fixture.place.versions.add(directory: root, version: version)
+        }
+        let limit: (inout PublisherOptions) -> Void = {
+            $0.packs.prefixedByteCountMax = 150_000
+        }
+        try fixture.publish("a", limit)
+        try fixture.publish("b", limit)
+        let packs = try fixture.readAll(["a"])
+        let (described, whole) = try #require(packs[""])
+        #expect(described.codecs == [0, 1])
+        // Two of noise, and one of three bytes.
+        #expect(whole.table.frames.filter { $0.codec == .stored }.count == 3)
+        // Not worth a pack of its own: the large object has no prefix.
+        #expect(packs["a"] == nil)
+    }
+
+    @Test("leads from a version of the store that was never published")
+    func packBase() throws {
+        try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
+        #expect(Set(try fixture.readAll(["r1"]).keys) == ["", "r1"])
+        let refusal = code {
+            try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] }
+        }
+        #expect(refusal == .noVersion)
+    }
+
+    @Test("leads from no more contents than it is told to, and from each once")
+    func contentCount() throws {
+        try fixture.place.store.add("r1-again", PackingFixture.files(1))
+        for version in ["r1", "r1-again", "r2"] { try fixture.publish(version) }
+        let plan = try fixture.publisher().plan("r3", of: fixture.place.versions)
+        #expect(plan.packing?.packs.map(\.version) == [nil, "r2", "r1-again"])
+        try fixture.publish("r3") { $0.packs.contentCount = 1 }
+        #expect(Set(try fixture.readAll(["r2"]).keys) == ["", "r2"])
+    }
+
+    @Test("leaves out a content whose objects are gone from store and origin, and says so")
+    func lostBase() throws {
+        try fixture.publish("r1")
+        try fixture.place.versions.retire("r1")
+        _ = try fixture.place.versions.collect()
+        let lost = PackingFixture.files(1).filter { $0.key.contains("app.") }
+        for text in lost.values { Damage.remove(try fixture.place.objectPath(text)) }
+        let notices = Mutex<[String]>([])
+        let report = try fixture.publish("r2") { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }.packing
+        #expect(report?.packs.count == 1)
+        #expect(
+            notices.withLock { $0 }.filter { $0.contains("no pack is made from version r1") }.count
+                == 1)
+    }
+
+    @Test("reads the bases of a version that the store has given up from the origin")
+    func retiredBase() throws {
+        try fixture.publish("r1")
+        let old = try fixture.manifest("r1")
+        try fixture.place.versions.retire("r1")
+        _ = try fixture.place.versions.collect()
+        let report = try fixture.publish("r2").packing
+        #expect(report?.packs.map(\.version) == [nil, "r1"])
+        let update = try #require(try fixture.reader.delivery()?.packs.last)
+        try fixture.reader.read(update, from: old)
+    }
+
+    @Test("gives no pack a name that does not give every object when it is decoded from the disk")
+    func proof() throws {
+        let disk = FaultyFileSystem()
+        let path = Mutex("")
+        disk.on(.before, .open, path: "/pack-0", occurrence: 2) {
+            let name = Damage.names(fixture.place.origin + "/.publish").first {
+                $0.hasPrefix("work-") && $0.hasSuffix("/pack-0")
+            }
+            path.withLock { $0 = name ?? "" }
+            try? Damage.flip(fixture.place.origin + "/.publish/" + (name ?? ""), at: 90_000)
+        }
+        let failure = code {
+            try fixture.publisher(.before, on: disk).publish("r1", of: fixture.place.versions)
+        }
+        #expect(failure == .badPack || failure == .badFrame)
+        #expect(path.withLock { !$0.isEmpty })
+        #expect(!FileManager.default.fileExists(atPath: fixture.place.origin + "/packs"))
+        try fixture.publish("r1")
+        try fixture.readAll([])
+    }
+
+    @Test("stops soon when it is interrupted, and goes on with what it has")
+    func interruption() throws {
+        let count = Mutex(0)
+        let failure = code {
+            try fixture.publish("r1") { options in
+                options.isInterrupted = {
+                    count.withLock { count in
+                        count += 1
+                        return count > 12
+                    }
+                }
+            }
+        }
+        #expect(failure == .interrupted)
+        #expect(
+            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        try fixture.publish("r1")
+        try fixture.readAll([])
+    }
+}
