@@ -189,13 +189,14 @@ let package = Package(
         .testTarget(
             name: "HotPushTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "HotPush", "CurlTransport",
+                "StorageTestSupport", "SocketTestSupport", "HotPush", "CurlTransport", "Zstandard",
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
+                "Zstandard",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(

@@ -13,8 +13,9 @@ struct FuzzTarget: Sendable {
 
     /// All of them.
     static let all: [FuzzTarget] = [
-        requests, frames, bridgeFrames, fields, json, manifests, releases, pointers, deltas,
-        responses, lifecycles, stamps, paths, answers, channelLists, serverFiles, checkFiles,
+        requests, frames, bridgeFrames, fields, json, manifests, releases, pointers,
+        deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps, paths,
+        answers, channelLists, serverFiles, checkFiles,
     ]
 }
 

@@ -81,6 +81,9 @@ private struct TableReader {
             guard position < bytes.count else { throw .badPack("its table is cut off") }
             let byte = bytes[position]
             position += 1
+            guard byte != 0 || shift == 0 else {
+                throw .badPack("its table has a number that is longer than it need be")
+            }
             value |= Int64(byte & 0x7F) << shift
             if byte < 0x80 { return value }
         }

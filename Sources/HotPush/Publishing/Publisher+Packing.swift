@@ -59,7 +59,9 @@ extension Publisher {
         return packs.report
     }
 
-    /// What packing would make; `nil` if there is nothing to do. Makes nothing.
+    /// What packing would make.
+    ///
+    /// `nil` if there is nothing to do. Makes nothing.
     package func planPacks(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {

@@ -1,10 +1,9 @@
 import CASStore
-import StrictJSON
 import VersionTree
 
 @testable import HotPush
 
-// What lies at an origin: channel pointers, deltas between manifests; and the heads of its answers.
+// What lies at an origin: channel pointers.
 
 extension FuzzTarget {
     static let pointers = FuzzTarget(
@@ -30,25 +29,5 @@ extension FuzzTarget {
         let written = pointer.serialized()
         let again = try ChannelPointer(parsing: written, of: channel)
         try hold(again.serialized() == written, "another pointer when it is written and read")
-    }
-
-    static let deltas = FuzzTarget(
-        name: "deltas",
-        words: [
-            "{\"castreeDelta\":1,\"parts\":[", "[0,3]", "[0,9223372036854775807]", "\"a\"", ",",
-        ]
-    ) { input in
-        let delta: ManifestDelta
-        do throws(JSONError) {
-            delta = try ManifestDelta(parsing: input)
-        } catch {
-            return
-        }
-        try hold(try ManifestDelta(parsing: delta.serialized()) == delta, "another delta")
-        let base = Array("{\"castree\":1,\"entries\":[]}".utf8)
-        for byteCount: Int64 in [0, 3, 26, 100] {
-            guard let result = delta.applied(to: base, byteCount: byteCount) else { continue }
-            try hold(Int64(result.count) == byteCount, "\(result.count) bytes for \(byteCount)")
-        }
     }
 }

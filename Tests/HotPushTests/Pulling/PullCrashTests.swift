@@ -8,9 +8,10 @@ import VersionTree
 
 /// Whatever happens to the device's disk in the middle of a pull: no half version is shown, and the
 /// next pull ends it.
-@Suite("A pull on a failing disk") struct PullCrashTests {
+@Suite("A pull on a failing disk", .serialized) struct PullCrashTests {
     private let place: PublishingPlace
     private let newer: PublishingPlace
+    private let packed: PublishingPlace
     private let directory = TemporaryDirectory()
     private static let storeOptions = StoreOptions(isDurable: false, reservedByteCount: 1 << 20)
 
@@ -19,6 +20,10 @@ import VersionTree
         newer = place.withOrigin("newer")
         try place.publish("1")
         try newer.publish("2")
+        packed = place.withOrigin("packed")
+        for version in ["1", "2"] {
+            try packed.publisher(packs: .before).publish(version, of: packed.versions)
+        }
     }
 
     @discardableResult
@@ -30,7 +35,9 @@ import VersionTree
 
     /// Pulls version 2 into a store that shows version 1, on a disk with that fault.
     /// - Returns: whether the fault was reached.
-    private func survive(_ fault: FaultyFileSystem.Fault) throws -> Bool {
+    private func survive(
+        _ fault: FaultyFileSystem.Fault, _ newer: PublishingPlace
+    ) throws -> Bool {
         let path = directory.appending("store")
         defer { Damage.remove(path) }
         let disk = FaultyFileSystem()
@@ -61,30 +68,32 @@ import VersionTree
     }
 
     private func count(
-        from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
+        from start: Int, byPacks: Bool, _ fault: (Int) -> FaultyFileSystem.Fault,
         _ enumeration: String = #function
     ) throws -> Int {
-        try TestShare(oneIn: 3, of: enumeration).count { try survive(fault(start + $0)) }
+        try TestShare(oneIn: 5, of: "\(enumeration) \(byPacks)").count {
+            try survive(fault(start + $0), byPacks ? packed : newer)
+        }
     }
 
-    @Test("is repeated to its end after it was killed at any call")
-    func killed() throws {
-        #expect(try count(from: 0) { .stop(after: $0) } > 50)
+    @Test("is repeated to its end after it was killed at any call", arguments: [false, true])
+    func killed(byPacks: Bool) throws {
+        #expect(try count(from: 0, byPacks: byPacks) { .stop(after: $0) } > 50)
     }
 
-    @Test("is repeated to its end after any call failed once")
-    func failing() throws {
-        #expect(try count(from: 1) { .fail(EIO, at: $0) } > 50)
+    @Test("is repeated to its end after any call failed once", arguments: [false, true])
+    func failing(byPacks: Bool) throws {
+        #expect(try count(from: 1, byPacks: byPacks) { .fail(EIO, at: $0) } > 50)
     }
 
-    @Test("is repeated to its end after the disk was full for a moment")
-    func full() throws {
+    @Test("is repeated to its end after the disk was full for a moment", arguments: [false, true])
+    func full(byPacks: Bool) throws {
         let verbs = FaultyFileSystem.Verb.allocating
-        #expect(try count(from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 5)
+        #expect(try count(from: 1, byPacks: byPacks) { .fail(ENOSPC, at: $0, of: verbs) } > 5)
     }
 
-    @Test("is repeated to its end after a torn write")
-    func torn() throws {
-        #expect(try count(from: 1) { .tear(ENOSPC, at: $0) } > 2)
+    @Test("is repeated to its end after a torn write", arguments: [false, true])
+    func torn(byPacks: Bool) throws {
+        #expect(try count(from: 1, byPacks: byPacks) { .tear(ENOSPC, at: $0) } > 2)
     }
 }

@@ -1,0 +1,121 @@
+import CASStore
+import CurlTransport
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Packs beside other pulls, half-copied origins, repairs.
+@Suite("Packs") struct PackCompanyTests {
+    @Test("bring one release to two pulls at once")
+    func together() throws {
+        let fixture = try PackedFixture()
+        let paths = try fixture.serve([fixture.whole("1")])
+        let isFirst = Atomic<Bool>(true)
+        let other = Mutex<StoreError.Code?>(nil)
+        let (path, url) = (fixture.base.device.path, fixture.origin.url)
+        fixture.origin.before(paths[0]) { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return }
+            let found = code {
+                let versions = try VersionStore.open(
+                    path, options: StoreOptions(isDurable: false))
+                _ = try Pull(
+                    into: versions, over: PullingFixture.transport(), PullingFixture.options
+                ).run(url)
+            }
+            other.withLock { $0 = found }
+        }
+        var options = TransportOptions()
+        options.proxy = ""
+        options.stallTimeout = .seconds(300)
+        let pull = Pull(
+            into: try fixture.base.device.reopened(), over: try CurlTransport(options),
+            PullingFixture.options)
+        #expect(try pull.run(url)?.version == "1")
+        #expect(other.withLock { $0 } == nil)
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        try fixture.base.expectClean()
+    }
+
+    @Test(
+        "that are half copied, shorter or longer than promised, are passed over",
+        arguments: [-30, -1, 1])
+    func halfCopied(_ more: Int) throws {
+        let fixture = try PackedFixture()
+        let path = try fixture.serve([fixture.whole("1")])[0]
+        var bytes = try fixture.whole("1").made().bytes
+        if more < 0 { bytes.removeLast(-more) } else { bytes += [0] }
+        fixture.origin.put(Content(bytes), at: path)
+        try fixture.run()
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(try fixture.fallbacks().count == 1)
+        try fixture.base.expectClean()
+    }
+
+    @Test(
+        "are of no use beside objects that have not been copied: the pull fails, and ends when they have"
+    )
+    func withoutObjects() throws {
+        let fixture = try PackedFixture()
+        let path = try fixture.serve([fixture.whole("1")])[0]
+        let all = fixture.origin.state.shared.withLock { $0.contents }
+        fixture.origin.replaceAll(all.filter { !$0.key.hasPrefix("/objects/") && $0.key != path })
+        #expect(code { try fixture.run() } != nil)
+        // The packs alone are enough.
+        fixture.origin.replaceAll(all.filter { !$0.key.hasPrefix("/objects/") })
+        try fixture.run()
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+    }
+
+    @Test("give a repair many objects by ranges, and any that the origin has lost")
+    func repair() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        try fixture.run()
+        let lost = NumberedObjects(of: try fixture.manifest("1")).references
+            .filter { $0.byteCount > 0 }
+        // A repair asks for what it finds lost.
+        for one in lost {
+            Damage.remove(
+                fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
+        }
+        fixture.origin.forgetRequests()
+        let pull = try fixture.base.pull()
+        let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        #expect(try source.objects(lost) == Set(lost.map(\.address)))
+        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        // One alone is asked for by its address; what is not there comes out of the pack.
+        let one = lost[0]
+        Damage.remove(
+            fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
+        fixture.origin.put(nil, at: "/" + OriginLayout.object(one.address))
+        fixture.origin.forgetRequests()
+        #expect(try source.objects([one]) == [one.address])
+        #expect(fixture.asked.first == "/" + OriginLayout.object(one.address))
+        #expect(
+            try fixture.base.device.reopened().store.read(one.address, limit: 1 << 20)
+                == fixture.contents()[one.address])
+    }
+
+    @Test("are not needed by a client that does not know them, nor missed by one that does")
+    func otherTimes() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        let bytes = fixture.origin.state.shared.withLock {
+            $0.contents["/" + OriginLayout.pointer(.stable)]?.bytes
+        }
+        // What castree 0.1.0 reads of a release stands there as it stood before.
+        let text = String(decoding: try #require(bytes), as: UTF8.self)
+        for key in ["content", "createdAt", "manifest", "manifestBytes", "sequence", "version"] {
+            #expect(text.contains("\"\(key)\":"))
+        }
+        #expect(text.contains("\"castreeChannel\":1"))
+        try fixture.base.serve()
+        try fixture.run()
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(try fixture.fallbacks() == [])
+    }
+}
