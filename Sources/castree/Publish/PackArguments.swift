@@ -51,18 +51,18 @@ extension Invocation {
 }
 
 extension PackReport {
-    /// Writes the members that tell of the packs.
-    func writeMembers(to writer: inout JSONWriter) {
-        writer.member("packs", packs) { writer, pack in
+    /// Writes the members that tell of the packs; the same ones where none are made.
+    static func writeMembers(of report: PackReport?, to writer: inout JSONWriter) {
+        writer.member("packs", report?.packs ?? []) { writer, pack in
             writer.member("from", pack.base?.description)
             writer.member("fromVersion", pack.version)
             writer.member("objects", pack.objectCount)
             writer.member("content", pack.contentByteCount)
             if let byteCount = pack.byteCount { writer.member("bytes", byteCount) }
         }
-        writer.member("packBytes", byteCount)
-        writer.member("framesReused", reusedFrameCount)
-        writer.member("framesCompressed", madeFrameCount)
+        writer.member("packBytes", report?.byteCount ?? 0)
+        writer.member("framesReused", report?.reusedFrameCount ?? 0)
+        writer.member("framesCompressed", report?.madeFrameCount ?? 0)
     }
 
     /// Prints a line for each pack.

@@ -52,7 +52,7 @@ extension Invocation {
             writer.member("version", name)
             writer.member("origin", origin)
             writer.member("channel", channel.description)
-            packs?.writeMembers(to: &writer)
+            PackReport.writeMembers(of: packs, to: &writer)
             writer.member("changed", packs != nil)
             writer.member("dryRun", isDryRun)
         } text: { output in

@@ -125,7 +125,7 @@ extension Invocation {
             writer.member("reusedBytes", plan.reusedByteCount)
             writer.member("manifest", plan.version.manifest.description)
             writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
-            plan.packing?.writeMembers(to: &writer)
+            PackReport.writeMembers(of: plan.packing, to: &writer)
             writer.member("sequence", plan.pointer.sequence)
             writer.member("changed", plan.writesPointer)
             writer.member("dryRun", isDryRun)

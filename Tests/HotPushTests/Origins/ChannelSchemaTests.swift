@@ -65,6 +65,7 @@ import VersionTree
             text("{\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
             text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
             text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
+            text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
         ])
     func taken(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
@@ -78,6 +79,11 @@ import VersionTree
             text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
             text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
             text(release(",\"requirements\":{\"a kind\":\"1\"}")),
+            text(release(",\"delivery\":\"\(address)\"")), text(release(",\"deliveryBytes\":7")),
+            text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":262145")),
+            text(
+                "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
+                    + "\"sequence\":8}"),
             text(release(",\"requirements\":{\"kind\":1}")),
             text(
                 "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),

@@ -1,0 +1,172 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+@Suite struct PackTests {
+    let place: Workplace
+
+    /// Text that no compressor makes much smaller.
+    private static func text(_ number: Int) -> String {
+        var state = UInt64(number) &* 2_654_435_761 &+ 1
+        return String(
+            decoding: (0..<20_000).map { _ -> UInt8 in
+                state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                return 33 + UInt8(state >> 58)
+            }, as: UTF8.self)
+    }
+
+    init() throws {
+        place = Workplace()
+        for version in 1...3 {
+            try place.add(
+                "\(version)",
+                [
+                    "index.html": "<h1>\(version)</h1>",
+                    "app.\(version * 7919).js": Self.text(1) + "release \(version)",
+                    "site.css": Self.text(2),
+                ])
+        }
+    }
+
+    struct Pack: Decodable, Equatable {
+        let from: String?
+        let fromVersion: String?
+        let objects: Int
+        let content: Int
+        let bytes: Int?
+    }
+
+    struct PackingDocument: Decodable {
+        let version: String
+        let packs: [Pack]
+        let packBytes: Int
+        let framesReused: Int
+        let framesCompressed: Int
+        let changed: Bool
+        let dryRun: Bool
+        let manifestBytes: Int?
+    }
+
+    struct Leg: Decodable {
+        let from: String?
+        let fromVersion: String?
+        let packBytes: Int
+        let bytes: Int
+        let requests: Int
+        let rawBytes: Int
+        let rawRequests: Int
+    }
+
+    private func run(_ arguments: String...) throws -> PackingDocument {
+        let answer = try place.run(.castree, arguments + ["--no-sync", "--json"])
+        #expect(answer.status == 0, "\(answer)")
+        return try answer.document()
+    }
+
+    private func release(_ position: Int = 0) throws -> [String: Any] {
+        let data = Data(try place.contents("site/channels/stable.json").utf8)
+        let pointer = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+        return try #require((pointer?["releases"] as? [[String: Any]])?[position])
+    }
+
+    @Test func `publish packs everything, and what the version before lacks`() throws {
+        let first = try run("publish", "1", "site")
+        #expect(first.packs.map(\.fromVersion) == [nil] && first.packs[0].objects == 3)
+        #expect((first.manifestBytes ?? 0) > 0)
+        let planned = try run("publish", "2", "site", "--dry-run")
+        let second = try run("publish", "2", "site")
+        #expect(second.packs.map(\.fromVersion) == [nil, "1"])
+        #expect(planned.packs.map(\.fromVersion) == [nil, "1"])
+        #expect(planned.packs.map(\.content) == second.packs.map(\.content))
+        #expect(planned.packs.allSatisfy { $0.bytes == nil } && planned.dryRun)
+        #expect(second.packs[1].objects == 2)
+        #expect(try #require(second.packs[1].bytes) < 700)
+        #expect(second.packBytes == second.packs.reduce(0) { $0 + ($1.bytes ?? 0) })
+        #expect(second.framesCompressed > 0)
+        let again = try run("publish", "2", "site")
+        #expect(again.packs.isEmpty && again.packBytes == 0 && !again.changed)
+    }
+
+    @Test func `publish with --no-packs makes none, and pack makes up for it`() throws {
+        _ = try run("publish", "1", "site", "--no-packs")
+        let second = try run("publish", "2", "site", "--no-packs")
+        #expect(second.packs.isEmpty)
+        #expect(try release()["delivery"] == nil && !place.exists("site/packs"))
+        let planned = try run("pack", "2", "site", "--dry-run", "--level", "3")
+        #expect(planned.packs.count == 2)
+        let packed = try run("pack", "2", "site", "--level", "3", "--pack-base", "3")
+        #expect(packed.packs.map(\.fromVersion) == [nil, "1", "3"] && packed.changed)
+        #expect(try release()["delivery"] is String)
+        let again = try run("pack", "2", "site")
+        #expect(again.packs.isEmpty && !again.changed)
+        #expect(
+            try place.castree("pack", "2", "site").text.hasPrefix("Nothing to pack: version 2"))
+    }
+
+    @Test func `publish with --packs-later offers the version before its packs`() throws {
+        _ = try run("publish", "1", "site")
+        let answer = try place.castree("publish", "2", "site", "--no-sync", "--packs-later")
+        #expect(answer.status == 0)
+        #expect(answer.errors.contains("version 2 is offered; its packs follow"))
+        #expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
+        #expect(try release()["delivery"] is String)
+    }
+
+    @Test func `the newest releases keep their packs, as many as --keep-packs says`() throws {
+        for version in ["1", "2", "3"] {
+            _ = try run("publish", version, "site", "--keep-packs", "1", "--packs-from", "1")
+        }
+        #expect(try release()["delivery"] is String)
+        #expect(try release(1)["delivery"] == nil && release(2)["delivery"] == nil)
+        let pruned = try place.castree("prune", "site", "--grace", "0s")
+        #expect(pruned.text.contains("and 2 deliveries."))
+    }
+
+    @Test func `du and channels say what packs cost and save`() throws {
+        _ = try run("publish", "1", "site")
+        _ = try run("publish", "2", "site")
+        let usage = try place.castree("du", "site")
+        #expect(usage.text.contains("stable: 2 from 1: "))
+        #expect(usage.text.contains(" in 3 requests; raw "))
+        struct Usage: Decodable {
+            struct Figures: Decodable { let files: Int, bytes: Int }
+            struct Channel: Decodable {
+                struct Release: Decodable { let version: String, packs: [Leg] }
+                let channel: String
+                let releases: [Release]
+            }
+            let objects, packs, deliveries: Figures
+            let channels: [Channel]
+        }
+        let document = try place.castree("du", "site", "--json").document(Usage.self)
+        #expect(document.packs.files == 3 && document.deliveries.files == 2)
+        let legs = try #require(document.channels.first?.releases.first?.packs)
+        #expect(legs.map(\.fromVersion) == [nil, "1"])
+        #expect(legs[1].requests == 3 && legs[1].rawRequests == 4)
+        #expect(legs[1].bytes < legs[1].rawBytes / 10)
+        let channels = try place.castree("channels", "site")
+        #expect(channels.text.contains("2 from 1: "), "\(channels)")
+        // A directory that is no origin may be called like a version.
+        #expect(try place.castree("du", "1").status == 0)
+    }
+
+    @Test(arguments: [
+        ["--no-packs", "--packs-later"], ["--level", "0"], ["--level", "20"],
+        ["--keep-packs", "0"],
+        ["--packs-from", "61"],
+    ])
+    func `publish refuses what makes no sense of packs as a usage error`(
+        _ options: [String]
+    ) throws {
+        let answer = try place.run(.castree, ["publish", "1", "site"] + options)
+        #expect(answer.status == 2, "\(answer)")
+        #expect(!place.exists("site"))
+    }
+
+    @Test func `pack tells what is not offered by exit status 3`() throws {
+        #expect(try place.castree("pack", "1", "site").status == 3)
+        _ = try run("publish", "1", "site")
+        #expect(try place.castree("pack", "2", "site").status == 3)
+        #expect(try place.castree("publish", "2", "site", "--pack-base", "9").status == 3)
+    }
+}
