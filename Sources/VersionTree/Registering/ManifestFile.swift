@@ -78,14 +78,14 @@ struct ManifestFile {
         return .same(there.manifest, registration)
     }
 
-    /// Keeps the older manifest of the same content; drops what its publisher sent if that is lost,
-    /// because the version would wait for it in vain.
+    /// Keeps the older manifest of the same content; drops what its publisher sent if that is lost and does not come
+    /// now, because the version would wait for it in vain.
     private func keep(
         _ there: Manifest, _ registration: Registration
     ) throws(StoreError) -> Registration {
-        guard let received = there.received, try !versions.store.contains(received.address) else {
-            return registration
-        }
+        guard let received = there.received, received.address != manifest.received?.address,
+            try !versions.store.contains(received.address)
+        else { return registration }
         var there = there
         there.received = nil
         let file = ManifestFile(versions, there, lease: lease)

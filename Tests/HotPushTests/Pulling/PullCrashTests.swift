@@ -61,6 +61,8 @@ import VersionTree
         try pull(again, newer.origin)
         #expect(try again.lifecycle().current == "2", comment)
         #expect(try readTree(path + "/versions/2") == PublishingPlace.second, comment)
+        // Also what the publisher sent.
+        #expect(try again.manifest(of: "2").received != nil, comment)
         try again.collect()
         let findings = try again.check(CheckOptions(isDeep: true)).findings
         #expect(findings == [], "\(comment): \(findings.map(\.message))")
