@@ -141,9 +141,12 @@ import VersionTree
                 "ghost", "phantom",
             ])
         #expect(found.contains { $0.kind == .editedLifecycle })
+        // Nobody knows what they had, and it looks like garbage.
+        expectRefusal(.index) { try temporary.reopened().collect() }
         _ = try temporary.reopened().check(repairing: true)
         #expect(try temporary.versions.lifecycle().current == "1")
         #expect(try temporary.versions.lifecycle().knownGood == ["1"])
+        try temporary.reopened().collect()
         try temporary.expectClean()
     }
 

@@ -228,7 +228,8 @@ extension VersionStore {
     /// Makes versions again from trees without a manifest, before what they show is taken for garbage.
     ///
     /// - Returns: the versions whose manifest cannot be made again.
-    /// - Throws: `.unreadTree` if a tree cannot be read whole: what it shows might be taken for garbage.
+    /// - Throws: `.unreadTree` if a tree cannot be read whole, `.index` if nobody knows what a version that the lifecycle
+    ///   needs had: it might be taken for garbage.
     func recoverBeforeCollecting() throws(StoreError) -> [String] {
         var left: [String] = []
         for lost in try versionsToRecover() {
@@ -243,6 +244,14 @@ extension VersionStore {
                 continue
             }
             if case .none = try recoverManifest(of: lost.name) { left.append(lost.name) }
+        }
+        for name in try lifecycle().needed.sorted() where try store.versionRow(name) == nil {
+            // A retirement changes the lifecycle before the row. A manifest that cannot be read is refused with its name.
+            guard try lifecycle().needed.contains(name), try !hasManifest(name) else { continue }
+            throw StoreError(
+                .index,
+                "nothing is collected while the lifecycle names version \(name), which is not registered: nobody knows "
+                    + "what it had; add or pull it again, or let castree fsck --repair forget it")
         }
         return left
     }

@@ -4,7 +4,8 @@ extension VersionStore {
     /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
     /// Nothing that a tree shows is garbage, even if its version has lost its manifest: such a tree is made a
-    /// version first.
+    /// version first. Nothing is collected while only the lifecycle knows a version that it needs.
+    /// - Throws: also `.badLifecycle`, and `.index` for such a version.
     @discardableResult
     public func collect(
         progress: (Collected) -> Void = { _ in }

@@ -23,6 +23,9 @@ import VersionTree
         var collectsOnly = false
         /// The version that the verb is asked to retire.
         var retires: String?
+        /// Whether it collects after a repair: that may have let the lifecycle forget a version of which nothing else
+        /// is left.
+        var collectsRepaired = false
         var run: @Sendable (Victim, any FileSystem) throws -> Void
     }
 
@@ -76,12 +79,15 @@ import VersionTree
             }
             _ = try victim.place.open(on: disk).repair(from: source) { _ in true }
         },
-        Verb(testDescription: "a collection between repairs", repairs: true) { victim, disk in
+        Verb(
+            testDescription: "a collection between repairs", repairs: true, collectsRepaired: true
+        ) { victim, disk in
             _ = try? repair(victim, disk)
             _ = try? victim.place.open(on: disk).collect()
             _ = try repair(victim, disk)
         },
-        Verb(testDescription: "a repair between collections") { victim, disk in
+        Verb(testDescription: "a repair between collections", collectsRepaired: true) {
+            victim, disk in
             _ = try? victim.place.open(on: disk).collect()
             _ = try? repair(victim, disk)
             try victim.place.open(on: disk).collect()
@@ -176,18 +182,31 @@ import VersionTree
             // What one has taken away the other need not find.
             do { try tampering.act(victim) } catch { continue }
         }
-        let before = try contentsBelow(victim.place.store).intersection(needed.keys)
-            .subtracting(abandoned(victim))
+        let traceless = try traceless(victim)
+        var before = try contentsBelow(victim.place.store).intersection(needed.keys)
+            .subtracting(abandoned(victim, besides: verb.retires))
+            .subtracting(unspoken(traceless, victim))
         let objects = try contentsBelow(victim.path("objects")).intersection(before)
-        // Of the others nobody can know that they are needed once manifest, index and trees are gone; their copies stay.
+        // Of the others nobody can know that they are needed once manifest, index and trees are gone; their copies stay,
+        // but for what a writer that died could have left.
         let known = try before.filter { try isObject($0, victim) }.union(
             contentsBelow(victim.path("versions")))
+        let leftovers = try contentsBelow(victim.path("leases")).union(
+            contentsBelow(victim.path("staging"))
+        ).subtracting(known)
         var refusal: String?
         do { try verb.run(victim, disk) } catch let error as StoreError { refusal = error.message }
         let after = try contentsBelow(victim.place.store)
+        if verb.collectsRepaired { try before.subtract(unspoken(traceless, victim)) }
         let what = tamperings.map(\.testDescription).joined(separator: ", and ")
         var problems: [String] = []
-        let gone = before.subtracting(after).compactMap { needed[$0] }.sorted()
+        var lost = before.subtracting(after)
+        if !lost.isDisjoint(with: leftovers) {
+            let unnamed = try victim.place.open().store.unnamed(lost.intersection(leftovers))
+            lost.subtract(unnamed)
+            before.subtract(unnamed)
+        }
+        let gone = lost.compactMap { needed[$0] }.sorted()
         if !gone.isEmpty {
             problems.append(
                 "\(verb.testDescription) deleted the last copy of \(gone) after somebody \(what); "
@@ -215,7 +234,9 @@ import VersionTree
     }
 
     /// What nothing but a hidden tree shows whose version nobody speaks of: what a writer that died leaves looks the same.
-    private static func abandoned(_ victim: Victim) throws -> Set<ObjectID> {
+    private static func abandoned(
+        _ victim: Victim, besides retired: String?
+    ) throws -> Set<ObjectID> {
         let versions = victim.path("versions")
         let said =
             (try? Damage.contents(victim.path("lifecycle.json"))).map {
@@ -223,7 +244,8 @@ import VersionTree
             } ?? ""
         var hidden: Set<ObjectID> = []
         var others: Set<ObjectID> = []
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: versions)) ?? [] {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: versions)) ?? []
+        where name != retired {
             let version = name.dropFirst().split(separator: ".").dropLast().joined(separator: ".")
             let isAbandoned =
                 name.hasPrefix(".") && !said.isEmpty && !said.contains("\"\(version)\"")
@@ -236,6 +258,50 @@ import VersionTree
             try others.formUnion(contentsBelow(victim.path(name)))
         }
         return hidden.subtracting(others)
+    }
+
+    /// The versions that have neither manifest nor tree, and what of their content no tree shows.
+    private static func traceless(_ victim: Victim) throws -> [String: Set<ObjectID>] {
+        let shown = try contentsBelow(victim.path("versions"))
+        var lost: [String: Set<ObjectID>] = [:]
+        for (version, files) in Place.contents {
+            let places = ["manifests/\(version).json", "versions/\(version)"].map(victim.path)
+            if places.contains(where: FileManager.default.fileExists(atPath:)) { continue }
+            let texts = files.values.filter { !$0.isEmpty }
+            lost[version] = Set(try texts.map { try address(of: $0) }).subtracting(shown)
+        }
+        return lost
+    }
+
+    /// What only versions without a trace had that the lifecycle does not name either.
+    ///
+    /// At most the index knows them, as after a retire that was interrupted; and a repair has the lifecycle forget
+    /// what nothing else is left of.
+    private static func unspoken(
+        _ traceless: [String: Set<ObjectID>], _ victim: Victim
+    ) throws -> Set<ObjectID> {
+        guard let named = Self.named(victim) else { return [] }
+        var unspoken: Set<ObjectID> = []
+        for (version, contents) in traceless where !named.contains(version) {
+            unspoken.formUnion(contents)
+        }
+        for (version, files) in Place.contents
+        where traceless[version] == nil || named.contains(version) {
+            for text in files.values { unspoken.remove(try address(of: text)) }
+        }
+        return unspoken
+    }
+
+    /// The versions that the lifecycle needs; `nil` if it cannot be read.
+    private static func named(_ victim: Victim) -> Set<String>? {
+        guard let bytes = try? Damage.contents(victim.path("lifecycle.json")),
+            let document = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+        else { return nil }
+        let one = ["current", "pending", "embedded", "before"].compactMap {
+            document[$0] as? String
+        }
+        return Set(
+            one + ["knownGood", "protected"].flatMap { document[$0] as? [String] ?? [] })
     }
 
     /// Whether the right bytes stand in an object's own place.
@@ -263,7 +329,7 @@ import VersionTree
         },
         Blindness(
             testDescription: "a collection that trusts the list of manifests", verb: "a collection"
-        ) { ["1", "lifecycle.json"].contains($0) },
+        ) { ["1", "lifecycle.json", "current"].contains($0) },
         Blindness(
             testDescription: "a collection that empties quarantine unseen",
             verb: "a collection between repairs"
@@ -308,5 +374,11 @@ private struct BlindDisk: FileSystemWrapper {
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
         hides(String(cString: path)) ? nil : try base.status(directory, path)
+    }
+
+    func symbolicLink(
+        _ directory: Int32, _ path: UnsafePointer<CChar>
+    ) throws(StoreError) -> String? {
+        hides(String(cString: path)) ? nil : try base.symbolicLink(directory, path)
     }
 }

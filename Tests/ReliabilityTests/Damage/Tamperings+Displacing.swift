@@ -52,6 +52,14 @@ extension TamperingTests {
                 try removeTree(victim, "1")
             },
             Tampering(
+                "deletes manifest, tree and index of what is shown", .unknownVersion,
+                besides: [.damagedExecutableCopy]
+            ) { try forgetAll($0, ["1"]) },
+            Tampering(
+                "deletes all manifests, all trees and the index", .unknownVersion,
+                besides: [.damagedExecutableCopy]
+            ) { try forgetAll($0, ["0", "1", "2"]) },
+            Tampering(
                 "lets a shard lead to itself", .strayFile, besides: [.missingObject]
             ) { victim in
                 let shard = (try victim.object("hello") as NSString).deletingLastPathComponent
@@ -59,4 +67,13 @@ extension TamperingTests {
                 symlink((shard as NSString).lastPathComponent, shard)
             },
         ]
+
+    /// Leaves nothing of versions but their objects and what the lifecycle says.
+    private static func forgetAll(_ victim: Victim, _ versions: [String]) throws {
+        for version in versions {
+            Damage.remove(victim.path("manifests/\(version).json"))
+            try removeTree(victim, version)
+        }
+        Damage.remove(victim.path("index.sqlite"))
+    }
 }
