@@ -33,7 +33,8 @@ NOTES = [
     "they stand. Where a patch is larger than the file itself by zstd 19, the file counts.",
     "- zsync: a compressed tar of the release, made with `zsyncmake -z`; the device has the tar of the release before.",
     "- OSTree: an archive repository with zlib as it comes. With a static delta it also asks for objects that the delta "
-    "is about to bring (2022.7, its issue 2680); the delta alone is what there would be without that.",
+    "is about to bring (2022.7, its issue 2680), in every run a few others; the delta alone is what there would be "
+    "without that.",
     "- casync: a store of chunks as it comes; the device has the tree of the release before (`--seed`).",
 ]
 

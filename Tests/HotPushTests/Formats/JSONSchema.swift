@@ -84,6 +84,8 @@ struct JSONSchema {
             }
         case "maxItems":
             return Int64(value.asArray?.count ?? 0) <= rule.asInt64 ?? -1 ? [] : ["is too long"]
+        case "minItems":
+            return Int64(value.asArray?.count ?? 0) >= rule.asInt64 ?? 0 ? [] : ["is too short"]
         case "uniqueItems":
             let elements = value.asArray ?? []
             return Set(elements).count == elements.count ? [] : ["has an element twice"]
