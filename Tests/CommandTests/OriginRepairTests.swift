@@ -9,7 +9,8 @@ import Testing
     init() throws {
         place = Workplace()
         try place.add("1", Release.first, "--activate")
-        let published = try place.run(.castree, ["publish", "1", "site", "--no-sync", "--no-packs"])
+        let published = try place.run(
+            .castree, ["publish", "1", "site", "--no-sync", "--no-packs"])
         #expect(published.status == 0, "\(published)")
     }
 

@@ -45,7 +45,8 @@ import Testing
     }
 
     private func publish(_ arguments: String...) throws {
-        let answer = try place.run(.castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
+        let answer = try place.run(
+            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
         #expect(answer.status == 0, "\(answer)")
     }
 

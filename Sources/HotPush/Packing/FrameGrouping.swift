@@ -1,14 +1,17 @@
 import CASStore
 import VersionTree
 
-/// Which objects share a frame: small ones do, since what they have in common is then sent once.
+/// Which objects share a frame, unless they are made from bases: all but large ones, since what they have in common is
+/// then sent once.
+///
+/// Of 15,142 small files (34.8 MB), frames of 512 KiB without those above 64 KiB take 2.4 MB, frames of 2 MiB 0.95.
 struct FrameGrouping: Sendable {
     /// An object of this size has a frame of its own.
-    static let aloneByteCount: Int64 = 64 << 10
+    static let aloneByteCount: Int64 = 512 << 10
     /// The most bytes of objects that share a frame.
-    static let byteCountMax: Int64 = 512 << 10
+    static let byteCountMax: Int64 = 2 << 20
     /// From here on a frame may end; see ``ends(after:)``.
-    private static let byteCountMin: Int64 = 384 << 10
+    private static let byteCountMin: Int64 = 1536 << 10
 
     /// The numbers of the objects, alike ones beside each other: sorted by extension, then path.
     let order: [UInt32]
@@ -35,7 +38,7 @@ struct FrameGrouping: Sendable {
     /// Divides objects, which are in their order, into frames; those are in the order of their first objects.
     static func frames(of objects: [Reference]) -> [[Reference]] {
         var frames: [[Reference]] = []
-        // Where the frame is to which small objects are added.
+        // Where the frame is to which objects are added.
         var open: Int?
         var byteCount: Int64 = 0
         for object in objects {

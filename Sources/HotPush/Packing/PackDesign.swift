@@ -9,6 +9,10 @@ struct PackDesign: Sendable {
     /// The frames; the first is the manifest's.
     let frames: [FrameRecipe]
 
+    /// An object of this size, made from a base, has a frame of its own.
+    private static let aloneByteCount: Int64 = 64 << 10
+    /// The most bytes of objects that share a frame and are made from bases.
+    private static let sharedByteCountMax: Int64 = 512 << 10
     /// The most bytes of the bases of frames that several objects share, with these.
     private static let jointByteCountMax = PackLimits.jointBaseByteCountMax
     /// The most bytes of a base, for each byte of the object that is made from it: more cost more time than they save.
@@ -47,9 +51,8 @@ struct PackDesign: Sendable {
                 Self.byteCountMax(ofBaseOf: object), options.prefixedByteCountMax)
             let old =
                 object.byteCount > options.prefixedByteCountMax ? nil : chosen(object, limit)
-            if object.byteCount >= FrameGrouping.aloneByteCount {
-                alone[object] = FrameRecipe(
-                    objects: [object], bases: old.map { [$0] } ?? [], level: level)
+            if let old, object.byteCount >= Self.aloneByteCount {
+                alone[object] = FrameRecipe(objects: [object], bases: [old], level: level)
             } else if let old {
                 changed.add(object, madeFrom: old)
             } else {
@@ -68,9 +71,7 @@ struct PackDesign: Sendable {
     }
 
     private static func byteCountMax(ofBaseOf object: Reference) -> Int64 {
-        if object.byteCount < FrameGrouping.aloneByteCount {
-            return jointByteCountMax - FrameGrouping.byteCountMax
-        }
+        if object.byteCount < aloneByteCount { return jointByteCountMax - sharedByteCountMax }
         let limit = max(object.byteCount * baseRatioMax, baseByteCountMin)
         return min(limit, PackLimits.baseByteCountMax)
     }
@@ -91,7 +92,7 @@ struct PackDesign: Sendable {
         mutating func add(_ object: Reference, madeFrom base: Reference) {
             let isNew = !open.bases.contains(base)
             let more = isNew ? base.byteCount : 0
-            if byteCount + object.byteCount > FrameGrouping.byteCountMax
+            if byteCount + object.byteCount > sharedByteCountMax
                 || byteCount + object.byteCount + baseByteCount + more > jointByteCountMax
                 || isNew && open.bases.count == PackLimits.baseCountMax
             {

@@ -9,9 +9,11 @@ extension Scenario {
     /// Publishes versions to the origin `origin` of a directory.
     static func publish(
         _ names: [String], of versions: VersionStore, to path: String,
-        on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false
+        on disk: any FileSystem = POSIXFileSystem(), isDurable: Bool = false,
+        packs: PackOptions.Moment = .before
     ) throws {
         var options = PublisherOptions()
+        options.packs.moment = packs
         options.isDurable = isDurable
         let publisher = Publisher(
             path, options: options, fileSystem: disk, now: { 1_760_000_000 })

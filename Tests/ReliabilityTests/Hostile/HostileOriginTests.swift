@@ -14,6 +14,8 @@ import VersionTree
 
     init() throws {
         place = try PowerCuts.prepared(.pull, in: directory)
+        // The objects are what is wrong here; packs would bring them right.
+        Damage.remove(place.beside + "/origin/packs")
     }
 
     private func pull() throws {
