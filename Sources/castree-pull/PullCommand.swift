@@ -163,6 +163,7 @@ extension Invocation {
     private func show(_ plan: DownloadPlan, _ choice: DeliveryChoice?) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
+        let ways = choice?.ways(missing: plan.contents.count, plan.byteCount) ?? []
         return try report { writer in
             writer.member("version", version)
             writer.member("files", plan.release.files.count)
@@ -172,7 +173,7 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjects)
             writer.member("reusedBytes", Int(plan.reusedBytes))
             writer.member("dryRun", true)
-            writer.member("ways", choice?.ways ?? []) { writer, way in
+            writer.member("ways", ways) { writer, way in
                 writer.member("way", way.name)
                 writer.member("pack", way.pack?.address.description)
                 writer.member("from", way.pack?.base?.description)
@@ -188,7 +189,7 @@ extension Invocation {
                 already here: \(counted(plan.reusedObjects, "object")), \
                 \(sizes.text(plan.reusedBytes)).
                 """)
-            for (position, way) in (choice?.ways ?? []).enumerated() {
+            for (position, way) in ways.enumerated() {
                 output.print("  \(position == 0 ? "by" : "or by") \(text(way))")
             }
         }
@@ -197,6 +198,7 @@ extension Invocation {
     private func text(_ way: DeliveryChoice.Way) -> String {
         let size = "\(sizes.text(way.byteCount)) in \(counted(Int(way.requestCount), "request"))"
         guard let pack = way.pack else { return "its objects one by one: \(size)" }
+        if way.isByRanges { return "parts of a pack of everything: about \(size)" }
         return pack.base == nil
             ? "a pack of everything: \(size)" : "a pack from what is here: \(size)"
     }

@@ -121,7 +121,7 @@ extension OfferedRelease {
         let isMandatory = try fields.flag("mandatory")
         let rollout = try Self.rollout(&fields, place)
         let requirements = try Self.requirements(&fields, place)
-        let delivery = try Self.delivery(&fields)
+        let delivery = Self.delivery(&fields)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
@@ -155,11 +155,14 @@ extension OfferedRelease {
 
     private static func delivery(
         _ fields: inout FieldReader
-    ) throws(PointerProblem) -> PublishedDelivery? {
+    ) -> PublishedDelivery? {
         guard fields.has("delivery") || fields.has("deliveryBytes") else { return nil }
-        return PublishedDelivery(
-            address: try fields.address("delivery"),
-            byteCount: try fields.integer("deliveryBytes", 1...Delivery.byteCountMax))
+        let (address, byteCount) = (fields.take("delivery"), fields.take("deliveryBytes"))
+        // Packs only save: what says nothing of them costs only them.
+        guard let address = address?.asString.flatMap({ ObjectID($0) }),
+            let byteCount = byteCount?.asInt64, 1...Delivery.byteCountMax ~= byteCount
+        else { return nil }
+        return PublishedDelivery(address: address, byteCount: byteCount)
     }
 
     private static func rollout(

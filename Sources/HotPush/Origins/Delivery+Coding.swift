@@ -84,6 +84,10 @@ extension Delivery {
             guard pack.byteCount <= PackLimits.packByteCountMax(ofContent: content) else {
                 throw .broken("pack \(position + 1) is larger than what comes out of it")
             }
+            let opening = PackLimits.openingByteCountMax(ofManifest: version.manifestByteCount)
+            guard pack.openingByteCount <= opening else {
+                throw .broken("the beginning of pack \(position + 1) is larger than its manifest")
+            }
             delivery.packs.append(pack)
         }
         return delivery

@@ -1,4 +1,5 @@
 import CASStore
+import VersionTree
 import Zstandard
 
 /// Decodes a pack that has been written, and holds every object against its address.
@@ -27,7 +28,7 @@ struct PackProof: Sendable {
         var read = try PackTable(
             decoding: fileSystem.read(
                 file, at: Int64(PackHead.byteCount), count: head.tableByteCount),
-            head: head, decoder: decoder)
+            head: head, countMax: Manifest.countMax, decoder: decoder)
         try read.measure(manifest: manifest.byteCount, target.objects, from: base?.objects)
         let table = read
         let proof = self

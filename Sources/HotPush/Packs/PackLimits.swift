@@ -16,6 +16,8 @@ enum PackLimits {
     static let windowByteCountMax = 8 << 20
     /// The largest single base, and the largest content of a frame with bases.
     static let baseByteCountMax: Int64 = 64 << 20
+    /// How much of bases a pack may have its frames read, besides 512 times its content.
+    static let allBasesByteCountMax: Int64 = 256 << 20
     /// The most bases of a frame.
     static let baseCountMax = 64
     /// The most bytes of several bases together.
@@ -28,8 +30,21 @@ enum PackLimits {
         min(byteCount.addingClamped(byteCount / 100).addingClamped(1 << 20), packByteCountMax)
     }
 
+    /// The most bytes that a table of so many objects may have, decoded.
+    static func tableContentByteCountMax(ofObjects count: Int) -> Int {
+        min(
+            count.multipliedReportingOverflow(by: 24).partialValue + 1 << 20,
+            tableContentByteCountMax)
+    }
+
+    /// The most bytes of the opening of a pack that leads to a manifest of so many bytes.
+    static func openingByteCountMax(ofManifest byteCount: Int64) -> Int64 {
+        Int64(PackHead.byteCount + tableByteCountMax)
+            .addingClamped(frameByteCountMax(ofContent: byteCount))
+    }
+
     /// The most bytes that a frame of so much content may have.
     static func frameByteCountMax(ofContent byteCount: Int64) -> Int64 {
-        byteCount + byteCount / 128 + 64
+        byteCount.addingClamped(byteCount / 128).addingClamped(64)
     }
 }

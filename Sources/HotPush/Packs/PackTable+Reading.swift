@@ -9,19 +9,20 @@ extension PackTable {
     /// - Parameters:
     ///   - bytes: the table as it is in the pack: one zstd frame.
     ///   - head: the head of the pack.
+    ///   - countMax: the most objects that a manifest may name: more are refused before they are kept.
     /// - Throws: `.badPack`.
     init(
-        decoding bytes: [UInt8], head: PackHead, decoder: ZstdDecoder
+        decoding bytes: [UInt8], head: PackHead, countMax: Int, decoder: ZstdDecoder
     ) throws(StoreError) {
         let text: [UInt8]
         do throws(StoreError) {
-            text = try Self.decoded(bytes, decoder)
+            text = try Self.decoded(bytes, countMax, decoder)
         } catch {
             throw .badPack("its table: \(error.message)")
         }
-        var reader = TableReader(text)
+        var reader = TableReader(text, countMax: countMax)
         let count = try reader.count()
-        guard 1...PackLimits.frameCountMax ~= count else {
+        guard 1...min(PackLimits.frameCountMax, countMax + 1) ~= count else {
             throw .badPack("it has \(count) frames")
         }
         frames.reserveCapacity(count)
@@ -30,16 +31,17 @@ extension PackTable {
         }
         try reader.finish()
         try locate(head)
-        try refuseRepetition()
     }
 
     private static func decoded(
-        _ bytes: [UInt8], _ decoder: ZstdDecoder
+        _ bytes: [UInt8], _ countMax: Int, _ decoder: ZstdDecoder
     ) throws(StoreError) -> [UInt8] {
         let header = try bytes.span.bytes.withUnsafeBytes { (frame) throws(StoreError) in
             try ZstdHeader(of: frame)
         }
-        guard header.contentByteCount <= UInt64(PackLimits.tableContentByteCountMax),
+        guard
+            header.contentByteCount
+                <= UInt64(PackLimits.tableContentByteCountMax(ofObjects: countMax)),
             header.windowByteCount <= UInt64(PackLimits.windowByteCountMax)
         else { throw .badPack("it has \(header.contentByteCount) bytes") }
         return try decoder.decode(bytes, byteCount: Int(header.contentByteCount))
@@ -55,25 +57,20 @@ extension PackTable {
         }
         guard offset == head.packByteCount else { throw .badPack("it goes on after its frames") }
     }
-
-    private func refuseRepetition() throws(StoreError) {
-        var seen: Set<UInt32> = []
-        for frame in frames {
-            for number in frame.objects {
-                guard seen.insert(number).inserted else {
-                    throw .badPack("object \(number) is in it twice")
-                }
-            }
-        }
-    }
 }
 
 /// Reads the numbers of a table: LEB128, seven bits a byte, the lowest first.
 private struct TableReader {
     private let bytes: [UInt8]
+    private let countMax: Int
     private var position = 0
+    /// One for each object that may be: whether it has come.
+    private var seen: [Bool] = []
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8], countMax: Int) {
+        self.bytes = bytes
+        self.countMax = countMax
+    }
 
     mutating func number() throws(StoreError) -> Int64 {
         var value: Int64 = 0
@@ -126,8 +123,19 @@ private struct TableReader {
             }
         }
         frame.objects = try numbers()
+        for number in frame.objects { try note(number) }
         guard !frame.objects.isEmpty else { throw .badPack("a frame has no objects") }
         return frame
+    }
+
+    private mutating func note(_ number: UInt32) throws(StoreError) {
+        guard number < countMax else { throw .badPack("it names object \(number)") }
+        let count = seen.count
+        if number >= count {
+            seen += repeatElement(false, count: max(Int(number) + 1, 2 * count) - count)
+        }
+        guard !seen[Int(number)] else { throw .badPack("object \(number) is in it twice") }
+        seen[Int(number)] = true
     }
 
     func finish() throws(StoreError) {

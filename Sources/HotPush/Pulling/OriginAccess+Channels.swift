@@ -6,9 +6,13 @@ extension OriginAccess {
     ///
     /// A web server does not list its directories: the origin gives the names in `channels.json`. If the
     /// castree that last published to it wrote no such file, it has at most the channel `stable`.
-    /// - Parameter text: a directory, the URL of an origin, or that of one pointer.
+    /// - Parameters:
+    ///   - text: a directory, the URL of an origin, or that of one pointer.
+    ///   - countMax: the most channels that are asked for.
     /// - Throws: `.badOrigin`, `.noOrigin`, `.badPointer`, `.network`; `.notFound` if there is no channel.
-    package func pointers(of text: String) throws(StoreError) -> [ChannelPointer] {
+    package func pointers(
+        of text: String, countMax: Int = .max
+    ) throws(StoreError) -> [ChannelPointer] {
         let reference = try OriginReference(parsing: text)
         var pointers: [ChannelPointer] = []
         switch reference.location {
@@ -16,12 +20,12 @@ extension OriginAccess {
             let origin = try DirectoryOrigin(path)
             var names = try origin.channels()
             if let named = reference.channel { names = [named] }
-            for name in names {
+            for name in names.prefix(countMax) {
                 // If it was withdrawn between the two looks, it is no channel.
                 if let pointer = try origin.pointer(name) { pointers.append(pointer) }
             }
         case .web:
-            for name in try names(at: reference) {
+            for name in try names(at: reference).prefix(countMax) {
                 let bytes = try document(
                     OriginLayout.pointer(name), at: reference.location,
                     Int64(ChannelPointer.byteCountMax))

@@ -16,10 +16,16 @@ final class PackFetching {
     /// What ended everything early.
     private(set) var failure: StoreError?
     private var expectedByteCount: Int64 = 0
+    private var budget: RetryBudget
+    /// What was asked of each pack, and may have left parts.
+    private var transfers: [PackTransfer] = []
+    /// So many packs that are of no use, and objects come one by one.
+    private static let troubleCountMax = 2
 
     init(_ offer: FoundRelease, in pull: Pull) {
         self.offer = offer
         self.pull = pull
+        budget = RetryBudget(pull.options.retries.forPacks)
     }
 
     /// Registers the version.
@@ -48,7 +54,14 @@ final class PackFetching {
             }
             try unpack(pack, to: version, from: base)
             if failure != nil { return }
+            let troubleCount = transfers.reduce(0) { $0 + ($1.trouble == nil ? 0 : 1) }
+            if troubleCount == Self.troubleCountMax { return }
         }
+    }
+
+    /// Deletes what is left of packs when nothing is missing any more.
+    func dropParts() throws(StoreError) {
+        for transfer in transfers where transfer.trouble != nil { try transfer.dropParts() }
     }
 
     private func unpack(
@@ -62,19 +75,22 @@ final class PackFetching {
             pack, at: offer.origin.url(of: OriginLayout.pack(pack.address)), to: version,
             from: base, beginning: beginning, into: try makeArrivals(),
             options: PackTransferOptions(
-                retries: pull.options.retries, limits: pull.limits,
+                budget: budget, limits: pull.limits,
                 isInterrupted: pull.access.isInterrupted
             ) { tick() }
-        ) { [self] (opening) throws(StoreError) in
+        ) { [unowned self] (opening) throws(StoreError) in
             try wish(opening, from: base, beginning: beginning)
         }
-        tick = { [self, unowned transfer] in
+        tick = { [unowned self, unowned transfer] in
             figures.bytes = before + transfer.figures.bytes
             report()
         }
         try pull.access.run(transfer, at: offer.location)
         tick()
+        budget = transfer.budget
+        transfers.append(transfer)
         figures.requests += transfer.figures.requests
+        figures.resumedBytes += transfer.figures.resumedBytes
         failure = transfer.failure
         if let trouble = transfer.trouble, failure == nil {
             pull.noteFallback(pack, trouble, session)
@@ -85,6 +101,8 @@ final class PackFetching {
     ///
     /// All, where all is likely to be wanted: by a store without a version, or from the content that it has.
     private func beginning(of pack: Delivery.Pack) throws(StoreError) -> PackTransfer.Beginning {
+        // What an opening alone would save is less than a request is worth.
+        if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return .whole }
         if let session {
             return session.missing.byteCount > pack.contentByteCount / 10 * 9 ? .whole : .opening
         }

@@ -107,11 +107,14 @@ extension Pull {
         _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
     ) throws(StoreError) -> OriginReply? {
         let memory = try KeptPointers(versions, channel, at: origin)
-        let kept = try memory.read()
+        // Who insists wants to hear what the origin says now.
+        var kept = options.isForced ? nil : try memory.read()
+        if kept?.isStale(options.now()) == true { kept = nil }
         var answer = try access.document(
             OriginLayout.pointer(channel), at: origin,
             byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag)
-        if answer.head.status == 304, let kept {
+        let isKept = answer.head.status == 304
+        if isKept, let kept {
             answer.head.status = 200
             answer.bytes = kept.bytes
         }
@@ -129,8 +132,9 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
-        if let tag = answer.head["etag"], !options.isDryRun {
-            memory.keep(.init(tag: tag, bytes: answer.bytes), instead: kept)
+        // A 304 keeps what is kept, with its age.
+        if !isKept, let tag = KeptPointers.tag(of: answer.head), !options.isDryRun {
+            memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
         var sighting = SeenSequences.Sighting(pointer, at: origin)
         if let newer = try seenSequences.newer(than: sighting) {

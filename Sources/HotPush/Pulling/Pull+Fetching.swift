@@ -50,6 +50,7 @@ extension Pull {
         var report = session.report
         report.figures.requests += work.figures.requests
         report.figures.bytes += work.figures.bytes
+        report.figures.resumedBytes += work.figures.resumedBytes
         report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
         noteEnd(of: session.plan, report.figures, failure)
@@ -83,6 +84,7 @@ extension Pull {
             }
             download.report(download.progress)
             if let failure { throw failure }
+            try work.dropParts()
         }
         let version = session.plan.release.version.description
         if session.wasPartial, try versions.isMaterialized(version) {

@@ -61,6 +61,8 @@ extension Pull {
             var file = ReleaseFile(path: try TreePath(source), source: source)
             file.address = one.address
             file.byteCount = one.byteCount
+            // What a publisher sent stands among the manifests.
+            file.sources.append(ContentSource(OriginLayout.manifest(one.address)))
             file.isOptional = true
             release.files.append(file)
         }

@@ -18,10 +18,10 @@ extension Pull {
         guard options.takesPacks, lost.count >= countMin else { return [] }
         let pointers: [ChannelPointer]
         do throws(StoreError) {
-            pointers = try access.pointers(of: origin)
+            pointers = try access.pointers(of: origin, countMax: Self.channelCountMax)
         } catch {
-            // An origin without channels may still have objects.
-            guard [.notFound, .network, .badPointer].contains(error.code) else { throw error }
+            // Whatever is wrong with its channels, it may still have objects.
+            guard error.code != .interrupted else { throw error }
             return []
         }
         let intake = LostObjects(lost, try Arrivals(versions.store))
@@ -39,6 +39,9 @@ extension Pull {
         try versions.store.uninterrupted { () throws(StoreError) in _ = try arrivals.settle() }
         return intake.arrived
     }
+
+    /// The most channels whose packs are looked at.
+    private static var channelCountMax: Int { 16 }
 
     /// How many of the objects a version with that content, complete or not, names.
     private func named(
@@ -61,7 +64,8 @@ extension Pull {
             pack, at: try OriginURL(of: location).url(of: OriginLayout.pack(pack.address)),
             to: version, from: nil, beginning: .opening, into: intake.arrivals,
             options: PackTransferOptions(
-                retries: options.retries, limits: limits, isInterrupted: access.isInterrupted
+                budget: RetryBudget(options.retries.forPacks), limits: limits,
+                isInterrupted: access.isInterrupted
             ) {}
         ) { (opening) throws(StoreError) in
             let unpacker = try FrameUnpacker(
@@ -71,7 +75,9 @@ extension Pull {
         }
         try access.run(transfer, at: location)
         if let failure = transfer.failure { throw failure }
-        if let trouble = transfer.trouble { noteFallback(pack, trouble, nil) }
+        guard let trouble = transfer.trouble else { return }
+        noteFallback(pack, trouble, nil)
+        try transfer.dropParts()
     }
 }
 

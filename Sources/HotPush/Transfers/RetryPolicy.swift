@@ -20,6 +20,15 @@ package struct RetryPolicy: Sendable, Hashable {
     /// If the transport keeps to a rate, proportionally longer.
     package var dripTime: Duration = .seconds(60)
 
+    /// The policy for packs: objects come one by one without them, so nobody waits long.
+    var forPacks: RetryPolicy {
+        var policy = self
+        policy.failureCountMax = min(failureCountMax, 4)
+        policy.pullFailureCountMax = min(pullFailureCountMax, 8)
+        policy.retryAfterMax = min(retryAfterMax, .seconds(5))
+        return policy
+    }
+
     /// Makes a policy for a mobile network: a file may be stuck for about a minute.
     package init() {}
 

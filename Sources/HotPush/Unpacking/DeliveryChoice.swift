@@ -13,6 +13,8 @@ package struct DeliveryChoice: Sendable, Hashable {
         package var byteCount: Int64
         /// The requests that it takes.
         package var requestCount: Int64
+        /// Whether only parts of the pack are asked for; then the figures are estimates.
+        package var isByRanges = false
 
         /// What it costs, in bytes.
         package var cost: Int64 {
@@ -21,10 +23,10 @@ package struct DeliveryChoice: Sendable, Hashable {
             return isHuge ? .max : byteCount.addingClamped(worth)
         }
 
-        /// What `--json` calls it: `from`, `whole` or `objects`.
+        /// What `--json` calls it: `from`, `whole`, `ranges` or `objects`.
         package var name: String {
             guard let pack else { return "objects" }
-            return pack.base == nil ? "whole" : "from"
+            return pack.base != nil ? "from" : isByRanges ? "ranges" : "whole"
         }
     }
 
@@ -61,6 +63,29 @@ package struct DeliveryChoice: Sendable, Hashable {
         }
         // Without a pack nobody knows what the objects cost.
         self.ways = usable.isEmpty ? [] : ways
+    }
+
+    /// The ways, now that it is known what is missing: objects one by one exactly, and ranges of the pack of everything
+    /// as if what is missing were spread evenly.
+    package func ways(missing count: Int, _ byteCount: Int64) -> [Way] {
+        var ways: [Way] = []
+        for way in self.ways {
+            guard let pack = way.pack else {
+                ways.append(Way(pack: nil, byteCount: byteCount, requestCount: Int64(count)))
+                continue
+            }
+            ways.append(way)
+            guard pack.base == nil, pack.contentByteCount > 0, byteCount < pack.contentByteCount
+            else { continue }
+            let share = Double(byteCount) / Double(pack.contentByteCount)
+            let frames = Double(pack.byteCount - pack.openingByteCount) * share
+            var ranges = Way(
+                pack: pack, byteCount: pack.openingByteCount + Int64(frames), requestCount: 2)
+            ranges.isByRanges = true
+            ways.append(ranges)
+        }
+        ways.sort { ($0.cost, $0.requestCount) < ($1.cost, $1.requestCount) }
+        return ways
     }
 
     /// The packs that are better than objects one by one, the best first.

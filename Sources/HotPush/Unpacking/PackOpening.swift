@@ -37,7 +37,8 @@ struct PackOpening: Sendable {
         guard end < text.count else { throw .badPack("its table is longer than its beginning") }
         let decoder = try ZstdDecoder()
         var table = try PackTable(
-            decoding: Array(text[PackHead.byteCount..<end]), head: head, decoder: decoder)
+            decoding: Array(text[PackHead.byteCount..<end]), head: head, countMax: limits.count,
+            decoder: decoder)
         guard table.frames[0].end == pack.openingByteCount else {
             throw .badPack(
                 "its beginning has \(table.frames[0].end) bytes, and its delivery says "
@@ -50,6 +51,7 @@ struct PackOpening: Sendable {
         let baseObjects = base.map { NumberedObjects(of: $0) }
         try table.measure(manifest: version.manifestByteCount, objects, from: baseObjects)
         try Self.hold(table, against: pack)
+        try Self.refuseManyBases(table, baseObjects)
         self.pack = pack
         self.table = table
         self.bytes = bytes
@@ -68,6 +70,20 @@ struct PackOpening: Sendable {
         for frame in table.frames where !pack.codecs.contains(Int64(frame.codec.rawValue)) {
             throw .badPack("it has frames of codec \(frame.codec.rawValue), unlike its delivery")
         }
+    }
+
+    /// Work is bounded by what comes out: no pack may have the same bases read for ever.
+    private static func refuseManyBases(
+        _ table: PackTable, _ objects: NumberedObjects?
+    ) throws(StoreError) {
+        guard let objects else { return }
+        var sum: Int64 = 0
+        for base in table.frames.lazy.flatMap(\.bases) {
+            sum = sum.addingClamped(objects.references[Int(base)].byteCount)
+        }
+        let (scaled, isHuge) = table.contentByteCount.multipliedReportingOverflow(by: 512)
+        let limit = isHuge ? .max : scaled.addingClamped(PackLimits.allBasesByteCountMax)
+        guard sum <= limit else { throw .badPack("its bases have \(sum) bytes") }
     }
 
     private static func manifest(

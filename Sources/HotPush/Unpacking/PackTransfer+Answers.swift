@@ -51,11 +51,11 @@ extension PackTransfer {
             bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
         }
         do throws(StoreError) {
-            return try take(bytes, transfer)
+            do throws(StoreError) { return try take(bytes, transfer) } catch { try giveUp(error) }
         } catch {
             failure = failure ?? error
-            return false
         }
+        return false
     }
 
     /// - Returns: whether more of the answer is wanted.
@@ -162,7 +162,10 @@ extension PackTransfer {
     }
 
     private func end(_ transfer: Running, _ outcome: TransferOutcome) throws(StoreError) {
-        if let arrival = transfer.arrival.take() { try arrival.suspend() }
+        if let arrival = transfer.arrival.take() {
+            if let frame = transfer.span.frames.first { ownFrames.insert(frame) }
+            if isDropped { try arrival.discard() } else { try arrival.suspend() }
+        }
         if transfer.isDone || isUseless { return }
         var span = transfer.span
         guard failure == nil, outcome != .cancelled else { return queue.append(span) }
@@ -176,7 +179,7 @@ extension PackTransfer {
         let decision = budget.decide(
             span.budgetID, ended, head: transfer.head, newByteCount: 0, now: secondsNow(),
             using: &generator)
-        guard case .again(let delay) = decision else {
+        guard case .again(let delay) = decision, !isTrickling else {
             isUseless = true
             if case .failed(let why) = ended { trouble = .badPack(why.message) }
             trouble = trouble ?? .badPack("the server does not send it")

@@ -81,10 +81,17 @@ final class PackTransfer: TransferClient {
     var isUseless = false
     /// What ended everything early.
     var failure: StoreError?
+    /// Whether its parts are of no use to a later pull either.
+    private(set) var isDropped = false
+    private var lastOpening: PackOpening?
+    /// How many requests were meant to be enough.
+    private var plannedCount = 1
     /// Whether an earlier pull has left the opening.
     private var isResumed = false
     /// Frames whose first bytes came earlier: if they are wrong, they are asked for once more.
     var resumedFrames: Set<Int> = []
+    /// Frames whose first bytes this transfer has kept itself.
+    var ownFrames: Set<Int> = []
     /// Objects that came out wrong.
     var wrongObjects: [Reference] = []
     var figures = DownloadFigures()
@@ -106,7 +113,7 @@ final class PackTransfer: TransferClient {
         limits = options.limits
         isInterrupted = options.isInterrupted
         ticked = options.tick
-        budget = RetryBudget(options.retries)
+        budget = options.budget
         self.opened = opened
     }
 
@@ -121,11 +128,17 @@ final class PackTransfer: TransferClient {
             failure = failure ?? error
         }
         try keepOpening()
+        if isDropped { try dropParts() }
     }
 
     private func begin() throws(StoreError) {
+        do throws(StoreError) { try beginOpening() } catch { try giveUp(error) }
+    }
+
+    private func beginOpening() throws(StoreError) {
         let part = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
         let isWhole = part.offset == pack.openingByteCount
+        figures.resumedBytes += part.offset
         openingPart = consume part
         if isWhole, try open() {
             isResumed = true
@@ -138,14 +151,26 @@ final class PackTransfer: TransferClient {
     /// The opening serves a later pull, unless nothing is left for it to do.
     private func keepOpening() throws(StoreError) {
         guard let part = openingPart.take() else { return }
-        let isCut = failure != nil || isUseless || !queue.isEmpty
-        if isCut { return try part.suspend() }
+        if failure != nil || isUseless || !queue.isEmpty { return try part.suspend() }
         try part.discard()
-        // What an earlier pull has kept, and this one did not need.
-        guard isResumed, let opening else { return }
+        if isResumed { try dropParts() }
+    }
+
+    /// Deletes what is kept of the pack: nobody asks for it any more.
+    func dropParts() throws(StoreError) {
+        try arrivals.discardPart(of: pack.address)
+        guard let opening = opening ?? lastOpening else { return }
         for frame in opening.table.frames.indices.dropFirst() {
             try arrivals.discardPart(of: framePart(frame))
         }
+    }
+
+    /// Gives the pack up, because there is no room for it beside what comes out of it.
+    func giveUp(_ error: StoreError) throws(StoreError) {
+        guard error.code == .outOfSpace else { throw error }
+        trouble = error
+        isUseless = true
+        isDropped = true
     }
 
     // MARK: The opening
@@ -183,6 +208,7 @@ final class PackTransfer: TransferClient {
 
     private func forget(_ error: StoreError) throws(StoreError) -> Bool {
         trouble = error
+        lastOpening = opening
         opening = nil
         if let part = openingPart.take() { try part.discard() }
         openingPart = try arrivals.begin(pack.address, byteCount: pack.openingByteCount)
@@ -194,8 +220,15 @@ final class PackTransfer: TransferClient {
         guard let opening, let wish else { return }
         for run in PackSpans.runs(of: opening.table, wanted: { wish.frames[$0] }) {
             lastBudgetID += 1
+            plannedCount += 1
             queue.append(Span(frames: run, budgetID: lastBudgetID))
         }
+    }
+
+    /// Whether so many answers bring so little that objects one by one are better.
+    var isTrickling: Bool {
+        let more = Int64(figures.requests - plannedCount)
+        return more > 16 && figures.bytes < more * PackSpans.requestByteCount
     }
 
     // MARK: What to ask for
@@ -208,7 +241,11 @@ final class PackTransfer: TransferClient {
                 return .wait(milliseconds: Int(max(1, (due - now).milliseconds + 1)))
             }
             do throws(StoreError) {
-                if let request = try begin(queue.remove(at: ready)) { return .request(request) }
+                do throws(StoreError) {
+                    if let request = try begin(queue.remove(at: ready)) { return .request(request) }
+                } catch {
+                    try giveUp(error)
+                }
             } catch {
                 failure = error
             }
@@ -232,7 +269,10 @@ final class PackTransfer: TransferClient {
             }
             let arrival = try arrivals.begin(
                 framePart(index), byteCount: frame.byteCount)
-            if arrival.offset > 0 { resumedFrames.insert(index) }
+            if arrival.offset > 0, resumedFrames.insert(index).inserted, !ownFrames.contains(index)
+            {
+                figures.resumedBytes += arrival.offset
+            }
             guard arrival.offset == frame.byteCount else {
                 let end = table.frames[span.frames.upperBound - 1].end
                 return request(span, from: frame.offset + arrival.offset, to: end, arrival)
@@ -272,7 +312,8 @@ final class PackTransfer: TransferClient {
 
 /// What a transfer of a pack needs besides the pack.
 struct PackTransferOptions {
-    var retries: RetryPolicy
+    /// The budget of all packs of a pull: they are optional, and must not keep the objects waiting.
+    var budget: RetryBudget
     /// What the manifest may take.
     var limits: Manifest.Limits
     var isInterrupted: () -> Bool

@@ -79,8 +79,6 @@ import VersionTree
             text(release(",\"mandatory\":1")), text(release(",\"rolloutPerMille\":5")),
             text(release(",\"rolloutPerMille\":1001,\"rolloutSalt\":\"\"")),
             text(release(",\"requirements\":{\"a kind\":\"1\"}")),
-            text(release(",\"delivery\":\"\(address)\"")), text(release(",\"deliveryBytes\":7")),
-            text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":262145")),
             text(
                 "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
                     + "\"sequence\":8}"),

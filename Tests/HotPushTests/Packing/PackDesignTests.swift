@@ -48,8 +48,8 @@ import Zstandard
         let objects = design.frames.dropFirst().flatMap(\.objects)
         #expect(objects.sorted() == target.objects.references)
         for frame in design.frames.dropFirst() where frame.objects.count > 1 {
-            #expect(frame.contentByteCount <= 512 << 10)
-            #expect(frame.objects.allSatisfy { $0.byteCount < 64 << 10 })
+            #expect(frame.contentByteCount <= 2 << 20)
+            #expect(frame.objects.allSatisfy { $0.byteCount < 512 << 10 })
         }
         let paths = Dictionary(
             target.manifest.entries.map { ($0.address, $0.path.description) }
@@ -89,7 +89,7 @@ import Zstandard
                 ).frames)
         }
         let joint = frames[0].filter { $0.objects.count > 1 }
-        #expect(joint.count > 8)
+        #expect(joint.count > 4)
         #expect(frames[1].intersection(joint).count >= joint.count - 4)
     }
 

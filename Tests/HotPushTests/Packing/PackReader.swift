@@ -47,7 +47,8 @@ struct PackReader {
             parsing: Array(bytes.prefix(PackHead.byteCount)), packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
         let tableBytes = Array(bytes[PackHead.byteCount..<Int(head.framesStart)])
-        var table = try PackTable(decoding: tableBytes, head: head, decoder: decoder)
+        var table = try PackTable(
+            decoding: tableBytes, head: head, countMax: 1_000_000, decoder: decoder)
         #expect(table.frames[0].end == pack.openingByteCount)
         #expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted() == pack.codecs)
         let manifest = try manifest(table.frames[0], in: bytes, prefix: base?.prefix(), decoder)

@@ -1,0 +1,153 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What an origin, or a cache before it, may do with packs: it costs a device little, and keeps nothing away.
+@Suite("An abusive origin of packs") struct PackAbuseTests {
+    private func deliver(
+        _ fixture: PackedFixture, _ change: (inout Delivery) -> Void
+    ) throws {
+        try fixture.serve([fixture.whole("1")]) { bytes in
+            let pointer = try? DirectoryOrigin(fixture.base.place.origin).pointer(.stable)
+            guard let version = pointer?.releases[0].version,
+                var delivery = try? Delivery(parsing: bytes, of: version)
+            else { return }
+            change(&delivery)
+            bytes = delivery.serialized()
+        }
+    }
+
+    @Test("that lies about a pack's beginning gets no more read than a beginning may have")
+    func lyingBeginning() throws {
+        let fixture = try PackedFixture()
+        try deliver(fixture) { delivery in
+            delivery.packs[0].byteCount = 600 << 20
+            delivery.packs[0].openingByteCount = 600 << 20
+            delivery.packs[0].contentByteCount = 700 << 20
+        }
+        try fixture.run()
+        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+    }
+
+    @Test("with many useless packs has two of them tried")
+    func manyPacks() throws {
+        let fixture = try PackedFixture()
+        var packs: [TestPack] = []
+        for number in 0..<12 {
+            var pack = try fixture.whole("1", perFrame: 1)
+            pack.frames[1].bytes = try TestPack.encode([UInt8(number)] + pack.frames[1].content)
+            packs.append(pack)
+        }
+        try fixture.serve(packs)
+        try fixture.run()
+        #expect(Set(fixture.asked.filter { $0.hasPrefix("/packs/") }).count == 2)
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+    }
+
+    @Test(
+        "whose packs come a byte at a time, or never, soon has objects asked for",
+        arguments: [true, false])
+    func trickle(_ isByByte: Bool) throws {
+        let fixture = try PackedFixture()
+        let path = try fixture.serve([fixture.whole("1")])[0]
+        fixture.origin.always(isByByte ? .cut(after: 1) : .status(503, retryAfter: "0"), on: path)
+        try fixture.run()
+        #expect(fixture.origin.requests(for: path).count < 40)
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+    }
+
+    @Test("that has no room beside what comes out of a pack leaves room for objects")
+    func noRoom() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        let error = StoreError(.outOfSpace, "full")
+        let pack = try fixture.whole("1").made().pack
+        let version = try #require(
+            try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.releases[0].version)
+        let transfer = PackTransfer(
+            pack, at: "http://origin/p", to: version, from: nil, beginning: .whole,
+            into: try Arrivals(fixture.base.device.reopened().store),
+            options: PackTransferOptions(
+                budget: RetryBudget(), limits: .foreign(entryCountMax: 100),
+                isInterrupted: { false }, tick: {})
+        ) { _ in nil }
+        try transfer.giveUp(error)
+        #expect(
+            transfer.isUseless && transfer.failure == nil && transfer.trouble?.code == .outOfSpace)
+        #expect(throws: StoreError.self) { try transfer.giveUp(StoreError(.io, "broken")) }
+    }
+
+    @Test(
+        "that sends tags which match anything has none of them kept",
+        arguments: [
+            "*", #""a", "b""#, "a", #""a"#, #"W/*"#, #""a b""#, "\"\u{7F}\"",
+            String(repeating: "x", count: 9000),
+        ])
+    func tags(_ tag: String) throws {
+        #expect(
+            KeptPointers.tag(of: TransferHead(status: 200, fields: [("etag", tag)], url: "")) == nil
+        )
+    }
+
+    @Test("whose tags are of a file's second has them kept when that second is over")
+    func youngTags() throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let later = "Sun, 06 Nov 1994 08:49:41 GMT"
+        func tag(_ sent: String?) -> String? {
+            var fields = [("etag", "\"5f-1\""), ("last-modified", date)]
+            if let sent { fields.append(("date", sent)) }
+            return KeptPointers.tag(of: TransferHead(status: 200, fields: fields, url: ""))
+        }
+        #expect(tag(date) == nil)
+        #expect(tag(nil) == nil)
+        #expect(tag(later) == "\"5f-1\"")
+    }
+
+    @Test("is asked without a condition after a day, and by who insists")
+    func staleTags() throws {
+        let fixture = try PackedFixture()
+        try fixture.serve([fixture.whole("1")])
+        try fixture.run()
+        for (change, isConditional) in [
+            ({ _ in }, true), ({ $0.isForced = true }, false),
+            ({ $0.now = { secondsNow() + 90_000 } }, false),
+        ] as [((inout PullOptions) -> Void, Bool)] {
+            fixture.origin.forgetRequests()
+            try fixture.run(change)
+            #expect((fixture.origin.requests[0]["if-none-match"] != nil) == isConditional)
+        }
+    }
+
+    @Test("with sizes near the end of all numbers ends no program")
+    func extremes() {
+        for value: Int64 in [.max, .max / 2, ChannelPointer.sequenceMax] {
+            #expect(PackLimits.frameByteCountMax(ofContent: value) >= value)
+            #expect(PackLimits.packByteCountMax(ofContent: value) > 0)
+            #expect(PackLimits.openingByteCountMax(ofManifest: value) > 0)
+        }
+    }
+
+    @Test(
+        "whose pointer says nothing right of its packs costs only these",
+        arguments: [
+            #""delivery":"abc","deliveryBytes":5"#, #""delivery":5"#, #""deliveryBytes":5"#,
+        ])
+    func wrongFields(_ fields: String) throws {
+        let fixture = try PackedFixture()
+        let path = "/" + OriginLayout.pointer(.stable)
+        let bytes = try #require(
+            try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.serialized())
+        let text = String(decoding: bytes, as: UTF8.self)
+            .replacingOccurrences(of: "\"manifest\":", with: fields + ",\"manifest\":")
+        fixture.origin.put(Content(text, type: "application/json"), at: path)
+        try fixture.run()
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+    }
+}
