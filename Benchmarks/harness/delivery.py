@@ -59,6 +59,7 @@ class DeliveryBench:
     rows: dict[str, Comparison]
     publishing: Publishing
     say: Callable[[str], None]
+    ours_only: bool
     contents: list[Measured] = field(default_factory=list)
 
     def wants(self, *names: str) -> list[Comparison]:
@@ -85,7 +86,8 @@ class DeliveryBench:
         with OriginServer(place / "origin", place / "others", self.work) as server:
             if not self.castree.missing:
                 self._castree(measured, releases, server, place)
-            self._carriers(measured, releases, server, place)
+            if not self.ours_only:
+                self._carriers(measured, releases, server, place)
         self._shrunk(measured, releases, place)
         self._judge(measured)
         remove_tree(place)
@@ -167,6 +169,8 @@ class DeliveryBench:
             new = release.new_since(before) if before else list(release.paths)
             costs = measured.costs[step]
             costs[ZIP] = self._sized(ZIP, lambda: Cost(self.shrinker.whole(release), 1, False))
+            if self.ours_only:
+                continue
             for method in (GZIP, ZSTD, BROTLI):
                 costs[method] = self._sized(method, lambda: Cost(
                     sum(self.shrinker.one(method, release, address) for address in new), len(new), False))
