@@ -29,16 +29,20 @@ extension Invocation {
                 .left("CHANNEL"), .left("OFFERS"), .right("SEQUENCE"), .left("SINCE"), .left(""),
             ])
             for pointer in pointers {
+                if pointer.releases.isEmpty {
+                    table.add(pointer.emptyCells)
+                }
                 for (index, release) in pointer.releases.enumerated() {
                     table.add(release.cells(index == 0 ? pointer.channel.description : ""))
                 }
             }
             table.print(to: output)
             for pointer in pointers {
+                let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
                 for release in pointer.releases {
                     for leg in release.legs(in: pointer, deliveries) {
                         let name = release.version?.name.description ?? ""
-                        output.print("\(leg.sentence(to: name) { sizes.text($0) })")
+                        output.print("\(channel)\(leg.sentence(to: name) { sizes.text($0) })")
                     }
                 }
             }
@@ -84,6 +88,14 @@ extension Invocation {
 }
 
 extension ChannelPointer {
+    /// The row of a channel that offers nothing.
+    fileprivate var emptyCells: [DisplayText] {
+        [
+            "\(channel.description, .bold)", "nothing", "\(String(sequence))",
+            "\(timestamp(createdAt))", "",
+        ]
+    }
+
     /// Writes the members of its object.
     fileprivate func writeMembers(
         to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery]

@@ -151,7 +151,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--no-packs", "--packs-later"], ["--level", "0"], ["--level", "20"],
+        ["--no-packs", "--packs-later"], ["--no-packs", "--level", "3"],
+        ["--no-packs", "--packs-from", "2"], ["--no-packs", "--pack-base", "1"],
+        ["--no-packs", "--keep-packs", "2"], ["--level", "0"], ["--level", "20"],
         ["--keep-packs", "0"],
         ["--packs-from", "61"],
     ])
@@ -168,5 +170,50 @@ import Testing
         _ = try run("publish", "1", "site")
         #expect(try place.castree("pack", "2", "site").status == 3)
         #expect(try place.castree("publish", "2", "site", "--pack-base", "9").status == 3)
+    }
+
+    @Test func `a dry run of what is offered says so, and which packs would be made`() throws {
+        _ = try run("publish", "1", "site", "--no-packs")
+        let bare = try place.castree("publish", "1", "site", "--no-packs", "--dry-run")
+        #expect(bare.text.contains("Channel stable of site already offers version 1; "))
+        let later = try place.castree("publish", "1", "site", "--packs-later", "--dry-run")
+        #expect(later.text.contains("already offers version 1; "))
+        #expect(later.text.contains("Would pack everything: "))
+        let packed = try run("pack", "1", "site", "--verify", "--pack-base", "2")
+        #expect(packed.packs.map(\.fromVersion) == [nil, "2"])
+        let more = try place.castree("publish", "1", "site", "--pack-base", "3")
+        #expect(more.text.contains("Packed what version 3 lacks"))
+        #expect(more.text.contains("2 packs stay as they are."))
+    }
+
+    @Test func `du says what it takes where it is given something else`() throws {
+        _ = try run("publish", "1", "site")
+        let refused = [
+            ["site", "--html", "x.html"], ["site", "--by", "type"], ["http://127.0.0.1/app"],
+            ["1", "./site"],
+        ]
+        for arguments in refused {
+            let answer = try place.run(.castree, ["du"] + arguments)
+            #expect(answer.status == 2, "\(answer)")
+        }
+        let nowhere = try place.castree("du", "site/nope")
+        #expect(nowhere.status == 3 && nowhere.errors.contains("the directory of an origin"))
+        #expect(try place.castree("du", "--help").text.contains("[VERSION|ORIGIN"))
+        let storeless = try place.castree("du", "nope", "--store", "nowhere")
+        #expect(storeless.status == 3 && storeless.errors.contains("nope is no origin"))
+    }
+
+    @Test func `channels names what it can, and says where nothing is offered`() throws {
+        _ = try run("publish", "1", "site")
+        _ = try run("publish", "2", "site")
+        #expect(try place.castree("withdraw", "1", "site").status == 0)
+        #expect(
+            try place.castree("channels", "site").text.contains(
+                "2 from what is no longer listed ("))
+        _ = try run("publish", "3", "site", "--channel", "beta", "--pack-base", "2")
+        #expect(try place.castree("channels", "site").text.contains("beta: 3 from nothing: "))
+        let withdrawn = try place.castree("withdraw", "3", "site", "--channel", "beta")
+        #expect(withdrawn.status == 0, "\(withdrawn)")
+        #expect(try place.castree("channels", "site").text.contains("nothing"))
     }
 }

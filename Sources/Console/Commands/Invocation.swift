@@ -27,6 +27,11 @@ package struct Invocation: Sendable {
         return given[name] != nil
     }
 
+    /// Whether an option stands on the command line, whatever its variable or its fallback says.
+    package func isGiven(_ name: String) -> Bool {
+        given[option(name).name] != nil
+    }
+
     /// Returns the value of an option: given, else from its variable, else its fallback, else nil.
     ///
     /// - Throws: `usage` if the option does not take the value of the variable.

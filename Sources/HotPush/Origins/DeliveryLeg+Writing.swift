@@ -20,7 +20,12 @@ extension DeliveryLeg {
     ///   - release: the version to which it leads.
     ///   - size: writes a number of bytes.
     package func sentence(to release: String, size: (Int64) -> String) -> String {
-        let start = base.map { "from \(version ?? $0.shortDescription)" } ?? "from nothing"
+        let start =
+            switch (base, version) {
+            case (nil, _): "from nothing"
+            case (_, let version?): "from \(version)"
+            case (let base?, nil): "from what is no longer listed (\(base.shortDescription))"
+            }
         return "\(release) \(start): \(size(byteCount)) in \(requestCount) requests; "
             + "raw \(size(rawByteCount)) in \(rawRequestCount)"
     }

@@ -32,6 +32,7 @@ struct ObjectSketches: Sendable {
             while let chunk = work.nextChunk() {
                 for object in missing[chunk] {
                     try progress.check()
+                    progress.tick()
                     guard let content = try source.read(object) else {
                         unread.withLock { $0.append(object) }
                         continue

@@ -28,16 +28,19 @@ struct Packer {
     ///
     /// - Parameters:
     ///   - manifest: the bytes of the target's manifest.
+    ///   - whole: whether to make a pack of everything.
     ///   - bases: the contents from which packs are to lead, each once.
     func pack(
-        _ target: PackedContent, manifest: [UInt8], from bases: [PackedContent]
+        _ target: PackedContent, manifest: [UInt8], whole: Bool, from bases: [PackedContent]
     ) throws(StoreError) -> Result {
         let described = try ManifestText(manifest, bases, source)
         let grouping = FrameGrouping(target.manifest, target.objects)
-        var designs = [
-            PackDesign(
-                wholeOf: target, grouping, manifest: described.manifest, level: options.level)
-        ]
+        var designs: [PackDesign] = []
+        if whole {
+            designs.append(
+                PackDesign(
+                    wholeOf: target, grouping, manifest: described.manifest, level: options.level))
+        }
         var sketches = ObjectSketches()
         for (base, prefix) in zip(bases, described.prefixes) {
             let design = try design(
@@ -69,7 +72,11 @@ struct Packer {
         for design in designs {
             try progress.check()
             let chosen = design.frames.map { Self.frame($0, sizes) }
-            guard design.base == nil || Self.isUseful(chosen, sizes),
+            if let base = design.base, !Self.isUseful(chosen, sizes) {
+                notice(Self.uselessNotice(base.version))
+                continue
+            }
+            guard
                 let staged = try writing.write(
                     chosen, from: design.base, to: target, as: "pack-\(packs.count)")
             else { continue }
@@ -84,6 +91,12 @@ struct Packer {
         var names: Set<ObjectID> = []
         for recipe in sizes.keys { names.insert(try recipe.name()) }
         return Result(packs: packs, frames: names)
+    }
+
+    /// What is said of a content that is not worth a pack.
+    static func uselessNotice(_ version: String) -> String {
+        "no pack is made from version \(version): it would save a device less than half of what "
+            + "lacks, compressed by itself"
     }
 
     private var sketchStore: SketchStore {

@@ -5,15 +5,18 @@ import Synchronization
 final class PackingProgress: Sendable {
     let isInterrupted: @Sendable () -> Bool
     private let report: @Sendable (_ done: Int64, _ total: Int64) -> Void
+    private let expected: Int64
     private let done = Atomic<Int64>(0)
     private let total = Atomic<Int64>(0)
     private let reused = Atomic<Int>(0)
     private let made = Atomic<Int>(0)
 
+    /// - Parameter expected: about how many bytes are to be looked at, until that is known.
     init(
-        isInterrupted: @escaping @Sendable () -> Bool,
+        expected: Int64, isInterrupted: @escaping @Sendable () -> Bool,
         report: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void
     ) {
+        self.expected = expected
         self.isInterrupted = isInterrupted
         self.report = report
     }
@@ -30,6 +33,12 @@ final class PackingProgress: Sendable {
 
     /// Notes that there is more to do.
     func add(_ byteCount: Int64) { total.add(byteCount, ordering: .relaxed) }
+
+    /// Says that something is done that does not count: so that who looks on sees it at once.
+    func tick() {
+        let total = total.load(ordering: .relaxed)
+        report(done.load(ordering: .relaxed), total > 0 ? total : expected)
+    }
 
     /// Notes that a frame need not be compressed.
     func countReused() { reused.add(1, ordering: .relaxed) }

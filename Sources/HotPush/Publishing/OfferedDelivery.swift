@@ -1,11 +1,21 @@
 import CASStore
 
-/// A delivery that a pointer names, and whether the origin has all of it.
+/// A delivery that a pointer names, and what the origin has of it.
 struct OfferedDelivery {
     private let delivery: PublishedDelivery
     private let version: PublishedVersion
     private let path: String
     private let fileSystem: any FileSystem
+
+    /// What is there of it.
+    struct State: Sendable {
+        /// The packs that are there, in the order of the delivery.
+        var packs: [Delivery.Pack] = []
+        /// Those that it names and that are missing, or have other bytes.
+        var damaged: [Delivery.Pack] = []
+        /// From what it was made; `nil` if that is not known here.
+        var work: PackingRecord.Work?
+    }
 
     init(
         _ delivery: PublishedDelivery, of version: PublishedVersion, in path: String,
@@ -17,28 +27,46 @@ struct OfferedDelivery {
         self.fileSystem = fileSystem
     }
 
-    /// Whether it is there with the bytes that its name promises, and its packs with their sizes.
+    /// What is there; `nil` if the delivery itself is missing, or is not what its name promises.
     ///
     /// What another libzstd has made is as good: nothing is made again for that, nor for another level.
-    /// - Parameter bases: contents for which a pack must have been considered, as far as that is known here.
-    func isWhole(consideringAll bases: Set<ObjectID>) throws(StoreError) -> Bool {
+    /// - Parameter isVerifying: read the packs; otherwise one of the right size is trusted.
+    func state(
+        isVerifying: Bool, isInterrupted: () -> Bool = { false }
+    ) throws(StoreError) -> State? {
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         guard let document = try DeliveryFile.read(delivery, of: version, root.raw, fileSystem)
         else {
-            return false
+            return nil
         }
+        var state = State()
         for pack in document.packs {
-            let place = OriginLayout.pack(pack.address)
-            guard let status = try fileSystem.status(root.raw, place), status.kind == .regular,
-                status.byteCount == pack.byteCount
-            else { return false }
+            if isInterrupted() { throw .packingInterrupted }
+            if try stands(pack, root.raw, isVerifying) {
+                state.packs.append(pack)
+            } else {
+                state.damaged.append(pack)
+            }
         }
-        guard
-            let publishing = try fileSystem.openIfPresent(
-                root.raw, OriginLayout.work, .directory)
-        else { return true }
-        let record = try PackingRecord.read(publishing.raw, fileSystem)
-        return record.works[delivery.address].map { bases.isSubset(of: $0.bases) } ?? true
+        let publishing = try fileSystem.openIfPresent(root.raw, OriginLayout.work, .directory)
+        if let publishing {
+            let record = try PackingRecord.read(publishing.raw, fileSystem)
+            state.work = record.works[delivery.address]
+        }
+        return state
+    }
+
+    private func stands(
+        _ pack: Delivery.Pack, _ root: Int32, _ isVerifying: Bool
+    ) throws(StoreError) -> Bool {
+        let place = OriginLayout.pack(pack.address)
+        guard let status = try fileSystem.status(root, place), status.kind == .regular,
+            status.byteCount == pack.byteCount
+        else { return false }
+        guard isVerifying else { return true }
+        let file = try fileSystem.open(root, place, .reading, mode: 0)
+        var checker = try ObjectChecker()
+        return try checker.hash(file.raw, fileSystem).address == pack.address
     }
 }

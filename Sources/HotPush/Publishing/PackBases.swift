@@ -40,13 +40,14 @@ struct PackBases: Sendable {
     /// Their addresses.
     var contents: Set<ObjectID> { Set(all.map(\.content)) }
 
-    /// The contents themselves; one whose manifest is lost is left out.
+    /// Some contents themselves; one whose manifest is lost is left out.
     /// - Parameter origin: `nil` if there is none yet.
-    func load(
-        from origin: DirectoryOrigin?, _ versions: VersionStore, _ notice: (String) -> Void
+    static func load(
+        _ bases: [Base], from origin: DirectoryOrigin?, _ versions: VersionStore,
+        _ notice: (String) -> Void
     ) throws(StoreError) -> [PackedContent] {
         var loaded: [PackedContent] = []
-        for base in all {
+        for base in bases {
             let manifest: Manifest
             if let address = base.manifest {
                 guard let found = try Self.manifest(address, in: origin) else {

@@ -15,19 +15,50 @@ package struct PackReport: Sendable, Hashable {
         package var byteCount: Int64?
     }
 
-    /// The packs: that of everything first.
-    package var packs: [Pack]
+    /// A content that was considered and gave no pack.
+    package struct Refusal: Sendable, Hashable {
+        /// A version that has it.
+        package var version: String
+        package var content: ObjectID
+    }
+
+    /// The packs that are made: that of everything first.
+    package var packs: [Pack] = []
+    /// How many packs the release had and keeps.
+    package var keptPackCount = 0
+    /// The contents that gave none: it would have saved too little, or they cannot be read.
+    package var refusals: [Refusal] = []
+    /// Whether the release is offered no more: then it has no packs.
+    package var isWithdrawn = false
     /// How many frames of the packs were kept from earlier releases.
     package var reusedFrameCount = 0
     /// How many were compressed.
     package var madeFrameCount = 0
 
+    /// The room that making them takes, about: compressed packs, and the frames that are kept.
+    var spaceNeeded: Int64 {
+        let all: Int64 = packs.reduce(0) { $0.addingClamped($1.contentByteCount) }
+        let largest = packs.map(\.contentByteCount).max() ?? 0
+        return min(all, largest.addingClamped(largest / 2)) / 2
+    }
+
     /// The bytes of the packs that are made.
     package var byteCount: Int64 { packs.reduce(0) { $0 + ($1.byteCount ?? 0) } }
 
+    /// The packs of a release that was withdrawn while they were made.
+    static var withdrawn: PackReport {
+        var report = PackReport()
+        report.isWithdrawn = true
+        return report
+    }
+
+    private init() {}
+
     /// What is planned: contents that have little in common turn out not to be worth a pack.
-    init(planned target: PackedContent, from bases: [PackedContent]) {
-        packs = [Pack(objects: target.objects.references)]
+    /// - Parameter bases: the contents from which packs lack.
+    init(planned target: PackedContent, _ need: PackNeed?, from bases: [PackedContent]) {
+        keptPackCount = need?.packs.count ?? 0
+        if need?.needsWhole ?? true { packs = [Pack(objects: target.objects.references)] }
         for base in bases {
             let lacking = target.objects.references.filter {
                 base.objects.number(of: $0.address) == nil
@@ -39,9 +70,15 @@ package struct PackReport: Sendable, Hashable {
     }
 
     /// What was made.
+    /// - Parameter lacking: the contents from which packs were to be made.
     init(
-        _ made: [StagedPack], from bases: PackBases, _ frameCounts: (reused: Int, made: Int)
+        _ made: [StagedPack], keeping keptPackCount: Int, from bases: PackBases,
+        lacking: [PackBases.Base], _ frameCounts: (reused: Int, made: Int)
     ) {
+        self.keptPackCount = keptPackCount
+        let packed = Set(made.compactMap(\.pack.base))
+        refusals = lacking.filter { !packed.contains($0.content) }
+            .map { Refusal(version: $0.version, content: $0.content) }
         let names = Dictionary(bases.all.map { ($0.content, $0.version) }) { first, _ in first }
         packs = made.map(\.pack).map { pack in
             Pack(

@@ -9,8 +9,8 @@ struct PreparedPacks: Sendable {
     let manifest: ObjectID
     /// What was made.
     let result: Packer.Result
-    /// The contents from which packs were to lead.
-    let bases: Set<ObjectID>
+    /// What was wanted, and what there was.
+    let need: PackNeed
     /// Where they are.
     let place: PackingPlace
     /// How many frames were there already, and how many were compressed.
@@ -30,22 +30,54 @@ struct PackPublishing {
 
     private static let stagedDelivery = "delivery"
 
-    /// - Parameter bases: the contents that the channel offers by now; packs from others are dropped.
+    /// - Parameters:
+    ///   - bases: the contents that are wanted by now; packs made from others are dropped.
+    ///   - pointer: what the channel offers by now.
     init(
-        _ prepared: PreparedPacks, fitting bases: PackBases, to origin: OriginWriter
+        _ prepared: PreparedPacks, fitting bases: PackBases, in pointer: ChannelPointer?,
+        of version: PublishedVersion, to origin: OriginWriter
     ) throws(StoreError) {
         let contents = bases.contents
         let packs = prepared.result.packs.filter { pack in
             pack.pack.base.map(contents.contains) ?? true
         }
-        let document = Delivery(manifest: prepared.manifest, packs: packs.map(\.pack))
+        // Somebody may have made packs of the same release meanwhile: whatever it has stays.
+        let offered = try pointer?.delivery(of: version.manifest).map {
+            (delivery) throws(StoreError) in
+            try OfferedDelivery(delivery, of: version, in: origin.path, origin.fileSystem)
+                .state(isVerifying: false)
+        }
+        let made = Set(packs.map(\.pack.base))
+        let damaged = Set(prepared.need.damaged.map(\.address))
+        let kept = (offered ?? nil)?.packs.filter {
+            !made.contains($0.base) && !damaged.contains($0.address)
+        }
+        let listed = Set(pointer?.releases.compactMap(\.version?.content) ?? [])
+        let all = Self.fitting(
+            (kept ?? []) + packs.map(\.pack), wanted: contents, listed: listed)
+        let document = Delivery(manifest: prepared.manifest, packs: all)
         self.origin = origin
         self.prepared = prepared
         self.packs = packs
         delivery = document.serialized()
         published = PublishedDelivery(
             address: try ObjectID(of: delivery), byteCount: Int64(delivery.count))
-        report = PackReport(packs, from: bases, prepared.frameCounts)
+        report = PackReport(
+            packs, keeping: all.count - packs.count, from: bases,
+            lacking: prepared.need.lacking, prepared.frameCounts)
+    }
+
+    /// As many packs as a delivery may name: first go those from contents that nobody lists or asks for.
+    static func fitting(
+        _ packs: [Delivery.Pack], wanted: Set<ObjectID>, listed: Set<ObjectID>
+    ) -> [Delivery.Pack] {
+        guard packs.count > Delivery.packCountMax else { return packs }
+        func isWanted(_ pack: Delivery.Pack) -> Bool { pack.base.map(wanted.contains) ?? true }
+        func isListed(_ pack: Delivery.Pack) -> Bool { pack.base.map(listed.contains) ?? true }
+        let others = packs.filter { !isWanted($0) }
+        let ordered =
+            packs.filter(isWanted) + others.filter(isListed) + others.filter { !isListed($0) }
+        return Array(ordered.prefix(Delivery.packCountMax))
     }
 
     /// Writes the delivery aside; the caller makes it and the packs durable, then calls ``publishPacks()`` and
@@ -97,7 +129,9 @@ struct PackPublishing {
         var record = try PackingRecord.read(publishing, origin.fileSystem)
         record.works = record.works.filter { offered.contains($0.key) }
         record.works[published.address] = PackingRecord.Work(
-            content: prepared.content, bases: prepared.bases, frames: prepared.result.frames)
+            content: prepared.content,
+            bases: prepared.need.bases.contents.union(prepared.need.work?.bases ?? []),
+            frames: prepared.result.frames.union(prepared.need.work?.frames ?? []))
         try record.write(publishing, aside: prepared.place.work.raw, origin.fileSystem)
         try prepared.place.dropUnused(record)
     }

@@ -6,7 +6,7 @@ extension Publisher {
     /// publication without packs.
     ///
     /// The release keeps its place and its sequence. If it has been withdrawn meanwhile, nothing happens.
-    /// - Returns: what was made; `nil` if the release has its packs already, or is offered no more.
+    /// - Returns: what was made; `nil` if the release has its packs already.
     /// - Throws: `.notOffered` if the channel does not offer the version; what ``publish(_:of:as:)`` throws.
     @discardableResult
     package func pack(
@@ -42,9 +42,10 @@ extension Publisher {
         defer { withExtendedLifetime(origin) {} }
         guard let pointer = try ChannelPointer.read(channel, origin.channels.raw, fileSystem),
             pointer.offers(version.manifest)
-        else { return nil }
+        else { return .withdrawn }
         let packs = try PackPublishing(
-            prepared, fitting: PackBases(pointer, of: version, options.packs, versions), to: origin)
+            prepared, fitting: PackBases(pointer, of: version, options.packs, versions),
+            in: pointer, of: version, to: origin)
         try packs.stage()
         try origin.syncAll()
         try packs.publishPacks()
@@ -78,13 +79,15 @@ extension Publisher {
         guard try OriginMarker.isThere(path, fileSystem) else {
             let bases = try PackBases(nil, of: version, options.packs, versions)
             return PackReport(
-                planned: target, from: try bases.load(from: nil, versions, options.notice))
+                planned: target, nil,
+                from: try PackBases.load(bases.all, from: nil, versions, options.notice))
         }
-        guard let (bases, reader) = try wantedBases(version, in: channel, of: versions) else {
-            return nil
-        }
+        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        let need = try need(version, in: channel, of: versions, reader)
+        guard !need.isMet else { return nil }
         return PackReport(
-            planned: target, from: try bases.load(from: reader, versions, options.notice))
+            planned: target, need,
+            from: try PackBases.load(need.lacking, from: reader, versions, options.notice))
     }
 
     /// Makes the packs of a version in a channel, unless it has them; takes no lock but the packers' own.
@@ -93,55 +96,100 @@ extension Publisher {
         _ manifest: Manifest, _ version: PublishedVersion, in channel: ChannelName,
         of versions: VersionStore
     ) throws(StoreError) -> PreparedPacks? {
-        guard let (bases, reader) = try wantedBases(version, in: channel, of: versions) else {
-            return nil
+        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        let need = try need(version, in: channel, of: versions, reader)
+        guard !need.isMet else { return nil }
+        do throws(StoreError) {
+            return try preparePacks(manifest, version, need, of: versions, reader)
+        } catch {
+            // What was kept of it takes room that others need.
+            if error.code == .outOfSpace { try? dropUnused(reader) }
+            throw error
         }
-        let contents = try bases.load(from: reader, versions, options.notice)
+    }
+
+    private func preparePacks(
+        _ manifest: Manifest, _ version: PublishedVersion, _ need: PackNeed,
+        of versions: VersionStore, _ reader: DirectoryOrigin
+    ) throws(StoreError) -> PreparedPacks {
+        let contents = try PackBases.load(
+            need.lacking, from: reader, versions, options.notice)
+        let target = PackedContent(
+            version: version.name.description, content: version.content, manifest)
+        let planned = PackReport(planned: target, need, from: contents)
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        try checkSpace(for: manifest, version, in: root.raw)
+        try checkSpace(for: planned.spaceNeeded, in: root.raw)
         let place = try PackingPlace(
             in: root.raw, fileSystem, isInterrupted: options.isInterrupted)
         let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
         let report = options.progress
-        let progress = PackingProgress(isInterrupted: options.isInterrupted) { done, total in
+        let progress = PackingProgress(
+            expected: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) },
+            isInterrupted: options.isInterrupted
+        ) { done, total in
             report(PublishProgress(bytes: done, bytesTotal: total, isPacking: true))
         }
+        progress.tick()
         let packer = Packer(
             place: place, source: PackSource(versions.store, origin: objects, fileSystem),
             options: options.packs, progress: progress, notice: options.notice)
-        let target = PackedContent(
-            version: version.name.description, content: version.content, manifest)
-        let result = try packer.pack(target, manifest: manifest.serialized(), from: contents)
+        let result = try packer.pack(
+            target, manifest: manifest.serialized(), whole: need.needsWhole, from: contents)
         return PreparedPacks(
-            content: version.content, manifest: version.manifest, result: result,
-            bases: bases.contents, place: place, frameCounts: progress.frameCounts)
+            content: version.content, manifest: version.manifest, result: result, need: need,
+            place: place, frameCounts: progress.frameCounts)
     }
 
-    /// The contents from which packs are to lead.
-    /// - Returns: `nil` if the release has packs, and they were made with all these in mind.
-    private func wantedBases(
-        _ version: PublishedVersion, in channel: ChannelName, of versions: VersionStore
-    ) throws(StoreError) -> (PackBases, DirectoryOrigin)? {
-        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+    /// What a release has of packs, and what it lacks.
+    private func need(
+        _ version: PublishedVersion, in channel: ChannelName, of versions: VersionStore,
+        _ reader: DirectoryOrigin
+    ) throws(StoreError) -> PackNeed {
         let pointer = try reader.pointer(channel)
         let bases = try PackBases(pointer, of: version, options.packs, versions)
-        guard let delivery = pointer?.delivery(of: version.manifest) else { return (bases, reader) }
+        guard let delivery = pointer?.delivery(of: version.manifest) else {
+            return PackNeed(bases, nil)
+        }
         let offered = OfferedDelivery(delivery, of: version, in: path, fileSystem)
-        return try offered.isWhole(consideringAll: bases.contents) ? nil : (bases, reader)
+        let need = PackNeed(
+            bases,
+            try offered.state(
+                isVerifying: options.verifiesObjects, isInterrupted: options.isInterrupted))
+        for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
+        return need
     }
 
-    // About what the packs and the frames that are kept have, where content can be compressed at all.
-    private func checkSpace(
-        for manifest: Manifest, _ version: PublishedVersion, in root: Int32
-    ) throws(StoreError) {
-        let needed = manifest.byteCount.addingClamped(version.manifestByteCount)
+    /// Packs only save: where there is no room for them, the release does without.
+    func withRoom<R>(
+        _ version: PublishedVersion, in channel: ChannelName, _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            options.notice(
+                "no packs are made of version \(version.name): \(error.message); make room, then run "
+                    + "castree pack \(version.name) \(printable(path)) --channel \(channel)")
+            return nil
+        }
+    }
+
+    private func dropUnused(_ reader: DirectoryOrigin) throws(StoreError) {
+        let work = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, "\(path)/\(OriginLayout.work)", .directory, mode: 0)
+        let releases = try reader.pointers().values.flatMap(\.releases)
+        try PackingPlace.dropUnused(
+            in: work.raw, offered: Set(releases.compactMap { $0.delivery?.address }), fileSystem)
+    }
+
+    private func checkSpace(for needed: Int64, in root: Int32) throws(StoreError) {
         let available = try fileSystem.freeSpace(root).available
         guard available < needed else { return }
         throw StoreError(
             .outOfSpace,
-            "not enough free space in \(printable(path)) to make packs: \(needed) bytes are needed, "
-                + "\(available) are free; castree prune deletes what no channel offers")
+            "not enough free space in \(printable(path)) to make packs: about \(needed) bytes are "
+                + "needed, \(available) are free; castree prune deletes what no channel offers")
     }
 
     /// Makes the origin, in which packs are made, if there is none.

@@ -86,12 +86,16 @@ public struct Publisher: Sendable {
             try makeOriginIfAbsent()
             try Self.checkName(version, DirectoryOrigin(path, fileSystem: fileSystem).pointers())
             // Before the origin's lock is taken: nobody waits while this one compresses.
-            prepared = try preparePacks(manifest, version, in: offer.channel, of: versions)
+            prepared = try withRoom(version, in: offer.channel) { () throws(StoreError) in
+                try preparePacks(manifest, version, in: offer.channel, of: versions)
+            }
         }
         var plan = try publish(manifest, version, as: offer, prepared, of: versions)
         if options.packs.moment == .after {
             options.notice("version \(name) is offered; its packs follow")
-            plan.packing = try pack(manifest, version, of: versions, in: offer.channel)
+            plan.packing = try withRoom(version, in: offer.channel) { () throws(StoreError) in
+                try pack(manifest, version, of: versions, in: offer.channel)
+            }
         }
         return plan
     }
@@ -111,7 +115,8 @@ public struct Publisher: Sendable {
             // Looked at again: somebody may have published or withdrawn meanwhile.
             let bases = try PackBases(
                 pointers[offer.channel], of: version, options.packs, versions)
-            return try PackPublishing(prepared, fitting: bases, to: origin)
+            return try PackPublishing(
+                prepared, fitting: bases, in: pointers[offer.channel], of: version, to: origin)
         }
         let plan = try makePlan(
             manifest, version, offer, survey, pointers: pointers, delivery: packs?.published,

@@ -12,7 +12,9 @@ extension Command {
             discussion: """
                 URL is an origin made by castree publish: a web server's URL, a directory, or the \
                 URL of one channel's pointer. A device takes the newest release that is for it. \
-                The command needs no store, and reads nothing but the pointers.
+                The command needs no store. It reads the pointers, and the deliveries that they name: \
+                what packs lead to a release, and what each would cost a device: a request for \
+                the pointer, one for the delivery and one for the pack.
 
                     castree channels https://example.org/app
                     castree channels ./origin --json | jq -r '.[].channel'

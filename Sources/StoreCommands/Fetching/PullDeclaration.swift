@@ -41,7 +41,8 @@ extension Command {
                 .text("version", placeholder: "NAME", "the version's name in the store"),
                 .flag("activate", "make the version current once it is whole"),
                 .flag("keep", "make the version neither current nor pending"),
-                .flag("dry-run", "print what would be fetched, and fetch none of it"),
+                .flag(
+                    "dry-run", "print what would be fetched; fetch no content and change nothing"),
                 .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
                 .integer(
                     "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16

@@ -8,12 +8,13 @@ extension Command {
     ///
     /// - Parameters:
     ///   - page: makes the page for `--html`; without it there is no such option.
-    ///   - origin: shows an origin that is given in place of versions; `nil` if it is none.
+    ///   - origin: shows an origin that is given in place of versions; `nil` if these are versions.
     package static func usage(
         from source: StoreSource, page: (@Sendable (UsageSurvey) throws -> [UInt8])? = nil,
-        origin: (@Sendable (Invocation, String) throws -> ExitStatus?)? = nil
+        origin: (@Sendable (Invocation, [String]) throws -> ExitStatus?)? = nil
     ) -> Command {
-        Command(
+        let operand = origin == nil ? "VERSION" : "VERSION|ORIGIN"
+        return Command(
             "du", summary: "shows how much disk the store and its versions take",
             discussion: discussion(source, hasPage: page != nil)
                 + (origin == nil
@@ -22,7 +23,10 @@ extension Command {
                         + "    castree du /srv/www/updates"),
             arguments: source.arguments + [
                 Argument(
-                    "VERSION", "only these versions", .any, completion: .versions(from: source))
+                    operand,
+                    "only these versions"
+                        + (origin == nil ? "" : "; or an origin, by its directory"),
+                    .any, completion: .versions(from: source))
             ],
             options: [
                 .choice(
@@ -39,18 +43,31 @@ extension Command {
             ] + (page == nil ? [] : [.html]),
             statuses: .store
         ) { invocation in
-            let named = invocation.arguments("VERSION")
-            if let origin, named.count == 1, let status = try origin(invocation, named[0]) {
-                return status
-            }
-            let request = try UsageRequest(invocation)
-            let versions = try invocation.openStore(from: source)
+            let named = invocation.arguments(operand)
+            if let origin, let status = try origin(invocation, named) { return status }
+            let request = try UsageRequest(invocation, named)
+            let versions = try openStore(
+                from: source, invocation, named: origin == nil ? [] : named)
             if let page, let file = try invocation.value("html") {
                 try request.write(page, of: versions, to: file)
             } else {
                 try request.show(versions)
             }
             return .done
+        }
+    }
+
+    private static func openStore(
+        from source: StoreSource, _ invocation: Invocation, named: [String]
+    ) throws -> VersionStore {
+        do {
+            return try invocation.openStore(from: source)
+        } catch var error as StoreError
+            where error.code == .noStore && !named.isEmpty
+        {
+            error.message += "; du takes versions of a store, or the directory of an origin, and "
+            error.message += "\(printable(named.joined(separator: " "))) is no origin"
+            throw error
         }
     }
 
@@ -89,13 +106,13 @@ private struct UsageRequest {
     let rowsMax: Int
     let options: SurveyOptions
 
-    init(_ invocation: Invocation) throws {
+    init(_ invocation: Invocation, _ versions: [String]) throws {
         self.invocation = invocation
         grouping = try invocation.value("by").flatMap { Grouping(rawValue: $0) }
         let top = try invocation.integer("top")
         rowsMax = top ?? (grouping == nil ? Int.max : 20)
         var options = SurveyOptions()
-        options.versions = invocation.arguments("VERSION")
+        options.versions = versions
         for list in invocation.values("retire") {
             options.retiring += list.split(separator: ",").map { String($0) }
         }

@@ -41,7 +41,7 @@ extension Invocation {
             throw StoreError(
                 .badOrigin,
                 "castree writes only to directories; publish to one, then copy it to the server "
-                    + "(objects and manifests first, channels last)")
+                    + "(objects, packs and manifests first, then deliveries, channels last)")
         }
         var options = PublisherOptions()
         options.isDurable = !flag("no-sync")

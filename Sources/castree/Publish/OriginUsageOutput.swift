@@ -7,20 +7,47 @@ import VersionTree
 
 extension Invocation {
     /// `du` of an origin: what it takes by kind, and what its packs save a device.
-    /// - Returns: `nil` if there is no origin in that directory.
-    func originUsage(of text: String) throws -> ExitStatus? {
-        // A text that names no origin may be a version's.
-        guard case .directory(let path) = try? OriginReference(parsing: text).location else {
-            return nil
+    /// - Returns: `nil` if these are versions.
+    func originUsage(of texts: [String]) throws -> ExitStatus? {
+        for text in texts {
+            let path: String
+            // A text that names no origin may be a version's.
+            switch try? OriginReference(parsing: text).location {
+            case nil: continue
+            case .web:
+                throw CommandError.usage(
+                    "du takes versions, or an origin's directory on this machine, not '\(text)'; "
+                        + "castree channels URL shows what a server offers")
+            case .directory(let directory): path = directory
+            }
+            let usage: OriginUsage
+            do throws(StoreError) {
+                usage = try OriginUsage(of: path)
+            } catch {
+                guard error.code == .noOrigin else { throw error }
+                // No version has such a name.
+                guard text.contains("/") else { continue }
+                throw CommandError(
+                    StoreError(
+                        .noOrigin,
+                        "there is no origin in \(printable(text)); du takes versions of the store, "
+                            + "or the directory of an origin"), .notFound)
+            }
+            guard texts.count == 1 else {
+                throw CommandError.usage(
+                    "du takes versions, or one origin by itself; '\(text)' is an origin")
+            }
+            let others = ["html", "by", "top", "largest", "retire"]
+            if let other = others.first(where: isGiven) {
+                throw CommandError.usage("--\(other) is about a store, and '\(text)' is an origin")
+            }
+            return try show(usage, of: path)
         }
-        let usage: OriginUsage
-        do throws(StoreError) {
-            usage = try OriginUsage(of: path)
-        } catch {
-            guard error.code == .noOrigin else { throw error }
-            return nil
-        }
-        return try report { writer in
+        return nil
+    }
+
+    private func show(_ usage: OriginUsage, of path: String) throws -> ExitStatus {
+        try report { writer in
             writer.member("origin", path)
             for (name, figures) in usage.kinds {
                 writer.member(name) { writer in

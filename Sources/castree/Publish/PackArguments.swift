@@ -2,6 +2,7 @@ import CASStore
 import Console
 import HotPush
 import StrictJSON
+import Synchronization
 
 extension Option {
     /// How packs are made: for `publish` and `pack`.
@@ -36,17 +37,33 @@ extension Invocation {
     }
 
     /// Shows how far a publisher has come: with its packs, then with the rest.
-    func follow(_ publisher: inout Publisher) -> [ProgressBar] {
-        let (packing, writing) = (progress("Packing"), progress("Publishing"))
-        publisher.options.progress = { step in
-            if step.isPacking {
-                packing.report(step.bytes, of: step.bytesTotal)
-            } else {
-                packing.finish()
-                writing.report(step.bytes, of: step.bytesTotal)
-            }
+    func follow(_ publisher: inout Publisher) -> PublishingBars {
+        let bars = PublishingBars(self)
+        publisher.options.progress = { bars.report($0) }
+        return bars
+    }
+}
+
+/// The bars of a publisher: each begins when its work does, so its clock tells of nothing else.
+final class PublishingBars: Sendable {
+    private let invocation: Invocation
+    private let current = Mutex<(isPacking: Bool, bar: ProgressBar)?>(nil)
+
+    init(_ invocation: Invocation) { self.invocation = invocation }
+
+    func report(_ step: PublishProgress) {
+        let bar = current.withLock { current in
+            if let current, current.isPacking == step.isPacking { return current.bar }
+            current?.bar.finish()
+            let bar = invocation.progress(step.isPacking ? "Packing" : "Publishing")
+            current = (step.isPacking, bar)
+            return bar
         }
-        return [packing, writing]
+        bar.report(step.bytes, of: step.bytesTotal)
+    }
+
+    func finish() {
+        current.withLock { $0?.bar.finish() }
     }
 }
 
@@ -60,13 +77,25 @@ extension PackReport {
             writer.member("content", pack.contentByteCount)
             if let byteCount = pack.byteCount { writer.member("bytes", byteCount) }
         }
+        writer.member("packsKept", report?.keptPackCount ?? 0)
+        writer.member("packsRefused", report?.refusals ?? []) { writer, refusal in
+            writer.member("from", refusal.content.description)
+            writer.member("fromVersion", refusal.version)
+        }
         writer.member("packBytes", report?.byteCount ?? 0)
         writer.member("framesReused", report?.reusedFrameCount ?? 0)
         writer.member("framesCompressed", report?.madeFrameCount ?? 0)
     }
 
     /// Prints a line for each pack.
-    func print(to output: Output, _ sizes: SizeStyle) {
+    /// - Parameter version: the version to which they lead.
+    func print(
+        of version: String, in channel: ChannelName, to output: Output, _ sizes: SizeStyle
+    ) {
+        if isWithdrawn {
+            return output.print(
+                "Version \(version) has no packs: channel \(channel) offers it no more.")
+        }
         for pack in packs {
             let lacking = pack.version.map { "what version \($0) lacks" } ?? "what a base lacks"
             let what = pack.base == nil ? "everything" : lacking
@@ -78,6 +107,11 @@ extension PackReport {
             } else {
                 output.print("Would pack \(what): \(content).")
             }
+        }
+        if keptPackCount > 0 {
+            output.print(
+                keptPackCount == 1
+                    ? "1 pack stays as it is." : "\(keptPackCount) packs stay as they are.")
         }
     }
 }

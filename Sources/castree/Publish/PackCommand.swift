@@ -12,9 +12,10 @@ extension Command {
         discussion: """
             A pack holds many files in one, compressed: everything for a first download, or what \
             an older content lacks, with only the differences inside the files. castree publish \
-            makes them unless it was told not to. Here they follow for a release that is offered \
-            already, which keeps its place; if it is withdrawn meanwhile, nothing happens. If the \
-            release has its packs, nothing is made.
+            makes them before it offers a version. This command makes the packs of a version that \
+            is offered already, because it was published with --no-packs, or there was no room; \
+            the version keeps its place. Packs that it has stay as they are, at whatever level; \
+            only what lacks is made, and with --verify what is damaged.
 
                 castree publish 42 /srv/www/updates --no-packs
                 castree pack 42 /srv/www/updates
@@ -22,6 +23,7 @@ extension Command {
             """,
         arguments: [.version, .originDirectory],
         options: [.channel] + Option.packing + [
+            .flag("verify", "read the packs that the version has, and make again what is wrong"),
             .flag("dry-run", "print what would be packed, and make nothing"),
             .noWait, .withoutSync,
         ]
@@ -31,14 +33,15 @@ extension Command {
         let versions = try invocation.openStore()
         var publisher = try invocation.publisher()
         publisher.options.packs = try invocation.packOptions()
+        publisher.options.verifiesObjects = invocation.flag("verify")
         let bars = invocation.follow(&publisher)
-        defer { for bar in bars { bar.finish() } }
+        defer { bars.finish() }
         let isDryRun = invocation.flag("dry-run")
         let report =
             isDryRun
             ? try publisher.planPacks(name, of: versions, in: channel)
             : try publisher.pack(name, of: versions, in: channel)
-        for bar in bars { bar.finish() }
+        bars.finish()
         return try invocation.report(report, of: name, in: channel, isDryRun: isDryRun)
     }.reportingAbsence
 }
@@ -53,16 +56,17 @@ extension Invocation {
             writer.member("origin", origin)
             writer.member("channel", channel.description)
             PackReport.writeMembers(of: packs, to: &writer)
-            writer.member("changed", packs != nil)
+            writer.member("changed", !(packs?.packs ?? []).isEmpty)
+            writer.member("withdrawn", packs?.isWithdrawn ?? false)
             writer.member("dryRun", isDryRun)
         } text: { output in
             guard let packs else {
                 output.print(
-                    "Nothing to pack: version \(name) in channel \(channel) of \(origin) has its packs, "
-                        + "or is offered no more.")
+                    "Nothing to pack: version \(name) in channel \(channel) of \(origin) has its packs."
+                )
                 return
             }
-            packs.print(to: output, sizes)
+            packs.print(of: name, in: channel, to: output, sizes)
         }
     }
 }

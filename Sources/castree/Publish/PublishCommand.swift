@@ -12,8 +12,8 @@ extension Command {
         discussion: """
             Copies what the origin does not have yet, then offers the version first in a channel. \
             Clients see the previous release or this one, never a mixture. Any web server can \
-            serve the directory, and you can copy it to any CDN (objects and manifests first, \
-            channels last). If the command is interrupted or killed, repeat it; publishing the \
+            serve the directory, and you can copy it to any CDN (objects, packs and manifests first, \
+            then deliveries, channels last). If the command is interrupted or killed, repeat it; publishing the \
             same version twice writes nothing. Two publishers take turns.
 
                 castree publish 42 /srv/www/updates
@@ -22,9 +22,10 @@ extension Command {
 
             First it makes packs: one of everything, and one from each of the contents that \
             the channel offered last, so that a device downloads only what has changed inside the \
-            files, in one request. Packs only save, and devices can do without. Where seconds \
-            count, --packs-later offers the version first, and castree pack makes up for \
-            --no-packs.
+            files, in one request. Packs only save, and devices can do without: where there is no \
+            room for them, the version is offered all the same. Where seconds count, --packs-later \
+            offers the version first. castree pack makes packs of a version that was published \
+            without. A version that is published again keeps its packs, and gets those that lack.
 
                 castree publish 42 /srv/www/updates --pack-base 40
                 castree publish 42 /srv/www/updates --packs-later
@@ -53,7 +54,7 @@ extension Command {
                 "let this many releases of the channel keep their packs", fallback: 2),
             .flag("no-packs", "make no packs; a release that has some keeps them"),
             .flag("packs-later", "offer the version first, then make its packs"),
-            .flag("verify", "read what the origin already has, and replace what is wrong"),
+            .flag("verify", "read what the origin has already, also packs; replace what is wrong"),
             .flag("dry-run", "print what would be written, and write nothing"),
             .noWait, .withoutSync,
         ]
@@ -65,13 +66,13 @@ extension Command {
         publisher.options.verifiesObjects = invocation.flag("verify")
         publisher.options.packs = try invocation.packs()
         let bars = invocation.follow(&publisher)
-        defer { for bar in bars { bar.finish() } }
+        defer { bars.finish() }
         let isDryRun = invocation.flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
-        for bar in bars { bar.finish() }
+        bars.finish()
         return try invocation.report(plan, isDryRun: isDryRun)
     }
 }
@@ -105,8 +106,11 @@ extension Invocation {
     fileprivate func packs() throws -> PackOptions {
         var options = try packOptions()
         options.keptReleaseCount = try integer("keep-packs") ?? options.keptReleaseCount
-        if flag("no-packs"), flag("packs-later") {
-            throw CommandError.usage("--no-packs and --packs-later exclude each other")
+        if flag("no-packs") {
+            let others = ["packs-later", "level", "packs-from", "pack-base", "keep-packs"]
+            if let other = others.first(where: isGiven) {
+                throw CommandError.usage("--no-packs and --\(other) exclude each other")
+            }
         }
         if flag("no-packs") { options.moment = .never }
         if flag("packs-later") { options.moment = .after }
@@ -127,20 +131,21 @@ extension Invocation {
             writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
             PackReport.writeMembers(of: plan.packing, to: &writer)
             writer.member("sequence", plan.pointer.sequence)
-            writer.member("changed", plan.writesPointer)
+            let packs = plan.packing?.packs ?? []
+            writer.member("changed", plan.writesPointer || !packs.isEmpty)
             writer.member("dryRun", isDryRun)
         } text: { output in
             let objects = counted(plan.objects.count, "new object")
             let new = "\(objects), \(sizes.text(plan.byteCount))."
             let (name, channel) = (plan.version.name, plan.pointer.channel)
-            if isDryRun || plan.writesPointer {
+            if plan.writesPointer {
                 let deed: DisplayText = isDryRun ? "Would publish" : "Published"
                 output.print("\(deed) version \(name) to \(origin), channel \(channel): \(new)")
             } else {
                 output.print(
                     "Channel \(channel) of \(origin) already offers version \(name); \(new)")
             }
-            plan.packing?.print(to: output, sizes)
+            plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
     }
 }

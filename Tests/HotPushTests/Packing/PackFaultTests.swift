@@ -1,6 +1,7 @@
 import CASStore
 import Foundation
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -159,14 +160,39 @@ import VersionTree
         #expect(renamed == ["objects", "packs", "manifests", "deliveries", "channels"])
     }
 
-    @Test("is asked for room before it compresses")
+    @Test("is asked for room before it compresses, and a release without room has no packs")
     func space() throws {
+        try fixture.publisher(.never).publish("r2", of: fixture.place.versions)
         let disk = FullFileSystem()
         let failure = code {
-            try fixture.publisher(.before, on: disk).publish("r2", of: fixture.place.versions)
+            try fixture.publisher(.before, on: disk).pack("r2", of: fixture.place.versions)
         }
         #expect(failure == .outOfSpace)
+        let notices = Mutex<[String]>([])
+        let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
+        let publisher = fixture.publisher(.before, on: disk) { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }
+        let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
+        #expect(plan.writesPointer && plan.packing == nil)
+        #expect(try fixture.pointer().releases[0].rollout?.perMille == 100)
+        #expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
         #expect(
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+    }
+
+    @Test("leaves nothing of packs for which the room was not enough, and the release is offered")
+    func fullWhilePacking() throws {
+        let place = try makePlace(for: Self.publish)
+        defer { Damage.remove(place.place.origin) }
+        let frames = place.kept("frames")
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
+        let plan = try place.publisher(.before, on: disk).publish("r2", of: place.place.versions)
+        #expect(disk.hasFired && plan.writesPointer && plan.packing == nil)
+        #expect(place.kept("frames") == frames)
+        #expect(try place.pointer().releases[0].delivery == nil)
+        let packed = try place.publisher().pack("r2", of: place.place.versions)
+        #expect(packed?.packs.map(\.version) == [nil, "r1"])
     }
 }

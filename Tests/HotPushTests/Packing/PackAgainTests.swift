@@ -1,0 +1,122 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("Packs of a release that has some") struct PackAgainTests {
+    let fixture: PackingFixture
+
+    init() throws {
+        fixture = try PackingFixture(4, scale: 10)
+        try fixture.publish("r1")
+        try fixture.publish("r2")
+    }
+
+    private func delivery() throws -> Delivery { try #require(try fixture.reader.delivery()) }
+
+    private func path(_ pack: Delivery.Pack) -> String {
+        "\(fixture.place.origin)/\(OriginLayout.pack(pack.address))"
+    }
+
+    @Test("stay as they are when others are made, at whatever level")
+    func union() throws {
+        let before = try delivery().packs
+        let disk = FaultyFileSystem()
+        let more = try fixture.publisher(.before, on: disk) {
+            $0.packs.level = 19
+            $0.packs.baseVersions = ["r3"]
+            $0.packs.contentCount = 0
+        }.publish("r2", of: fixture.place.versions)
+        #expect(more.packing?.packs.map(\.version) == ["r3"] && more.writesPointer)
+        let after = try delivery().packs
+        #expect(Array(after.prefix(2)) == before && after.count == 3)
+        let staged = disk.operations.filter { $0.verb == .rename && $0.path.contains("/pack-") }
+        #expect(staged.count <= 1)
+        try fixture.readAll(["r1", "r3"])
+        // A base that is not given again keeps its pack, and nothing is to be done.
+        let again = try fixture.publish("r2")
+        #expect(again.packing == nil && !again.writesPointer)
+        #expect(try delivery().packs == after)
+    }
+
+    @Test("are made again where one is missing, and only that one")
+    func missing() throws {
+        let before = try delivery().packs
+        Damage.remove(path(before[1]))
+        let again = try fixture.publish("r2").packing
+        #expect(again?.packs.map(\.version) == ["r1"] && again?.keptPackCount == 1)
+        #expect(Set(try delivery().packs) == Set(before))
+        try fixture.readAll(["r1"])
+    }
+
+    @Test("are read by a publisher that verifies, and made again where they are wrong")
+    func verify() throws {
+        let before = try delivery().packs
+        for (damaged, version) in zip(before, [nil, "r1"]) {
+            try Damage.flip(path(damaged), at: Int(damaged.byteCount) / 2)
+            #expect(try fixture.publisher().pack("r2", of: fixture.place.versions) == nil)
+            let verifying = fixture.publisher { $0.verifiesObjects = true }
+            let planned = try verifying.planPacks("r2", of: fixture.place.versions)
+            #expect(planned?.packs.map(\.version) == [version])
+            let packed = try verifying.pack("r2", of: fixture.place.versions)
+            #expect(packed?.packs.map(\.version) == [version])
+            #expect(try ObjectID(of: Damage.contents(path(damaged))) == damaged.address)
+            #expect(try verifying.pack("r2", of: fixture.place.versions) == nil)
+        }
+        let published = try #require(try fixture.pointer().releases[0].delivery)
+        let document = "\(fixture.place.origin)/\(OriginLayout.delivery(published.address))"
+        try Damage.flip(document, at: 30)
+        try fixture.publish("r2") { $0.verifiesObjects = true }
+        try fixture.readAll(["r1"])
+    }
+
+    @Test("a content that gave no pack is named, also when it is asked for again")
+    func refused() throws {
+        try fixture.place.store.add("other", ["a.txt": PackingFixture.text(99, 5000)])
+        let notices = Mutex<[String]>([])
+        let change: @Sendable (inout PublisherOptions) -> Void = { options in
+            options.packs.baseVersions = ["other"]
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }
+        let report = try fixture.publish("r2", change).packing
+        #expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
+        let again = try fixture.publish("r2", change)
+        #expect(again.packing == nil && !again.writesPointer)
+        let said = notices.withLock { $0 }.filter {
+            $0.hasPrefix("no pack is made from version other: ")
+        }
+        #expect(said.count == 2)
+    }
+
+    @Test("progress is told before anything is compressed")
+    func progress() throws {
+        let first = Mutex<PublishProgress?>(nil)
+        try fixture.publish("r3") { options in
+            options.progress = { step in first.withLock { $0 = $0 ?? step } }
+        }
+        let step = try #require(first.withLock { $0 })
+        #expect(step.isPacking && step.bytes == 0 && step.bytesTotal > 0)
+    }
+
+    @Test("packs from contents that nobody lists go first where a delivery is full")
+    func full() throws {
+        func pack(_ number: Int) throws -> Delivery.Pack {
+            let address = try ObjectID(of: Array("\(number)".utf8))
+            return Delivery.Pack(
+                address: address, byteCount: 1, openingByteCount: 1, objectCount: 1,
+                contentByteCount: 1, base: number == 0 ? nil : address, codecs: [],
+                memoryByteCount: 0)
+        }
+        let all = try (0..<70).map { try pack($0) }
+        let wanted = Set(all[65...].compactMap(\.base))
+        let listed = Set(all[10..<65].compactMap(\.base))
+        #expect(PackPublishing.fitting(Array(all.prefix(64)), wanted: [], listed: []).count == 64)
+        let kept = PackPublishing.fitting(all, wanted: wanted, listed: listed)
+        #expect(kept.count == 64 && kept[0] == all[0])
+        #expect(Set(kept).isSuperset(of: all[10...]))
+    }
+}
