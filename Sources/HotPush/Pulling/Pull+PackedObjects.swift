@@ -13,8 +13,8 @@ extension Pull {
         _ lost: [Reference], of origin: String, at location: OriginLocation,
         atAnyCost isInsistent: Bool = false
     ) throws(StoreError) -> Set<ObjectID> {
-        // One alone is never worth a delivery and an opening.
-        let countMin = isInsistent ? 1 : 2
+        // Channels, pointer, delivery and opening are as many requests as this many objects.
+        let countMin = isInsistent ? 1 : 4
         guard options.takesPacks, lost.count >= countMin else { return [] }
         let pointers: [ChannelPointer]
         do throws(StoreError) {
