@@ -111,6 +111,11 @@ extension Invocation {
 
     private func show(_ report: PullReport, _ versions: VersionStore) throws -> ExitStatus {
         let lifecycle = try versions.lifecycle()
+        for reason in report.fallbacks {
+            note(
+                "\(reason); what it was to bring came another way (castree publish --verify mends an origin)"
+            )
+        }
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         return try self.report { writer in
             writer.member("version", report.version)
@@ -126,6 +131,7 @@ extension Invocation {
             writer.member("pending", lifecycle.pending == report.version)
             writer.member("embedded", report.isEmbedded)
             writer.member("skipped", report.skipped)
+            writer.member("fallbacks", report.fallbacks)
         } text: { output in
             if report.isEmbedded {
                 output.print(

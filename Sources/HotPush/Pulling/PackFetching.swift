@@ -59,6 +59,9 @@ final class PackFetching {
         }
     }
 
+    /// Why packs were of no use.
+    var troubles: [String] { transfers.compactMap { $0.trouble?.message } }
+
     /// Deletes what is left of packs when nothing is missing any more.
     func dropParts() throws(StoreError) {
         for transfer in transfers where transfer.trouble != nil { try transfer.dropParts() }

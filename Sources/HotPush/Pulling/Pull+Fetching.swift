@@ -51,6 +51,7 @@ extension Pull {
         report.figures.requests += work.figures.requests
         report.figures.bytes += work.figures.bytes
         report.figures.resumedBytes += work.figures.resumedBytes
+        report.fallbacks = work.troubles
         report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
         noteEnd(of: session.plan, report.figures, failure)

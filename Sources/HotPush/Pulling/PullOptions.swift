@@ -84,6 +84,8 @@ public struct PullReport: Sendable, Hashable {
     public var isEmbedded = false
     /// Optional files that the origin does not have.
     package var skipped: [String] = []
+    /// Why packs were of no use; what they were to bring came otherwise.
+    package var fallbacks: [String] = []
 
     /// Makes a report of nothing.
     package init(version: String) { self.version = version }
