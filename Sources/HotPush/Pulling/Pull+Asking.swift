@@ -132,8 +132,10 @@ extension Pull {
                     + "castree publish makes one")
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
-        // A 304 keeps what is kept, with its age.
-        if !isKept, let tag = KeptPointers.tag(of: answer.head), !options.isDryRun {
+        // What is the same keeps its age, whether the server says so by a 304 or sends it again.
+        if !isKept, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
+            tag != kept?.tag || answer.bytes != kept?.bytes
+        {
             memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
         var sighting = SeenSequences.Sighting(pointer, at: origin)
