@@ -27,6 +27,8 @@ public final class Arrivals {
     private var partCount = 0
     /// What stood in `staging/` at the first look, and what was put there since.
     private var staged: Set<ObjectID>?
+    /// Set if small contents are written while the next ones come.
+    private var behind: WriteBehind?
 
     /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
@@ -55,7 +57,14 @@ public final class Arrivals {
     /// registered or revised after ``settle()``, hold on to this object until then
     /// (`withExtendedLifetime`).
     /// - Throws: what taking a lease throws.
-    public init(_ store: Store) throws(StoreError) {
+    public convenience init(_ store: Store) throws(StoreError) {
+        try self.init(store, writesBehind: false)
+    }
+
+    /// - Parameter isBehind: whether small contents are staged by a second thread while the next ones come. A killed
+    ///   process may lose 2 MiB of what was finished; why a content could not be staged is thrown by the next finish,
+    ///   or by ``settle()``.
+    package init(_ store: Store, writesBehind isBehind: Bool) throws(StoreError) {
         let hasher = try ObjectHasher()
         let lease = try store.makeLease()
         let batch = try store.makeBatch(lease)
@@ -63,7 +72,11 @@ public final class Arrivals {
         self.lease = lease
         self.batch = batch
         self.store = store
+        if isBehind { behind = WriteBehind(batch) }
     }
+
+    // Before the lease ends.
+    deinit { behind?.endWork() }
 
     /// Begins content, or continues what an earlier attempt staged.
     ///
@@ -256,6 +269,11 @@ public final class Arrivals {
         }
         let one = Finished(
             object: object, provisional: expected.isProvisional ? expected.name : nil)
+        if staged == nil, let behind {
+            // It keeps this one even if it throws, which is about an earlier one.
+            note(one)
+            return try behind.add(memory, as: one.stagedName)
+        }
         do throws(StoreError) {
             if let staged {
                 // First: a part without a note is begun anew; a note without a part would stay for ever.
@@ -264,15 +282,18 @@ public final class Arrivals {
                 try store.fileSystem.rename(
                     staged.directory, staged.name, to: batch.directory.raw, one.stagedName)
             } else {
-                try batch.spaceBudget.take(object.byteCount, store.fileSystem)
-                try batch.write(memory.span.bytes, as: one.stagedName)
+                try batch.write(memory, as: one.stagedName)
             }
         } catch {
             addresses.remove(object.address)
             throw error
         }
+        note(one)
+    }
+
+    private func note(_ one: Finished) {
         finished.append(one)
-        unsettledByteCount += object.byteCount
+        unsettledByteCount += one.object.byteCount
     }
 
     /// Makes everything finished since the last call durable, readable and known.
@@ -285,6 +306,7 @@ public final class Arrivals {
     public func settle() throws(StoreError) -> [String] {
         guard !finished.isEmpty else { return [] }
         try store.checkWritable()
+        try behind?.finish()
         // In the index's own order each of its pages is read and written once, whatever the cache holds.
         finished.sort { $0.object.address < $1.object.address }
         let objects = finished.map(\.object)
@@ -300,9 +322,13 @@ public final class Arrivals {
         try batch.publish(count: objects.count) { objects[$0].address }
         // Makes their names durable together with the record.
         let completed = try store.recordPublished(objects)
-        for object in objects {
-            // Recorded, so this is only tidying: what stays goes when the lease does.
-            try? batch.dropStagedName(object.address)
+        if let behind {
+            behind.dropStagedNames(objects.map(\.address))
+        } else {
+            for object in objects {
+                // Recorded, so this is only tidying: what stays goes when the lease does.
+                try? batch.dropStagedName(object.address)
+            }
         }
         finished.removeAll(keepingCapacity: true)
         addresses.removeAll(keepingCapacity: true)

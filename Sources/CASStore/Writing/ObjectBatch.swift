@@ -69,10 +69,15 @@ package final class ObjectBatch: Sendable {
     }
 
     /// Stages verified bytes: all of them, or none.
-    func write(_ bytes: RawSpan, as name: String) throws(StoreError) {
+    ///
+    /// From any thread.
+    func write(_ bytes: [UInt8], as name: String) throws(StoreError) {
+        try spaceBudget.take(Int64(bytes.count), store.fileSystem)
         do throws(StoreError) {
             let target = try store.fileSystem.open(directory.raw, name, .creating, mode: 0o444)
-            try bytes.withUnsafeBytes { (bytes) throws(StoreError) in try fill(target.raw, bytes) }
+            try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+                try fill(target.raw, bytes)
+            }
         } catch {
             // Report the first error; ending the lease sweeps the rest.
             try? store.fileSystem.removeIfPresent(directory.raw, name)

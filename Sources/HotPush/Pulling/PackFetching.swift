@@ -36,7 +36,7 @@ final class PackFetching {
 
     private func makeArrivals() throws(StoreError) -> Arrivals {
         if let arrivals { return arrivals }
-        let made = try Arrivals(pull.versions.store)
+        let made = try Arrivals(pull.versions.store, writesBehind: true)
         arrivals = made
         return made
     }

@@ -59,6 +59,34 @@ package enum Parallel {
         return true
     }
 
+    /// Calls `body` on a thread of its own while the caller goes on, who waits for it later.
+    ///
+    /// If no thread can be had, calls it on this one, before it returns.
+    package static func begin(_ body: @escaping @Sendable () -> Void) -> Running {
+        guard let thread = thread(for: Job(body)) else {
+            body()
+            return Running(nil)
+        }
+        return Running(thread)
+    }
+
+    /// Work that somebody waits for.
+    ///
+    /// Belongs to one thread.
+    package final class Running {
+        private var thread: pthread_t?
+
+        fileprivate init(_ thread: pthread_t?) { self.thread = thread }
+
+        deinit { wait() }
+
+        /// Returns when the work has ended.
+        package func wait() {
+            guard let thread = thread.take() else { return }
+            pthread_join(thread, nil)
+        }
+    }
+
     private final class Job: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -1,0 +1,80 @@
+import CASStore
+import Platform
+import StorageTestSupport
+import Testing
+import VersionTree
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Small contents that a second thread stages while the next ones come: DESIGN.md, "Content that arrives".
+@Suite struct WritingBehindTests {
+    /// 3 MiB: more than is held back at once.
+    private static let contents = (0..<60).map { number in
+        [UInt8](repeating: UInt8(number), count: 50_000 + number)
+    }
+
+    @Test func `all of it is there when it is settled, and nothing is left in staging`() throws {
+        let temporary = try TemporaryStore(isDurable: true)
+        try wait(for: Self.contents, in: temporary)
+        do {
+            let arrivals = try Arrivals(temporary.store, writesBehind: true)
+            for content in Self.contents { _ = try bring(content, arrivals) }
+            // The same once more, and one that is larger than what is kept in memory.
+            _ = try bring(Self.contents[0], arrivals)
+            _ = try bring([UInt8](repeating: 1, count: 600_000), arrivals)
+            #expect(arrivals.unsettledCount == Self.contents.count + 1)
+            #expect(try arrivals.settle() == ["waiting"])
+            #expect(try arrivals.settle() == [])
+        }
+        #expect(temporary.staged == [])
+        #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+    }
+
+    @Test func `a write that fails is told, and tried again with the next`() throws {
+        var failureCount = 0
+        for number in 1... {
+            let temporary = try TemporaryStore()
+            try wait(for: Self.contents, in: temporary)
+            let disk = FaultyFileSystem()
+            let arrivals = try Arrivals(
+                temporary.reopened(on: disk, isDurable: false).store, writesBehind: true)
+            disk.arm(.fail(ENOSPC, at: number, of: [.write]))
+            var told = 0
+            for content in Self.contents {
+                do {
+                    _ = try bring(content, arrivals)
+                } catch {
+                    #expect((error as? StoreError)?.code == .outOfSpace)
+                    told += 1
+                }
+            }
+            do {
+                try arrivals.settle()
+            } catch {
+                #expect(error.code == .outOfSpace)
+                told += 1
+                try arrivals.settle()
+            }
+            #expect(told <= 1)
+            failureCount += told
+            #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+            if told == 0 { break }
+        }
+        // Each content's own write at least.
+        #expect(failureCount >= Self.contents.count)
+    }
+
+    @Test func `what is not settled goes with its lease`() throws {
+        let temporary = try TemporaryStore()
+        do {
+            let arrivals = try Arrivals(temporary.store, writesBehind: true)
+            for content in Self.contents { _ = try bring(content, arrivals) }
+        }
+        #expect(temporary.staged == [])
+        #expect(try temporary.store.usage().objects == 0)
+    }
+}
