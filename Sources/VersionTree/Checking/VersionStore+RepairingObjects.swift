@@ -136,8 +136,7 @@ extension VersionStore {
             if let unread = lost.unread {
                 Self.unreadTree(name, unread).message
             } else if lost.isHidden {
-                "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath), which shows "
-                    + "content that no version names"
+                "version \(name) is needed, and nothing is left of it but its hidden tree \(lost.treePath)"
             } else if lost.entry != nil {
                 "\(lost.treePath) shows content that no version names, and no version can have its name: a repair "
                     + "makes it version \(name)"

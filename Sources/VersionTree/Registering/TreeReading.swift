@@ -11,7 +11,7 @@ struct ShownFile: Sendable {
 /// Reads what a tree shows, for a version whose manifest is lost.
 ///
 /// A file that is the inode of an object represents that object, whatever has been written into it since; any other
-/// represents its bytes.
+/// represents its bytes. Bytes that are not the object's count besides: the object may stand there by mistake.
 struct TreeReading {
     let versions: VersionStore
     /// Whether a file that is an object's inode counts as that object without a look at its bytes.
@@ -37,7 +37,7 @@ struct TreeReading {
     struct Contents {
         /// The files under paths that a manifest may hold.
         var files: [ShownFile] = []
-        /// What the other files contain, because there may be no better copy of it.
+        /// What the other files contain, and what is in place of an object's bytes: there may be no better copy of it.
         var others: [Reference] = []
         /// What is there and cannot be read: directories, and files that are no object's inode.
         var unread: [StoreError] = []
@@ -88,6 +88,10 @@ struct TreeReading {
                 }
             }
             let shown = try shown(by: file, hash, names)
+            if let hash, hash.address != shown.address, hash.byteCount > 0 {
+                contents.others.append(
+                    Reference(address: hash.address, byteCount: hash.byteCount))
+            }
             if let path = file.path {
                 contents.files.append(
                     ShownFile(

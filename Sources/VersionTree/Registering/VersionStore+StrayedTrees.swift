@@ -41,7 +41,7 @@ extension VersionStore {
             }
             if running.contains(where: { shown.hasSuffix(".\($0)") }) { continue }
             guard try !fileSystem.isLocked(directories.versions.raw, entry),
-                try showsUnnamedContent(entry, &lost.unread)
+                try showsUnnamedContent(entry, &lost.unread) || lost.isHidden
             else { continue }
             if lost.name.isEmpty { lost.name = try freeName(for: entry, besides: names) }
             names.insert(lost.name)
