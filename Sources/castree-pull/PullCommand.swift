@@ -21,13 +21,13 @@ extension Invocation {
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
-        let reply: OriginReply
+        var reply: OriginReply
         let report: PullReport?
         do {
             defer { bar.finish() }
             reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
             if options.isDryRun { return try plan(pull, reply) }
-            report = try pull.carryOut(reply)
+            report = try pull.carryOut(&reply, of: origin)
         }
         guard let report else { return try reportNothing(pull, reply) }
         return try show(report, versions)

@@ -3,6 +3,9 @@ import StrictJSON
 
 /// The file that makes a directory an origin: `{"castreeOrigin":1}`.
 enum OriginMarker {
+    /// The largest marker that is read, in bytes.
+    static let byteCountMax: Int64 = 64 * 1024
+
     static var serialized: [UInt8] {
         let member = JSONValue.Member(
             key: "castreeOrigin", value: .integer(OriginLayout.formatVersion))
@@ -24,7 +27,7 @@ enum OriginMarker {
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Bool {
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root, OriginLayout.marker, limit: 64 * 1024)
+            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
         }
         guard let bytes else { return false }
         // Text that is not JSON has no format number either; the message is the same.

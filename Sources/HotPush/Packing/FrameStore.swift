@@ -1,31 +1,54 @@
 import CASStore
+import Synchronization
 
 /// The frames that are kept in `.publish/frames/`, so that a release compresses only what is new.
 ///
-/// Derived: a frame that is damaged or missing is made again. A file has the bytes of its frame and their fingerprint; an
-/// empty frame says that compressing is not worth it. Never synced.
+/// Derived: a frame that is damaged, missing or cannot be read is made again. A file has the bytes of its frame and their
+/// fingerprint; an empty frame says that compressing is not worth it. Never synced. What cannot be kept there is in the
+/// directory of the work until that ends.
 final class FrameStore: Sendable {
     private let fileSystem: any FileSystem
-    private let frames: Descriptor
+    /// `nil` if something else stands in its place, or it may not be used.
+    private let frames: OpenedDirectory?
     private let work: Int32
+    private let trouble: CacheTrouble
+    /// The frames that are in the directory of the work.
+    private let unkept = Mutex<Set<ObjectID>>([])
 
     private static let fingerprintByteCount = 16
 
     /// - Parameters:
     ///   - publishing: the origin's `.publish/`.
     ///   - work: the directory in which files are written aside.
-    init(in publishing: Int32, work: Int32, _ fileSystem: any FileSystem) throws(StoreError) {
-        try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
-        frames = try fileSystem.open(publishing, OriginLayout.frames, .directory, mode: 0)
+    ///   - trouble: hears what cannot be kept.
+    init(
+        in publishing: Int32, work: Int32, _ fileSystem: any FileSystem, _ trouble: CacheTrouble
+    ) throws(StoreError) {
+        let opened = try trouble.withCache(OriginLayout.frames) {
+            () throws(StoreError) -> OpenedDirectory? in
+            try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.frames, mode: 0o777)
+            return try OpenedDirectory.open(publishing, OriginLayout.frames, fileSystem)
+        }
+        frames = opened ?? nil
         self.fileSystem = fileSystem
         self.work = work
+        self.trouble = trouble
     }
 
     /// The size of a frame that is kept and whole; 0 if it is not worth it; `nil` if it is not there.
     func byteCount(
         of name: ObjectID, buffer: UnsafeMutableRawBufferPointer
     ) throws(StoreError) -> Int64? {
-        guard let file = try fileSystem.openIfPresent(frames.raw, name.description, .reading),
+        try fileSystem.cached { () throws(StoreError) in
+            try wholeByteCount(of: name, buffer)
+        }
+    }
+
+    private func wholeByteCount(
+        of name: ObjectID, _ buffer: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> Int64? {
+        guard let frames,
+            let file = try fileSystem.openIfPresent(frames.raw, name.description, .reading),
             try fileSystem.status(file.raw).kind == .regular
         else { return nil }
         let byteCount =
@@ -77,9 +100,16 @@ final class FrameStore: Sendable {
         of name: ObjectID, _ byteCount: Int64, buffer: UnsafeMutableRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let file = try fileSystem.open(frames.raw, name.description, .reading, mode: 0)
+        let place: (directory: Int32, name: String) =
+            if let frames, !unkept.withLock({ $0.contains(name) }) {
+                (frames.raw, name.description)
+            } else { (work, Self.unkept(name)) }
+        let file = try fileSystem.open(place.directory, place.name, .reading, mode: 0)
         try forEachPiece(of: file.raw, byteCount, buffer, body)
     }
+
+    /// The place of a frame in the directory of the work.
+    private static func unkept(_ name: ObjectID) -> String { "unkept-\(name)" }
 
     /// - Parameter body: writes the frame; nothing is kept if it returns `nil`.
     private func write(
@@ -92,7 +122,14 @@ final class FrameStore: Sendable {
         }
         // Behind the frame, whose fingerprint is known only at its end.
         try fileSystem.write(file.raw, fingerprint.withBytes { Array($0) })
-        try fileSystem.rename(work, aside, to: frames.raw, name.description)
+        if let frames {
+            let kept: Void? = try trouble.withCache(OriginLayout.frames) { () throws(StoreError) in
+                try fileSystem.rename(work, aside, to: frames.raw, name.description)
+            }
+            if kept != nil { return }
+        }
+        try fileSystem.rename(work, aside, to: work, Self.unkept(name))
+        _ = unkept.withLock { $0.insert(name) }
     }
 
     private func forEachPiece(

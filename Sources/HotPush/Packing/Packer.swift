@@ -8,6 +8,19 @@ struct Packer {
     let options: PackOptions
     let progress: PackingProgress
     let notice: @Sendable (String) -> Void
+    private let trouble: CacheTrouble
+
+    init(
+        place: PackingPlace, source: PackSource, options: PackOptions, progress: PackingProgress,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
+        self.place = place
+        self.source = source
+        self.options = options
+        self.progress = progress
+        self.notice = notice
+        trouble = CacheTrouble(notice)
+    }
 
     /// A pack from a content is made if it has at most this part of what its objects would have without it.
     private static let usefulShare = 0.5
@@ -61,7 +74,7 @@ struct Packer {
     ) throws(StoreError) -> Result {
         let source = described.source
         let frames = try FrameStore(
-            in: place.publishing.raw, work: place.work.raw, place.fileSystem)
+            in: place.publishing.raw, work: place.work.raw, place.fileSystem, trouble)
         let shares = MemoryShares(FrameMaking.memoryByteCountMax)
         let making = FrameMaking(
             source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
@@ -101,7 +114,8 @@ struct Packer {
 
     private var sketchStore: SketchStore {
         SketchStore(
-            fileSystem: place.fileSystem, publishing: place.publishing.raw, work: place.work.raw)
+            fileSystem: place.fileSystem, publishing: place.publishing.raw, work: place.work.raw,
+            trouble: trouble)
     }
 
     /// - Returns: `nil` if the objects of the base cannot be read.

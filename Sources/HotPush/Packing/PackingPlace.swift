@@ -97,8 +97,11 @@ final class PackingPlace: Sendable {
         for (name, used) in [
             (OriginLayout.frames, record.frames), (OriginLayout.sketches, record.contents),
         ] {
-            guard let directory = try fileSystem.openIfPresent(publishing, name, .directory)
-            else { continue }
+            // What else stands there is nothing of ours.
+            let opened = try fileSystem.cached { () throws(StoreError) in
+                try OpenedDirectory.open(publishing, name, fileSystem)
+            }
+            guard let directory = opened else { continue }
             for name in try fileSystem.names(in: directory.raw) {
                 if let address = ObjectID(name), used.contains(address) { continue }
                 try fileSystem.removeTree(directory.raw, name)

@@ -31,7 +31,7 @@ struct PackingRecord: Sendable, Hashable {
     static func read(
         _ publishing: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> PackingRecord {
-        let bytes = try fileSystem.derived { () throws(StoreError) in
+        let bytes = try fileSystem.cached { () throws(StoreError) in
             try fileSystem.contents(publishing, OriginLayout.packed, limit: byteCountMax)
         }
         // Unreadable is empty, as said above.
@@ -81,7 +81,7 @@ struct PackingRecord: Sendable, Hashable {
 }
 
 extension FileSystem {
-    /// What can be made again: `nil` if it is missing, too large or something else than a file.
+    /// What can be made again: `nil` if it is missing, too large or beneath something that is no directory.
     func derived<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
         do throws(StoreError) {
             return try body()

@@ -2,13 +2,15 @@ import CASStore
 
 /// The sketches of a content's objects, kept in `.publish/sketches/` under the content's address.
 ///
-/// Derived: a file that is damaged or missing is made again. Never synced.
+/// Derived: a file that is damaged, missing or cannot be read is made again. Never synced.
 struct SketchStore {
     let fileSystem: any FileSystem
     /// The origin's `.publish/`.
     let publishing: Int32
     /// The directory in which files are written aside.
     let work: Int32
+    /// Hears what cannot be kept.
+    let trouble: CacheTrouble
 
     private static let magic = Array("castsk01".utf8)
     private static let fingerprintByteCount = 16
@@ -16,7 +18,7 @@ struct SketchStore {
 
     /// The sketches of a content that have enough hashes; empty if there are none.
     func read(_ content: ObjectID, limit: Int) throws(StoreError) -> [ObjectID: ContentSketch] {
-        let bytes = try fileSystem.derived { () throws(StoreError) in
+        let bytes = try fileSystem.cached { () throws(StoreError) in
             try fileSystem.contents(
                 publishing, "\(OriginLayout.sketches)/\(content)", limit: Self.byteCountMax)
         }
@@ -51,12 +53,15 @@ struct SketchStore {
         guard bytes.count <= Self.byteCountMax - Self.fingerprintByteCount else { return }
         let fingerprint = bytes.withUnsafeBytes { Fingerprinter.fingerprint($0) }
         bytes += fingerprint.withBytes { Array($0) }
-        try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.sketches, mode: 0o777)
         let aside = "sketches-\(try randomToken())"
         let file = try fileSystem.open(work, aside, .creating, mode: 0o666)
         try fileSystem.write(file.raw, bytes)
-        try fileSystem.rename(
-            work, aside, to: publishing, "\(OriginLayout.sketches)/\(content.content)")
+        // What is not kept goes with the directory of the work.
+        _ = try trouble.withCache(OriginLayout.sketches) { () throws(StoreError) in
+            try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.sketches, mode: 0o777)
+            try fileSystem.rename(
+                work, aside, to: publishing, "\(OriginLayout.sketches)/\(content.content)")
+        }
     }
 
     private static func append(_ number: UInt64, to bytes: inout [UInt8]) {

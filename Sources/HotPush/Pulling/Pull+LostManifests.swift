@@ -5,6 +5,8 @@ package import VersionTree
 
 extension Pull {
     /// What a repair fetches with: objects from a place, manifests from the channels of the origin there.
+    ///
+    /// Both throw `.noOrigin`, in the words of a pull, if nothing came and there is no origin at all.
     /// - Parameter ended: called after each of the two.
     package func repairSource(
         _ origin: String, at location: OriginLocation, ended: @escaping () -> Void = {}
@@ -18,13 +20,41 @@ extension Pull {
                         lost.filter { !came.contains($0.address) }, from: location))
                 // What the origin has lost, too, may still be in a pack.
                 let rest = lost.filter { !came.contains($0.address) }
-                return try came.union(
-                    self.fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
+                came.formUnion(
+                    try self.fetchFromPacks(rest, of: origin, at: location, atAnyCost: true))
+                if came.isEmpty { try self.refuseNoOrigin(origin, at: location) }
+                return came
             },
             manifests: { (lost) throws(StoreError) in
                 defer { ended() }
-                return try self.fetch(lost, from: origin)
+                let came = try self.fetch(lost, from: origin)
+                if came.isEmpty { try self.refuseNoOrigin(origin, at: location) }
+                return came
             })
+    }
+
+    /// - Throws: `.noOrigin` if neither an origin nor a release of another format is there; `.network`,
+    ///   `.interrupted`.
+    private func refuseNoOrigin(
+        _ origin: String, at location: OriginLocation
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            let marker = try access.document(
+                OriginLayout.marker, at: location, byteCountMax: OriginMarker.byteCountMax)
+            if marker.isDocument { return }
+            if try !access.pointers(of: origin, countMax: 1).isEmpty { return }
+        } catch {
+            // A page in its place may be of any size.
+            guard [.notFound, .noOrigin, .tooLarge].contains(error.code) else { throw error }
+        }
+        do throws(StoreError) {
+            _ = try ask(origin)
+        } catch {
+            if error.code == .interrupted { throw error }
+            // Anything else is said by something that is there.
+            guard error.code == .notFound else { return }
+            throw StoreError(.noOrigin, error.message)
+        }
     }
 
     /// Fetches the manifests that a store has lost from the channels of a castree origin, with what they name that

@@ -46,6 +46,15 @@ public final class Pull {
     ///   release during the download, asks for that one.
     public func run(_ origin: String) throws(StoreError) -> PullReport? {
         var reply = try inquire(origin)
+        return try carryOut(&reply, of: origin)
+    }
+
+    /// Does what ``run(_:)`` does, with a reply that has already come.
+    ///
+    /// - Parameter reply: becomes the one that was carried out, if the origin has switched to another release.
+    package func carryOut(
+        _ reply: inout OriginReply, of origin: String
+    ) throws(StoreError) -> PullReport? {
         for _ in 0..<Self.switchCountMax {
             guard case .release(let offer) = reply.answer else { break }
             // What is refused before a byte comes is refused whatever else is offered.
@@ -60,7 +69,7 @@ public final class Pull {
         return try carryOut(reply)
     }
 
-    /// Does what ``run(_:)`` does, with a reply that has already come.
+    /// Carries out a reply, and does not ask again.
     package func carryOut(_ reply: OriginReply) throws(StoreError) -> PullReport? {
         switch reply.answer {
         case .known(let version):

@@ -26,6 +26,8 @@ package struct RepairPlan: Sendable {
         var current: String?
         /// The incomplete versions that will then have everything they lack.
         var completing: Set<String> = []
+        /// The versions that will go on without what their publisher sent, which is lost.
+        var dropping: [String: ObjectID] = [:]
         /// The versions whose manifest, made again, may lack something, and whose tree is then removed.
         var partial: Set<String> = []
 
@@ -34,11 +36,12 @@ package struct RepairPlan: Sendable {
         /// - Parameter losing: the versions that lack objects from then on.
         func steps(insteadOf finding: Finding, losing: Set<String>) -> [RepairStep]? {
             guard let version = finding.version else { return nil }
+            let isCompleting = completing.contains(version) || dropping[version] != nil
             switch finding.kind {
             // Compared with what it lacks now; its tree is right when that is back.
-            case .strayTree where completing.contains(version): return []
-            case .strayInTree where completing.contains(version): return []
-            case .incompleteVersion where completing.contains(version):
+            case .strayTree where isCompleting: return []
+            case .strayInTree where isCompleting: return []
+            case .incompleteVersion where isCompleting:
                 return trees.contains(version)
                     ? [] : [RepairStep(deed: .buildTree, version: version)]
             case .missingTree where losing.contains(version):
@@ -77,8 +80,16 @@ package struct RepairPlan: Sendable {
                 instead.forEach(add)
                 continue
             }
+            // Nothing shows what a publisher sent: its versions have steps of their own.
+            let isOnlyReceived =
+                finding.kind == .missingObject && finding.version == nil
+                && means.dropping.values.contains { $0 == finding.object }
+            if isOnlyReceived { continue }
             let isFetched = finding.object.map(fetched.contains) ?? false
             add(RepairStep(finding, means, isFetched: isFetched, keepsIndex: keepsIndex))
+        }
+        for (version, object) in means.dropping.sorted(by: { $0.key < $1.key }) {
+            add(RepairStep(deed: .dropReceived, object: object, version: version))
         }
         let named = Set(findings.compactMap(\.object))
         for (address, path) in means.copies.sorted(by: { $0.key < $1.key })
@@ -125,6 +136,8 @@ package struct RepairStep: Sendable, Hashable {
         case quarantineObject
         /// Note that the object is gone; the versions that show it are incomplete from then on.
         case recordLoss
+        /// Let a version go on without the manifest that its publisher sent, which is lost; it lacks nothing else.
+        case dropReceived
         /// Note a sound object in the index.
         case recordObject
         /// Restore the mode of a file.
@@ -268,6 +281,9 @@ extension RepairStep {
         case .removeIncompleteTree:
             "remove the tree of version \(printable(version ?? "")): \(lost) lost; what is right in it is "
                 + "kept as objects"
+        case .dropReceived:
+            "let version \(printable(version ?? "")) go on without object \(name), the manifest that its publisher sent: "
+                + "it is lost, and the version needs nothing of it"
         case .recordObject: "note object \(name) in the index"
         case .setMode: "restore the mode of object \(name)"
         case .remakeExecutableCopy: "make the executable copy of object \(name) again"

@@ -23,7 +23,8 @@ extension VersionStore {
         let lost =
             source == nil
             ? [] : try lostObjects(report.findings, waiting).filter { !here.contains($0.address) }
-        let plan = RepairPlan(report.findings, try means(lost, manifests, waiting, copies, unnamed))
+        let plan = RepairPlan(
+            report.findings, try means(report.findings, lost, manifests, waiting, copies, unnamed))
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
             conclude(report, options, repairing: false)
             return report
@@ -39,10 +40,14 @@ extension VersionStore {
         var again = CheckOptions(isDeep: options.isDeep, byteRateMax: options.byteRateMax)
         again.revisits = fetched.union(report.findings.compactMap(\.object))
         let repaired = try look(again, repairing: true)
+        // Those that go on without what their publisher sent: they are reported as such.
+        let told = Set(
+            repaired.findings.filter { $0.kind == .incompleteVersion && $0.isRepaired }
+                .compactMap(\.version))
         report.findings =
-            try mended(report.findings, fetched, completed, lacked)
+            try mended(report.findings, fetched, completed, lacked, besides: told)
             + restored(copies, besides: report.findings)
-            + self.completed(waiting, besides: report.findings)
+            + self.completed(waiting.filter { !told.contains($0) }, besides: report.findings)
             + repaired.findings.filter { finding in
                 // What follows from content that is back was reported with it.
                 guard finding.isRepaired else { return true }
@@ -89,8 +94,8 @@ extension VersionStore {
     }
 
     private func means(
-        _ fetches: [Reference], _ manifests: [LostManifest], _ waiting: [String],
-        _ copies: [ObjectCopy], _ unnamed: [LostVersion]
+        _ findings: [Finding], _ fetches: [Reference], _ manifests: [LostManifest],
+        _ waiting: [String], _ copies: [ObjectCopy], _ unnamed: [LostVersion]
     ) throws(StoreError) -> RepairPlan.Means {
         var means = RepairPlan.Means(
             fetches: fetches, waiting: waiting,
@@ -98,6 +103,9 @@ extension VersionStore {
                 copies.map { ($0.address, $0.path) }, uniquingKeysWith: { first, _ in first }),
             manifests: Set(manifests.map(\.version)), current: try shownVersion())
         let back = Set(means.copies.keys).union(fetches.map(\.address))
+        let lost = findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object)
+        means.dropping = try versionsLackingOnlyReceived(
+            Set(lost).subtracting(back), besides: back)
         for row in try store.versionRows().map(\.row) {
             if try isMaterialized(row.name) { means.trees.insert(row.name) }
             if row.isComplete || row.recovery == .partial { continue }
@@ -215,7 +223,7 @@ extension VersionStore {
     /// The findings that are repaired because content or manifests are back.
     private func mended(
         _ findings: [Finding], _ fetched: Set<ObjectID>, _ manifests: Set<String>,
-        _ lacked: [String: Set<ObjectID>]
+        _ lacked: [String: Set<ObjectID>], besides told: Set<String>
     ) throws(StoreError) -> [Finding] {
         var result: [Finding] = []
         for var finding in findings {
@@ -226,7 +234,8 @@ extension VersionStore {
                 guard let version = finding.version, manifests.contains(version) else { continue }
                 finding.message += "; it was fetched again"
             } else if finding.kind == .incompleteVersion, let version = finding.version {
-                guard try store.versionRow(version)?.isComplete == true else { continue }
+                guard !told.contains(version), try store.versionRow(version)?.isComplete == true
+                else { continue }
                 let isFetched = lacked[version].map { !$0.isDisjoint(with: fetched) } ?? false
                 finding.message +=
                     isFetched

@@ -17,11 +17,18 @@ extension VersionStore {
             copies.filter { made.contains($0.address) }.map { ($0.address, $0.path) },
             uniquingKeysWith: { first, _ in first })
         var findings = try store.repairObjects(confirmed)
+        let lost = findings.filter { Self.lostKinds.contains($0.kind) }.compactMap(\.object)
+        var gone: Set<ObjectID> = []
+        for object in lost where try !store.contains(object) { gone.insert(object) }
+        let dropped = try dropLostReceived(gone)
         for position in findings.indices {
             guard Self.lostKinds.contains(findings[position].kind),
                 let object = findings[position].object
             else { continue }
             guard let path = origins[object] else {
+                for name in dropped.filter({ $0.value == object }).keys.sorted() {
+                    findings[position].message += Self.goesOn(name)
+                }
                 let isNamed = try store.unnamed([object]).isEmpty
                 let isThere = try store.contains(object)
                 findings[position].isLost = isNamed && !isThere
@@ -32,7 +39,18 @@ extension VersionStore {
                 confirmed[position].finding.message
                 + "; it was made again from \(printable(path))"
         }
+        for (name, object) in dropped.sorted(by: { $0.key < $1.key }) where !gone.contains(object) {
+            findings.append(
+                Finding(
+                    .incompleteVersion, version: name,
+                    "version \(name) lacked object \(object)\(Self.goesOn(name))",
+                    isRepaired: true))
+        }
         return findings
+    }
+
+    private static func goesOn(_ name: String) -> String {
+        "; it is what the publisher of version \(name) sent as its manifest, and the version goes on without it"
     }
 
     /// Copies of what is damaged or missing and a version names, and of what incomplete versions lack.

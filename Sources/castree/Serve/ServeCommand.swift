@@ -31,30 +31,40 @@ extension Command {
             its own, has a token that is new at each start; nobody can open the page without it.
             """,
         options: [
-            .integer("port", in: 1...65_535, "use this port and no other"),
+            .integer(
+                "port", in: 1...65_535,
+                "use this port and no other; not with --app-id or --next-port"),
             .text(
                 "app-id", placeholder: "ID",
                 "compute the port from this identifier of the app", fallback: ""),
-            .flag("next-port", "if another program has the port, take the next free one"),
+            .flag(
+                "next-port",
+                "if another program has the port, take the next free one of the twenty after it"),
             .text(
-                "index", placeholder: "FILE", "the file to serve for its directory",
+                "index", placeholder: "FILE", "the file that stands for its directory, by its name",
                 fallback: "index.html"),
             .choice(
                 "fallback", of: ["navigations", "none", "meteor"],
-                "answer to paths that lead nowhere: navigations (the index, for pages only), none (404), "
+                "the answer to paths that lead nowhere: navigations (the index, for pages only), none (404), "
                     + "meteor (the index, for nearly everything)",
                 fallback: "navigations"),
-            .flag("clean-urls", "also serve about.html as /about"),
-            .flag("meteor", "work like cordova-plugin-meteor-webapp: labels as ETags, its caching"),
+            .flag("clean-urls", "/about also finds about.html"),
+            .flag(
+                "meteor",
+                "behave as cordova-plugin-meteor-webapp: labels as ETags, its caching, no index of directories "
+                    + "below /, and its fallback (meteor) unless --fallback is given"),
             .text(
                 "shell", placeholder: "VERSION",
-                "serve files that the current version lacks from this one (Cordova's www)",
+                "serve this version's files (Cordova's www) where the current one has none; never under "
+                    + "/application",
                 completion: .versions()),
             .text(
                 "immutable", placeholder: "PREFIX",
-                "URLs with this prefix never change and may be kept for a year", repeats: true),
+                "paths that begin with PREFIX, and it with a /, never change and may be kept for a year; not pages",
+                repeats: true),
             .text(
-                "header", placeholder: "'NAME: VALUE'", "add a field to every file that is served",
+                "header", placeholder: "'NAME: VALUE'",
+                "add a field to every file that is served; not one that the server writes itself",
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
@@ -67,25 +77,31 @@ extension Command {
                 completion: .files),
             .text(
                 "certificate", placeholder: "FILE",
-                "serve over https with this certificate (PEM), followed by those of its authorities",
+                "serve over https with this certificate (PEM), followed by those of its authorities; "
+                    + "needs --key",
                 completion: .files),
             .text(
-                "key", placeholder: "FILE", "the certificate's private key (PEM), not encrypted",
+                "key", placeholder: "FILE",
+                "the certificate's private key (PEM), not encrypted; needs --certificate",
                 completion: .files),
             .flag("token", "answer only requests that carry this store's token"),
             .text(
                 "host", placeholder: "NAME",
-                "also answer to this host name (a proxy in front, a name in /etc/hosts)",
+                "also answer to this host name (a proxy in front, a name in /etc/hosts); not with --dashboard",
                 repeats: true),
             .text(
                 "confirm-within", placeholder: "TIME",
-                "roll a new version back unless a page confirms it in time: 20s, 500ms, 1m"),
+                "roll a new version back unless a page of it confirms in time: 20s, 500ms, 1m, up to a day"
+            ),
             .strikes,
             .integer("workers", in: 1...64, "threads that serve", fallback: 1),
             .text(
-                "access-log", placeholder: "FILE", "append a line per request; - is standard error",
+                "access-log", placeholder: "FILE",
+                "append a line for every request; - is standard error",
                 completion: .files),
-            .flag("dashboard", "also serve a page about the store, at the address printed"),
+            .flag(
+                "dashboard",
+                "also serve a page about the store, at the address printed; not with --host"),
             .flag("open", "open the page in the browser"),
         ]
     ) { invocation in

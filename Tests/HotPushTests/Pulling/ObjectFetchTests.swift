@@ -1,9 +1,10 @@
 import CASStore
+import Foundation
 import StorageTestSupport
 import Testing
-import VersionTree
 
 @testable import HotPush
+@testable import VersionTree
 
 /// Objects are fetched from an origin by their addresses alone, and only what is right is taken.
 @Suite struct ObjectFetchTests {
@@ -60,6 +61,49 @@ import VersionTree
         #expect(throws: StoreError.self) {
             try pull.fetch(
                 try lost(["text"]), from: .directory(fixture.device.directory.appending("none")))
+        }
+    }
+
+    @Test(
+        "a repair from where there is no origin says so in the words of a pull, and any origin will do",
+        arguments: [true, false])
+    func noOrigin(isDirectory: Bool) throws {
+        let fixture = try PullingFixture()
+        let path = fixture.device.directory.appending("not-an-origin")
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+        let origin = isDirectory ? path : fixture.origin.url
+        let location: OriginLocation = isDirectory ? .directory(path) : .web(origin)
+        let wanted = try lost(["never published"])
+        let manifests = [LostManifest(version: "2", content: wanted[0].address)]
+        func failures() throws -> [StoreError?] {
+            let source = try fixture.pull().repairSource(origin, at: location)
+            return [
+                error { try source.objects(wanted) }, error { try source.manifests(manifests) },
+            ]
+        }
+        let asked = error { try fixture.pull().ask(origin) }
+        for found in try failures() {
+            #expect(found?.code == .noOrigin)
+            if !isDirectory { #expect(found?.message == asked?.message) }
+        }
+        guard !isDirectory else { return }
+        // An origin that offers nothing yet, and one of another kind that cannot help, are there.
+        fixture.origin.put(
+            Content(Array("{\"castreeOrigin\":1}".utf8), type: "application/json"),
+            at: "/origin.json")
+        #expect(try failures().allSatisfy { $0 == nil })
+        fixture.origin.replaceAll(
+            ["/__cordova/manifest.json": Content(Array("{}".utf8), type: "application/json")])
+        #expect(try failures().allSatisfy { $0 == nil })
+    }
+
+    private func error<R>(_ body: () throws -> R) -> StoreError? {
+        do {
+            _ = try body()
+            return nil
+        } catch {
+            return error as? StoreError
         }
     }
 }

@@ -1,0 +1,276 @@
+import CASStore
+import VersionTree
+
+// What the channels of castree's own origins offer to this device.
+
+extension Pull {
+    /// What a channel offers; asks its pointer again if that has changed since and what it offered is gone: a publisher
+    /// prunes.
+    ///
+    /// - Returns: nil if there is no such channel and another format may be meant.
+    func askChannel(
+        _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
+    ) throws(StoreError) -> OriginReply? {
+        guard var pointer = try askPointer(of: channel, at: origin, isSure: isSure) else {
+            return nil
+        }
+        for _ in 0..<Self.overtakenCountMax {
+            do throws(StoreError) {
+                return try reply(to: pointer, at: origin)
+            } catch {
+                guard error.code == .notFound,
+                    let next = try pointerAfter(error, channel, at: origin), next != pointer
+                else { throw error }
+                pointer = next
+            }
+        }
+        return try reply(to: pointer, at: origin)
+    }
+
+    /// A channel that changes more often than this while it is asked is left to the next pull.
+    private static let overtakenCountMax = 2
+
+    /// The pointer as it is now.
+    /// - Throws: `failure` if it cannot be had: the first failure says more. `.interrupted`.
+    private func pointerAfter(
+        _ failure: StoreError, _ channel: ChannelName, at origin: OriginLocation
+    ) throws(StoreError) -> ChannelPointer? {
+        do throws(StoreError) {
+            return try askPointer(of: channel, at: origin, isSure: false)
+        } catch {
+            throw error.code == .interrupted ? error : failure
+        }
+    }
+
+    /// - Returns: nil if there is no such channel and another format may be meant.
+    private func askPointer(
+        of channel: ChannelName, at origin: OriginLocation, isSure: Bool
+    ) throws(StoreError) -> ChannelPointer? {
+        let memory = try KeptPointers(versions, channel, at: origin)
+        // Who insists wants to hear what the origin says now.
+        var kept = options.isForced ? nil : try memory.read()
+        if kept?.isStale(options.now()) == true { kept = nil }
+        var answer = try access.document(
+            OriginLayout.pointer(channel), at: origin,
+            byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag)
+        let isKept = answer.head.status == 304
+        if isKept, let kept {
+            answer.head.status = 200
+            answer.bytes = kept.bytes
+        }
+        guard answer.isDocument else {
+            guard answer.isAbsence else {
+                throw StoreError(
+                    .network,
+                    "\(origin.description) answered \(answer.head.status) when asked for its channel "
+                        + "\"\(channel)\"; try again later")
+            }
+            guard isSure else { return nil }
+            throw StoreError(
+                .notFound,
+                "\(origin.description) has no channel \"\(channel)\" (it answered \(answer.head.status)); "
+                    + "castree publish makes one")
+        }
+        let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        // What is the same keeps its age, whether the server says so by a 304 or sends it again.
+        if !isKept, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
+            tag != kept?.tag || answer.bytes != kept?.bytes
+        {
+            memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
+        }
+        return pointer
+    }
+
+    private func reply(
+        to pointer: ChannelPointer, at origin: OriginLocation
+    ) throws(StoreError) -> OriginReply {
+        var sighting = SeenSequences.Sighting(pointer, at: origin)
+        if let newer = try seenSequences.newer(than: sighting) {
+            guard options.isForced else {
+                var reply = OriginReply(
+                    .nothing([
+                        "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
+                            + "and \(newer) was seen before; a cache or mirror may be behind"
+                    ]))
+                reply.isOlderCopy = true
+                return reply
+            }
+            sighting.isInsistedOn = true
+        }
+        return try choose(from: pointer, sighting, at: origin)
+    }
+
+    /// Chooses the first release of a pointer that is for this device.
+    private func choose(
+        from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
+    ) throws(StoreError) -> OriginReply {
+        var reply = OriginReply(.nothing([]))
+        reply.sighting = sighting
+        reply.offered = pointer.releases.first
+        var reasons: [String] = []
+        for var offered in pointer.releases {
+            let objections = try objections(to: offered)
+            guard objections.isEmpty else {
+                reasons += objections
+                continue
+            }
+            if try isOvertakenMandatory(pointer) { offered.isMandatory = true }
+            reply.offered = offered
+            guard let published = offered.version else {
+                reply.answer = try embedded(instead: reasons)
+                return reply
+            }
+            if let name = try version(with: published.content) {
+                reply.answer = .known(version: name)
+                return reply
+            }
+            var found = try release(published, offered, of: pointer, at: origin)
+            found.sighting = sighting
+            reply.answer = .release(found)
+            return reply
+        }
+        reply.answer = .nothing(reasons)
+        return reply
+    }
+
+    /// The origin's answer if devices should run what was shipped with the app.
+    func embedded(instead reasons: [String]) throws(StoreError) -> OriginAnswer {
+        guard try versions.lifecycle().embedded == nil else { return .embedded }
+        return .nothing(
+            reasons + [
+                "the app should show what it was shipped with, but this store does not know what it "
+                    + "was shipped with"
+            ])
+    }
+
+    /// Whether any of the releases is mandatory, for this device, and newer than what it runs: a device
+    /// that did not ask in time must not escape it.
+    private func isOvertakenMandatory(
+        _ pointer: ChannelPointer
+    ) throws(StoreError) -> Bool {
+        guard pointer.releases.contains(where: \.isMandatory) else { return false }
+        let running = try runningSequence(pointer)
+        for release in pointer.releases where release.isMandatory && release.sequence > running {
+            if try objections(to: release).isEmpty { return true }
+        }
+        return false
+    }
+
+    /// The channel's sequence at which the running version was offered: as the pointer says, else as noted
+    /// when it was fetched; the lowest if it came from elsewhere, where sequences mean nothing here.
+    private func runningSequence(_ pointer: ChannelPointer) throws(StoreError) -> Int64 {
+        let lifecycle = try versions.lifecycle()
+        guard let current = lifecycle.current,
+            let row = try versions.store.versionRow(current)
+        else { return .min }
+        for release in pointer.releases {
+            if let version = release.version {
+                if version.content == row.content { return release.sequence }
+            } else if current == lifecycle.embedded {
+                return release.sequence
+            }
+        }
+        // If the manifest is lost, whatever is mandatory counts as newer.
+        guard let manifest = try versions.readableManifest(of: current) else { return .min }
+        let terms = ReleaseTerms(of: manifest)
+        // For its shipped version, an app gives the order but not the channel.
+        let isComparable =
+            terms.family == nil
+            && (terms.scope ?? pointer.channel.description) == pointer.channel.description
+        // A larger order than the channel's sequence was counted before the channel began anew.
+        guard isComparable, let order = terms.order, order <= pointer.sequence else { return .min }
+        return order
+    }
+
+    private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
+        if options.isForced { return [] }
+        let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
+        let reasons =
+            try options.app.objections(to: offered.requirements)
+            + offered.audience.objections(device: options.device, options.app)
+        return reasons.map { "\(name): \($0)" }
+    }
+
+    /// A complete version with that content, under the requested name if there is one; of several, the
+    /// one that is shown or waits.
+    private func version(with content: ObjectID) throws(StoreError) -> String? {
+        var names: [String] = []
+        for (row, _) in try versions.store.versionRows()
+        where row.content == content && row.isComplete {
+            // A version whose manifest is lost is registered again.
+            if try versions.hasManifest(row.name) { names.append(row.name) }
+        }
+        if let wanted = options.version { return names.contains(wanted) ? wanted : nil }
+        guard names.count > 1 else { return names.first }
+        let lifecycle = try versions.lifecycle()
+        for name in [lifecycle.current, lifecycle.pending] {
+            if let name, names.contains(name) { return name }
+        }
+        return names.first
+    }
+
+    /// A release of a channel: with its files, or as a promise if its manifest comes with a pack.
+    func release(
+        _ published: PublishedVersion, _ offered: OfferedRelease, of pointer: ChannelPointer,
+        at location: OriginLocation
+    ) throws(StoreError) -> FoundRelease {
+        let format = CastreeFormat()
+        try refuseTooLarge(published)
+        var release = Release(
+            family: format.family, version: published.name, trust: .digest, received: [])
+        release.statedContent = published.content
+        // A sequence far ahead of all times orders nothing: no app update could ever overtake it.
+        let bound = SequenceBound(versions, now: options.now)
+        release.order = try bound.allows(offered.sequence) ? offered.sequence : nil
+        release.scope = pointer.channel.description
+        release.audience = offered.audience
+        release.requirements = offered.requirements
+        release.isMandatory = offered.isMandatory
+        var found = FoundRelease(
+            release: release, format: format, location: location,
+            origin: try OriginURL(of: location), content: published.content)
+        found.published = published
+        found.choice = try choice(for: published, offered, at: location)
+        if !found.packs.isEmpty { return found }
+        return try resolve(found, with: manifest(published, at: location))
+    }
+
+    /// What a stranger's manifest may take.
+    var limits: Manifest.Limits { .foreign(entryCountMax: options.entryCountMax) }
+
+    /// The offer with the files of its manifest, whose address has been compared.
+    /// - Throws: `.damagedOrigin` for the manifest of another version or content; `.badManifest`.
+    func resolve(
+        _ offer: FoundRelease, with bytes: [UInt8], _ parsed: Manifest? = nil
+    ) throws(StoreError) -> FoundRelease {
+        guard let published = offer.published else { return offer }
+        let manifest: Manifest
+        if let parsed {
+            manifest = parsed
+        } else {
+            manifest = try Manifest(parsing: bytes, limits: limits)
+        }
+        guard manifest.version == published.name else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel offers version \(published.name), and its manifest is that of "
+                    + "\(manifest.version); publish the version again")
+        }
+        guard try manifest.contentAddress() == published.content else {
+            throw StoreError(
+                .damagedOrigin,
+                "the channel promises other content for version \(published.name) than its manifest "
+                    + "has; publish the version again")
+        }
+        var release = CastreeFormat().release(of: manifest, received: bytes)
+        release.statedContent = published.content
+        release.order = offer.release.order
+        release.scope = offer.release.scope
+        release.audience = offer.release.audience
+        release.requirements = offer.release.requirements
+        release.isMandatory = offer.release.isMandatory
+        var found = offer
+        found.release = release
+        return found
+    }
+}

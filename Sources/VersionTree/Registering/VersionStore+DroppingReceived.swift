@@ -1,0 +1,91 @@
+import CASStore
+
+// Versions that have lost nothing but the manifest that their publisher sent: they are whole without it.
+
+extension VersionStore {
+    /// The versions that lack what their publisher sent and nothing else, each with its address.
+    ///
+    /// Not those that are still coming: they have neither a tree nor a place in the lifecycle. Nor those whose manifest
+    /// was made again from a tree, since only the mark on what they received says so.
+    /// - Parameters:
+    ///   - gone: objects that are lost, whether or not the index knows it yet.
+    ///   - back: objects that will be there.
+    func versionsLackingOnlyReceived(
+        _ gone: Set<ObjectID>, besides back: Set<ObjectID> = []
+    ) throws(StoreError) -> [String: ObjectID] {
+        let rows = try store.versionRows().map(\.row).filter {
+            $0.recovery == .none && !($0.isComplete && gone.isEmpty)
+        }
+        guard !rows.isEmpty else { return [:] }
+        var found: [String: ObjectID] = [:]
+        let needed = try lifecycleIfReadable()?.needed ?? []
+        for row in rows {
+            guard VersionName.isName(row.name), let manifest = try readable(row.name),
+                let received = manifest.received, !manifest.lacksFields,
+                !manifest.records.contains(where: { $0.address == received.address })
+            else { continue }
+            var lacking: Set<ObjectID> = []
+            if !row.isComplete {
+                lacking.formUnion(try store.missingObjects(of: row.name)?.map(\.address) ?? [])
+            }
+            if gone.contains(received.address) { lacking.insert(received.address) }
+            for record in manifest.records where gone.contains(record.address) {
+                lacking.insert(record.address)
+            }
+            guard lacking.subtracting(back) == [received.address] else { continue }
+            // It was whole until now, or has been.
+            let isWhole = gone.contains(received.address) || needed.contains(row.name)
+            if !isWhole, try !isMaterialized(row.name) { continue }
+            found[row.name] = received.address
+        }
+        return found
+    }
+
+    /// Lets versions go on without what their publisher sent, where they lack nothing else.
+    ///
+    /// - Parameter gone: objects that are lost.
+    /// - Returns: the versions that are whole by that, each with the address of what was sent.
+    func dropLostReceived(_ gone: Set<ObjectID>) throws(StoreError) -> [String: ObjectID] {
+        var dropped: [String: ObjectID] = [:]
+        for (name, address) in try versionsLackingOnlyReceived(gone) {
+            if try dropReceived(address, of: name) { dropped[name] = address }
+        }
+        return dropped
+    }
+
+    /// - Returns: `false` if somebody has brought it, or changed the version, meanwhile.
+    private func dropReceived(
+        _ address: ObjectID, of name: String
+    ) throws(StoreError) -> Bool {
+        let standing = try manifestStatus(name)
+        guard var manifest = try readable(name), manifest.received?.address == address else {
+            return false
+        }
+        manifest.received = nil
+        let lease = try store.makeLease()
+        let file = ManifestFile(self, manifest, lease: lease.name)
+        var registration = try file.registration()
+        registration.file = try file.write()
+        let written = registration
+        do throws(StoreError) {
+            try store.syncAll()
+            // Under the lock of the lifecycle: nobody revises or retires it meanwhile.
+            let revision = try withLifecycleLocked { () throws(StoreError) in
+                try self.store.revise(written) { () throws(StoreError) in
+                    guard try self.manifestStatus(name) == standing else {
+                        throw StoreError(.lost, "somebody has changed the version meanwhile")
+                    }
+                    try file.replace()
+                }
+            }
+            if case .revised(let isComplete) = revision { return isComplete }
+            try file.discard()
+            return false
+        } catch {
+            // The error to report is the first; a leftover is hidden and swept with the lease.
+            try? file.discard()
+            guard error.code == .lost || error.code == .mismatch else { throw error }
+            return false
+        }
+    }
+}

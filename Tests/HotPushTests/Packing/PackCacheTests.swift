@@ -1,0 +1,108 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What a publisher keeps to be quicker the next time never keeps a release from being published.
+@Suite("A publisher whose caches cannot be used") struct PackCacheTests {
+    /// What is done to the caches.
+    enum Trouble: String, CaseIterable, Sendable, CustomTestStringConvertible {
+        case files = "files in place of both directories"
+        case directories = "directories in place of all their files"
+        case refused = "files of somebody else that can be neither read nor replaced"
+        var testDescription: String { rawValue }
+    }
+
+    let fixture: PackingFixture
+
+    init() throws {
+        fixture = try PackingFixture(3, scale: 10)
+        try fixture.publish("r1")
+    }
+
+    /// - Parameter sound: a publisher that has kept what the next release needs.
+    private func cause(_ trouble: Trouble, as sound: PackingFixture) throws {
+        for cache in ["frames", "sketches"] {
+            let directory = fixture.place.origin + "/.publish/" + cache
+            switch trouble {
+            case .files:
+                Damage.remove(directory)
+                try Damage.overwriteOrCreate(directory, with: [1, 2, 3])
+            case .directories:
+                Damage.remove(directory)
+                let names = sound.kept(cache)
+                #expect(!names.isEmpty)
+                for name in names {
+                    try FileManager.default.createDirectory(
+                        atPath: directory + "/" + name + "/something",
+                        withIntermediateDirectories: true)
+                }
+            case .refused: break
+            }
+        }
+    }
+
+    @Test(
+        "makes the same packs without them, says so once for each, and leaves nothing behind",
+        arguments: Trouble.allCases)
+    func survives(_ trouble: Trouble) throws {
+        let sound = PackingFixture(fixture, origin: "sound")
+        try FileManager.default.copyItem(
+            atPath: fixture.place.origin, toPath: sound.place.origin)
+        let expected = try #require(try sound.publish("r2").packing)
+        try cause(trouble, as: sound)
+        let notices = Mutex<[String]>([])
+        let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
+        let publisher = fixture.publisher(.before, on: disk) { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }
+        let report = try #require(
+            try publisher.publish("r2", of: fixture.place.versions).packing)
+        #expect(report.packs == expected.packs)
+        try fixture.readAll(["r1"])
+        let told = notices.withLock { $0 }
+        for cache in ["frames", "sketches"] {
+            #expect(told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count == 1)
+        }
+        #expect(
+            !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
+        // The next release and the publisher's own cleaning, too.
+        try fixture.publisher(.before, on: disk).publish("r3", of: fixture.place.versions)
+        try fixture.readAll(["r1", "r2"])
+        try fixture.place.publisher(on: disk).collect(
+            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        #expect(try fixture.place.read()?.version == "r3")
+    }
+}
+
+/// A disk that lets nobody read or replace what is kept of earlier packing.
+private struct OthersCaches: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+
+    func open(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+    ) throws(StoreError) -> Descriptor {
+        let name = String(cString: path)
+        // Frames are opened by their names alone, sketches from `.publish/`.
+        if access == .reading, ObjectID(name) != nil || name.hasPrefix("sketches/") {
+            throw StoreError(.permission, "it is somebody else's")
+        }
+        return try base.open(directory, path, access, mode: mode)
+    }
+
+    func rename(
+        _ from: Int32, _ path: UnsafePointer<CChar>, to: Int32, _ newPath: UnsafePointer<CChar>
+    ) throws(StoreError) {
+        let name = String(cString: path)
+        if name.hasPrefix("frame-") || name.hasPrefix("sketches-"),
+            !String(cString: newPath).hasPrefix("unkept-")
+        {
+            throw StoreError(.permission, "it is somebody else's")
+        }
+        try base.rename(from, path, to: to, newPath)
+    }
+}

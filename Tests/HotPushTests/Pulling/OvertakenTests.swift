@@ -1,0 +1,105 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A publisher offers the next release and prunes the one that a device has just been told of.
+@Suite("A pull that a prune overtakes") struct OvertakenTests {
+    /// What is gone when it is asked for.
+    enum Gone: String, CaseIterable, Sendable { case manifest, objects, delivery, pack }
+
+    /// Publishes the next release, deletes all that only the one before it needs, and serves the rest.
+    private static func overtake(_ fixture: PullingFixture) throws {
+        try fixture.place.publish("1")
+        fixture.place.clock.advance(by: 10)
+        try fixture.place.publisher().collect(
+            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        fixture.place.clock.advance(by: 10)
+        try fixture.place.publisher().collect(
+            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        try fixture.serve()
+    }
+
+    /// - Returns: the path at which the prune comes, just before the answer.
+    private func path(_ gone: Gone, _ fixture: PullingFixture) throws -> String {
+        let pointer = try #require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
+        let version = try #require(pointer.releases[0].version)
+        switch gone {
+        case .manifest: return "/" + OriginLayout.manifest(version.manifest)
+        case .objects: return try fixture.path(of: "<h1>two</h1>")
+        case .delivery:
+            return "/" + OriginLayout.delivery(try #require(pointer.releases[0].delivery).address)
+        case .pack:
+            let reader = PackReader(
+                origin: fixture.place.origin, store: fixture.place.versions.store)
+            let delivery = try #require(try reader.delivery())
+            return "/" + OriginLayout.pack(try #require(delivery.packs.first).address)
+        }
+    }
+
+    @Test("asks once more and takes what is offered now", arguments: Gone.allCases)
+    func overtaken(gone: Gone) throws {
+        let fixture = try PullingFixture()
+        let packs = [.delivery, .pack].contains(gone)
+        try fixture.place.publisher(packs: packs ? .before : .never).publish(
+            "2", of: fixture.place.versions)
+        try fixture.serve()
+        let isFirst = Atomic<Bool>(true)
+        fixture.origin.before(try path(gone, fixture)) { _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return }
+            do { try Self.overtake(fixture) } catch { Issue.record("\(error)") }
+        }
+        // As the program does it.
+        let pull = try fixture.pull()
+        var reply = try pull.inquire(fixture.origin.url)
+        let report = try #require(try pull.carryOut(&reply, of: fixture.origin.url))
+        let wasOvertaken = !isFirst.load(ordering: .relaxed)
+        #expect(wasOvertaken)
+        #expect(report.version == "1")
+        #expect(try fixture.tree("1") == PublishingPlace.first)
+        #expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count == 2)
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "fails as before where the pointer still offers what is gone",
+        arguments: [Gone.manifest, .objects], [403, 404, 410])
+    func lost(gone: Gone, status: Int) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        fixture.origin.always(.status(status), on: try path(gone, fixture))
+        let pull = try fixture.pull()
+        let failure = code {
+            var reply = try pull.inquire(fixture.origin.url)
+            _ = try pull.carryOut(&reply, of: fixture.origin.url)
+        }
+        #expect(failure == .notFound)
+        #expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count == 2)
+    }
+
+    @Test("ends where releases are overtaken for ever")
+    func forEver() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let place = fixture.place
+        let pointer = "/" + OriginLayout.pointer(.stable)
+        // Whichever release the pointer offers, its manifest is gone by the time it is asked for.
+        fixture.origin.before(pointer) { _ in
+            do {
+                place.clock.advance(by: 10)
+                let next = fixture.origin.requests(for: pointer).count % 2 == 0 ? "1" : "2"
+                try place.publish(next)
+                try fixture.serve()
+                for path in try place.published().keys where path.hasPrefix("manifests/") {
+                    fixture.origin.put(nil, at: "/" + path)
+                }
+            } catch { Issue.record("\(error)") }
+        }
+        #expect(code { _ = try fixture.pull().run(fixture.origin.url) } == .notFound)
+        #expect(fixture.origin.requests(for: pointer).count <= 5)
+    }
+}
