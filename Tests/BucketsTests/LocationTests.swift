@@ -34,10 +34,8 @@ import Testing
         "s3://updates/app?profile=x", "s3://updates/app?endpoint=%zz", "https://example.org",
     ])
     func `what is no such location is refused`(_ text: String) throws {
-        #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        do { _ = try BucketLocation(parsing: text) } catch {
-            #expect(error.code.description == "badOrigin")
-        }
+        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
+        #expect(error?.code.description == "badOrigin")
     }
 
     @Test func `a prefix of 700 bytes is taken, one of 701 refused`() throws {
