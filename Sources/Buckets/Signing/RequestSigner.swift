@@ -40,6 +40,12 @@ package struct SignableRequest: Sendable, Hashable {
             .joined(separator: "&")
     }
 
+    /// Path and query as they stand in a URL.
+    package var encodedTarget: String {
+        let query = encodedQuery
+        return query.isEmpty ? encodedPath : "\(encodedPath)?\(query)"
+    }
+
     static func precedes(_ left: (String, String), _ right: (String, String)) -> Bool {
         if left.0 == right.0 { return left.1.utf8.lexicographicallyPrecedes(right.1.utf8) }
         return left.0.utf8.lexicographicallyPrecedes(right.0.utf8)
