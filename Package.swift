@@ -125,7 +125,10 @@ let package = Package(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
         .target(
-            name: "BucketTestSupport", dependencies: ["StorageTestSupport", "Buckets"],
+            name: "BucketTestSupport",
+            dependencies: [
+                "StorageTestSupport", "Buckets", "CurlTransport", "HotPush", "Platform",
+            ],
             path: "Tests/BucketTestSupport", swiftSettings: settings),
         .target(
             name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),

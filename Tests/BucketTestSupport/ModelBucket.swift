@@ -147,7 +147,9 @@ package final class ModelBucket: Bucket {
         defer { afterEach(fate.request) }
         guard rights.contains(.put) else { throw denied("put \(key)") }
         guard try Digester.digest(.sha256, of: bytes) == body.address.bytes else {
-            throw StoreError(StoreError.Code("damagedObject"), "other bytes than \(body.address)")
+            throw StoreError(
+                StoreError.Code("damagedObject"), "other bytes than \(body.address)",
+                object: body.address)
         }
         let taken = store.files.values.reduce(Int64(bytes.count)) { $0 + Int64($1.bytes.count) }
         guard taken <= store.dialect.byteCountMax else {
