@@ -112,7 +112,8 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    private static func isName(_ region: String) -> Bool {
+    /// Whether a region can have that name.
+    static func isName(_ region: String) -> Bool {
         (1...64).contains(region.utf8.count) && region.utf8.allSatisfy(isPlain)
     }
 

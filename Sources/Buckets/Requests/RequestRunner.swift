@@ -180,7 +180,9 @@ final class RequestRunner: Sendable {
             setClock(date, sent.endpoint)
             return true
         }
-        if let region = refusal.region, tries.regionCount < 1, region != sent.endpoint.region {
+        if let region = refusal.region, tries.regionCount < 1, region != sent.endpoint.region,
+            BucketEndpoint.isName(region)
+        {
             tries.regionCount += 1
             state.withLock { $0.endpoint = $0.endpoint.moved(to: region) }
             return true
