@@ -47,6 +47,8 @@ extension S3Bucket {
             call.query = [("delete", "")]
             call.fields = [("content-type", "application/xml"), check]
             call.send(body)
+            // The answer comes when the last of a thousand has gone.
+            call.stallSeconds = max(options.stallSeconds, 300)
             return call
         })
         guard case .answer(let answer) = end else {
