@@ -174,7 +174,8 @@ final class CarryHandle: @unchecked Sendable {
     private func end(_ code: CURLcode) -> CarryEnd {
         if let verdict { return verdict }
         if code == CURLE_OK {
-            return hasHead ? .finished : .failed(failure(.malformed, "the server sent no response"))
+            // To libcurl, a head that breaks off is the end of an answer like any other.
+            return hasHead ? .finished : .failed(failure(.noAnswer, "the answer has no whole head"))
         }
         let found = FailureKinds.failure(
             of: code, hasSent: easy.connectedAfter > 0, message: easy.error, url: request.url)
