@@ -113,12 +113,7 @@ final class RequestRunner: Sendable {
         _ onBytes: (UnsafeRawBufferPointer) -> Bool, isRepeated: Bool
     ) throws(StoreError) -> SentRequest {
         let endpoint = endpoint
-        var target = SignableRequest(
-            method: call.method, host: endpoint.requestHost, path: endpoint.path(call.key))
-        target.query = call.query
-        target.fields = call.fields
-        target.payloadDigest = call.digest
-        let signer = RequestSigner(region: endpoint.region)
+        let target = Self.target(of: call, endpoint)
         gate.enter()
         let number = state.withLock {
             $0.figures.requestCount += 1
@@ -130,6 +125,7 @@ final class RequestRunner: Sendable {
         defer { leave(number, sent) }
         var request = CarriedRequest(
             method: call.method, url: endpoint.origin + target.encodedTarget)
+        let signer = RequestSigner(region: endpoint.region)
         request.fields =
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
@@ -155,6 +151,26 @@ final class RequestRunner: Sendable {
         }
         state.withLock { $0.figures.receivedByteCount += received }
         return sent
+    }
+
+    private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {
+        var target = SignableRequest(
+            method: call.method, host: endpoint.requestHost, path: endpoint.path(call.key))
+        target.query = call.query
+        target.fields = call.fields
+        target.payloadDigest = call.digest
+        return target
+    }
+
+    /// The URL and the fields of a call that somebody else sends.
+    func signed(
+        _ call: S3Call
+    ) throws(StoreError) -> (url: String, fields: [(name: String, value: String)]) {
+        let endpoint = endpoint
+        let target = Self.target(of: call, endpoint)
+        let signer = RequestSigner(region: endpoint.region)
+        let fields = try signer.fields(for: target, by: try keys.keys(at: now), at: now)
+        return (endpoint.origin + target.encodedTarget, call.fields + fields)
     }
 
     private func leave(_ number: Int, _ sent: SentRequest) {

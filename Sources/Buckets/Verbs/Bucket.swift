@@ -16,7 +16,8 @@ package import Platform
 /// - `.noBucket` if there is no such bucket, `.outOfSpace` if a quota or the disk is full.
 /// - `.credentials` if there are no keys to sign with, or they cannot be renewed.
 /// - `.bucketAnswer` if the answer is not one of S3, or over a limit.
-/// - `.network` if a read got no answer; for writes see ``WriteOutcome/unknown(_:)``.
+/// - `.network` if a read got no answer, or no try of a write was ever sent, so that the store is as it
+///   was; for other writes see ``WriteOutcome/unknown(_:)``.
 /// - `.interrupted` if the caller stopped everything. A write under way then is unknown.
 ///
 /// No message holds a secret key or a session token, and of an access key only its ends.
