@@ -14,6 +14,7 @@ import Testing
     static let awkward = [
         "a b", "a+b", "a%2Bb", "50%", "a&b=c", "a<b>c", "quote\"'", "x//y", "\u{fc}/\u{20ac}",
         "e\u{301}", "\u{1f600}", "~-_.!*'()", "a?b#c", "a;b,c:@$", "trailing/", "a=b",
+        "\u{301}accent", "line\nend", "cr\r\nlf", "\u{1}control",
     ]
 
     @Test(arguments: subjects)

@@ -52,7 +52,11 @@ final class OneAnswerServer: Sendable {
                 return
             }
             let bytes = Array(answer.utf8)
-            _ = send(raw, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            #if canImport(Glibc)
+                _ = send(raw, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            #else
+                _ = send(raw, bytes, bytes.count, 0)
+            #endif
         }
     }
 

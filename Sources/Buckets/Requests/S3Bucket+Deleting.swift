@@ -62,8 +62,7 @@ extension S3Bucket {
         }
         do throws(XMLScanner.Malformed) {
             let refused = try DeleteAnswer(answer.body).errors.filter { $0.code != "NoSuchKey" }
-            let start = location.key("").count
-            outcome.refused += refused.map { (String($0.key.dropFirst(start)), $0.code) }
+            outcome.refused += refused.map { (relative($0.key), $0.code) }
             outcome.deletedCount += max(keys.count - refused.count, 0)
         } catch { throw strange(answer, "a deletion") }
         return true

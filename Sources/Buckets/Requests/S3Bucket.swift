@@ -119,7 +119,7 @@ package final class S3Bucket: Bucket {
                     throw XMLScanner.Malformed(offset: 0)
                 }
                 var file = file
-                file.key = String(file.key.dropFirst(start.count))
+                file.key = relative(file.key)
                 files.append(file)
             }
             return ListPage(
@@ -132,6 +132,12 @@ package final class S3Bucket: Bucket {
     private static let listByteCountMax = 8 << 20
 
     // MARK: what the verbs have in common
+
+    /// A key of the bucket without the prefix; bytes are counted, since a slash and an accent after it are one
+    /// character.
+    func relative(_ key: String) -> String {
+        String(decoding: key.utf8.dropFirst(location.key("").utf8.count), as: UTF8.self)
+    }
 
     /// The answer of a read, which nobody else may give.
     func answer(_ end: CallEnd) throws(StoreError) -> S3Answer {
