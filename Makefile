@@ -27,13 +27,14 @@ WSTEST ?= wstest
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
-    $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize))
+    $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
+    s3/run s3/start s3/stop s3/ceph.sh s3/s3fault.py s3/s3sig.py s3/ghosts.py s3/bucket.py))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-delivery bench-scale
-.PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage
+.PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
 run: ## build, then push two real releases through a store and show every step
 	@echo "castree: the programs are built first, which takes some minutes the first time and seconds later."
@@ -161,6 +162,11 @@ ground: ## build, then run the main verbs on foreign file systems, users, kernel
 	@scripts/setup ground
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/ground
+
+s3: setup ## start a real S3 server (Ceph RGW; root where it is missing) and hold buckets against it
+	$(SWIFT) build $(debug) $(tests) --build-tests
+	SWIFT_BACKTRACE=enable=no Tests/Reliability/s3/run $(SWIFT) test $(debug) $(tests) --skip-build \
+	    --filter '^BucketsTests\.'
 
 harness-check: ## build, then show that the suites above see a broken engine (root)
 	@scripts/setup reliability

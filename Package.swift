@@ -76,13 +76,15 @@ let package = Package(
         .target(
             name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
         .target(
+            name: "Buckets", dependencies: ["Platform", "StrictJSON"], swiftSettings: settings),
+        .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "HotPush",
-            dependencies: ["VersionTree", "CASStore", "StrictJSON", "Zstandard"],
+            dependencies: ["VersionTree", "CASStore", "Buckets", "StrictJSON", "Zstandard"],
             swiftSettings: settings),
         .target(
-            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "CCurl"],
+            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "Buckets", "CCurl"],
             swiftSettings: settings),
         .target(
             name: "WebServer", dependencies: ["Platform", "CSystem", "CTLS"],
@@ -122,6 +124,12 @@ let package = Package(
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
+        .target(
+            name: "BucketTestSupport",
+            dependencies: [
+                "StorageTestSupport", "Buckets", "CurlTransport", "HotPush", "Platform",
+            ],
+            path: "Tests/BucketTestSupport", swiftSettings: settings),
         .target(
             name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(
@@ -177,6 +185,12 @@ let package = Package(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore", "Platform"],
             swiftSettings: settings),
         .testTarget(
+            name: "BucketsTests",
+            dependencies: [
+                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "Buckets",
+                "CurlTransport", "HotPush", "Platform",
+            ], swiftSettings: settings),
+        .testTarget(
             name: "VersionTreeTests",
             dependencies: [
                 "StorageTestSupport", "SocketTestSupport", "VersionTree", "CASStore", "StrictJSON",
@@ -196,7 +210,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "Zstandard",
+                "Zstandard", "Buckets",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(

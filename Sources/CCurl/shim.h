@@ -28,6 +28,16 @@ static inline CURLcode castree_curl_set_sink(
     return curl_easy_setopt(handle, option, function);
 }
 
+typedef int (*castree_curl_watch)(
+    void *context, curl_off_t downTotal, curl_off_t down, curl_off_t upTotal, curl_off_t up);
+
+static inline CURLcode castree_curl_set_watch(CURL *handle, castree_curl_watch function) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, function);
+}
+
+// What a read function returns to end its request.
+static inline size_t castree_curl_abort_code(void) { return CURL_READFUNC_ABORT; }
+
 static inline CURLcode castree_curl_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
 }

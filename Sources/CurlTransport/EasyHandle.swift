@@ -42,6 +42,14 @@ final class EasyHandle {
         try check(castree_curl_set_sink(raw, option, function), option)
     }
 
+    func set(_ function: castree_curl_watch) throws(StoreError) {
+        try check(castree_curl_set_watch(raw, function), CURLOPT_XFERINFOFUNCTION)
+    }
+
+    func set(_ option: CURLoption, offset: Int64) throws(StoreError) {
+        try check(castree_curl_set_offset(raw, option, curl_off_t(offset)), option)
+    }
+
     /// Sets the options that are the same for every request.
     ///
     /// - Parameter context: passed to both functions.

@@ -15,7 +15,7 @@ struct FuzzTarget: Sendable {
     static let all: [FuzzTarget] = [
         requests, frames, bridgeFrames, fields, json, manifests, releases, pointers,
         deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps, paths,
-        answers, channelLists, serverFiles, checkFiles,
+        answers, channelLists, serverFiles, checkFiles, bucketAnswers,
     ]
 }
 

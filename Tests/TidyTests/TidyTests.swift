@@ -92,7 +92,10 @@ import Testing
         let above = [
             "StrictJSON": ["Platform", "CASStore", "VersionTree", "Console"],
             "Platform": ["CASStore", "StrictJSON", "VersionTree", "Console"],
-            "CASStore": ["StrictJSON", "VersionTree", "Console"],
+            "CASStore": ["StrictJSON", "Buckets", "VersionTree", "Console"],
+            "Buckets": [
+                "CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console",
+            ],
             "VersionTree": ["Console", "StoreCommands", "HotPush", "ServeFromCAS"],
             "HotPush": ["Console", "StoreCommands", "ServeFromCAS", "CurlTransport"],
             "WebServer": [

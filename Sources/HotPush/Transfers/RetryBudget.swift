@@ -1,3 +1,5 @@
+internal import CASStore
+
 /// Counts the failures of a pull, and decides for each whether to try again.
 ///
 /// A value without a clock or generator of its own: its answers depend only on what it was told.

@@ -1,3 +1,5 @@
+internal import CASStore
+
 /// How often and how soon to retry a failed transfer.
 ///
 /// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
@@ -69,12 +71,9 @@ package struct RetryPolicy: Sendable, Hashable {
         failureCount: Int, retryAfter: Duration? = nil,
         using generator: inout some RandomNumberGenerator
     ) -> Duration {
-        let doublings = min(max(failureCount - 1, 0), 30)
-        let limit = min(firstDelay * (1 << doublings), delayMax)
-        let jitter = Duration.milliseconds(
-            Int64.random(in: 0...max(limit.milliseconds, 0), using: &generator))
-        guard let retryAfter else { return jitter }
-        // Clients that were told the same moment must not all come at once.
-        return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
+        let backoff = Backoff(
+            firstDelay: firstDelay, delayMax: delayMax, retryAfterMax: retryAfterMax)
+        return backoff.delay(
+            failureCount: failureCount, retryAfter: retryAfter, using: &generator)
     }
 }

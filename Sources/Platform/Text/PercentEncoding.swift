@@ -18,6 +18,24 @@ package enum PercentEncoding {
         String(decoding: encoded(bytes, keepingEscapes: false, ""), as: UTF8.self)
     }
 
+    /// Text with everything encoded but unreserved characters (RFC 3986, section 2.3) and, if wanted, slashes.
+    ///
+    /// The one form that signatures of requests are computed over.
+    package static func unreserved(_ text: String, keepingSlashes: Bool = false) -> String {
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"), UInt8(ascii: "~"):
+                result.append(byte)
+            case UInt8(ascii: "/") where keepingSlashes: result.append(byte)
+            default: result += [percent, digit(byte >> 4), digit(byte & 15)]
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
     /// The bytes that text stands for; nil if a `%` begins no escape.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []

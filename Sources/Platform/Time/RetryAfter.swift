@@ -1,11 +1,9 @@
-internal import CASStore
-
 /// The field that tells when a server wants the next request (RFC 9110, section 10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// How long to wait: seconds, or the time until a date; nil if it is neither.
     ///
     /// - Parameter now: seconds since 1970. A date in the past means no wait.
-    static func delay(_ value: String, now: Int64) -> Duration? {
+    package static func delay(_ value: String, now: Int64) -> Duration? {
         let bytes = Array(value.utf8)
         if !bytes.isEmpty, bytes.allSatisfy({ $0 >= 48 && $0 <= 57 }) {
             // Numbers that do not fit are an endless wait; the caller limits it.

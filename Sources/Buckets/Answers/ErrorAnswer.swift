@@ -1,0 +1,34 @@
+/// What a refusal says: `<Error><Code>…</Code>…</Error>`.
+struct ErrorAnswer: Hashable {
+    /// As in `AccessDenied`; empty if the answer does not say.
+    var code = ""
+    /// A sentence, in the server's words.
+    var message = ""
+    /// Where the bucket is.
+    var region: String?
+
+    init() {}
+
+    /// Reads what an error's body says; an empty or foreign one says nothing.
+    init(_ body: [UInt8]) {
+        // A page of a proxy, or a cut answer: the status says the rest.
+        if let read = try? Self.read(body) { self = read }
+    }
+
+    private static func read(_ body: [UInt8]) throws(XMLScanner.Malformed) -> ErrorAnswer {
+        var answer = ErrorAnswer()
+        var scanner = try XMLScanner(body, root: "Error")
+        while let name = try scanner.next() {
+            if XMLScanner.equal(name, "Code") {
+                answer.code = try scanner.text()
+            } else if XMLScanner.equal(name, "Message") {
+                answer.message = try scanner.text()
+            } else if XMLScanner.equal(name, "Region") {
+                answer.region = try scanner.text()
+            } else {
+                try scanner.skip()
+            }
+        }
+        return answer
+    }
+}

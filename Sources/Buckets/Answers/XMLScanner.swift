@@ -1,0 +1,230 @@
+import Platform
+
+/// Reads the elements of a small XML document from left to right.
+///
+/// What the answers of S3 consist of: elements and text. Attributes and name-space prefixes are
+/// passed over. Document types, CDATA and processing instructions besides the declaration are refused, so
+/// nothing expands; the caller bounds the document's size.
+struct XMLScanner {
+    /// The document is not well-formed, or has what no answer of S3 has.
+    struct Malformed: Error { var offset: Int }
+
+    private let bytes: [UInt8]
+    private var position = 0
+    /// The names of the open elements, with their prefixes.
+    private var open: [Range<Int>] = []
+    /// The last tag was `<name/>`: its end has not been told.
+    private var isEmptyElement = false
+
+    /// The most elements that may be open.
+    private static let depthMax = 16
+
+    /// Opens the root element.
+    ///
+    /// - Parameter name: the root's name.
+    init(_ bytes: [UInt8], root name: StaticString) throws(Malformed) {
+        self.bytes = bytes
+        // Some stores send blanks while they work, then the declaration.
+        skipBlanks()
+        if starts(with: "<?xml") {
+            try skip(past: "?>")
+            skipBlanks()
+        }
+        guard let root = try nextTag(), Self.equal(bytes[root], name) else { throw malformed }
+    }
+
+    /// The next element in the one that is open; nil at its end, which is then closed.
+    mutating func next() throws(Malformed) -> ArraySlice<UInt8>? {
+        if isEmptyElement {
+            isEmptyElement = false
+            open.removeLast()
+            return nil
+        }
+        // Text between elements means nothing here.
+        while position < bytes.count, bytes[position] != UInt8(ascii: "<") { position += 1 }
+        return try nextTag().map { bytes[$0] }
+    }
+
+    /// The text of the element that is open, which is then closed; it has no elements in it.
+    mutating func text() throws(Malformed) -> String {
+        if isEmptyElement {
+            isEmptyElement = false
+            open.removeLast()
+            return ""
+        }
+        let start = position
+        var isPlain = true
+        while position < bytes.count, bytes[position] != UInt8(ascii: "<") {
+            if bytes[position] == UInt8(ascii: "&") { isPlain = false }
+            position += 1
+        }
+        let raw = bytes[start..<position]
+        guard try nextTag() == nil else { throw malformed }
+        let text = isPlain ? Array(raw) : try Self.resolved(raw)
+        guard let text = String(validating: text, as: UTF8.self) else { throw malformed }
+        return text
+    }
+
+    /// Passes over the element that is open, and all in it.
+    mutating func skip() throws(Malformed) {
+        let depth = open.count
+        while open.count >= depth { _ = try next() }
+    }
+
+    /// Whether that is the element's name.
+    static func equal(_ name: ArraySlice<UInt8>, _ other: StaticString) -> Bool {
+        other.withUTF8Buffer { name.elementsEqual($0) }
+    }
+
+    // MARK: tags
+
+    private var malformed: Malformed { Malformed(offset: position) }
+
+    /// Reads a tag: the name of an element that opens, or nil if the open one closes.
+    private mutating func nextTag() throws(Malformed) -> Range<Int>? {
+        while starts(with: "<!--") { try skipComment() }
+        guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "<") else {
+            throw malformed
+        }
+        position += 1
+        if bytes[position] == UInt8(ascii: "/") {
+            position += 1
+            let name = try name()
+            skipBlanks()
+            guard let last = open.popLast(), bytes[last] == bytes[name], take(">") else {
+                throw malformed
+            }
+            return nil
+        }
+        let name = try name()
+        try skipAttributes()
+        isEmptyElement = take("/")
+        guard take(">"), open.count < Self.depthMax else { throw malformed }
+        open.append(name)
+        // The local name: without its prefix.
+        let colon = bytes[name].firstIndex(of: UInt8(ascii: ":"))
+        return (colon.map { $0 + 1 } ?? name.lowerBound)..<name.upperBound
+    }
+
+    private mutating func skipComment() throws(Malformed) {
+        try skip(past: "-->")
+        while position < bytes.count, bytes[position] != UInt8(ascii: "<") { position += 1 }
+    }
+
+    private mutating func name() throws(Malformed) -> Range<Int> {
+        let start = position
+        while position < bytes.count, Self.isNameByte(bytes[position]) { position += 1 }
+        guard position > start, position - start <= 128 else { throw malformed }
+        return start..<position
+    }
+
+    private mutating func skipAttributes() throws(Malformed) {
+        while true {
+            skipBlanks()
+            guard position < bytes.count else { throw malformed }
+            guard Self.isNameByte(bytes[position]) else { return }
+            _ = try name()
+            skipBlanks()
+            guard take("=") else { throw malformed }
+            skipBlanks()
+            guard position < bytes.count, [34, 39].contains(bytes[position]) else {
+                throw malformed
+            }
+            let quote = bytes[position]
+            position += 1
+            while position < bytes.count, bytes[position] != quote {
+                if bytes[position] == UInt8(ascii: "<") { throw malformed }
+                position += 1
+            }
+            position += 1
+        }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+            UInt8(ascii: "."), UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+
+    // MARK: characters
+
+    private mutating func skipBlanks() {
+        while position < bytes.count, [32, 9, 10, 13].contains(bytes[position]) { position += 1 }
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else {
+            return false
+        }
+        position += 1
+        return true
+    }
+
+    private func starts(with text: StaticString) -> Bool {
+        text.withUTF8Buffer { bytes[position...].starts(with: $0) }
+    }
+
+    private mutating func skip(past text: StaticString) throws(Malformed) {
+        while position < bytes.count, !starts(with: text) { position += 1 }
+        guard position < bytes.count else { throw malformed }
+        position += text.utf8CodeUnitCount
+    }
+
+    /// Text with its references replaced (XML 1.0, section 4.6: the five that every document has).
+    private static func resolved(_ raw: ArraySlice<UInt8>) throws(Malformed) -> [UInt8] {
+        var text: [UInt8] = []
+        var rest = raw
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "&") else {
+                text.append(byte)
+                continue
+            }
+            let at = rest.startIndex
+            guard let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")) else {
+                throw Malformed(offset: at)
+            }
+            let name = String(decoding: rest[..<end], as: UTF8.self)
+            rest = rest[(end + 1)...]
+            switch name {
+            case "amp": text.append(UInt8(ascii: "&"))
+            case "lt": text.append(UInt8(ascii: "<"))
+            case "gt": text.append(UInt8(ascii: ">"))
+            case "quot": text.append(UInt8(ascii: "\""))
+            case "apos": text.append(UInt8(ascii: "'"))
+            default:
+                guard let scalar = scalar(name) else { throw Malformed(offset: at) }
+                text.append(contentsOf: String(Character(scalar)).utf8)
+            }
+        }
+        return text
+    }
+
+    /// The character of `#65` or `#x41`.
+    private static func scalar(_ name: String) -> Unicode.Scalar? {
+        guard name.hasPrefix("#") else { return nil }
+        let digits = name.dropFirst()
+        let isHex = digits.hasPrefix("x")
+        let number = isHex ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits, radix: 10)
+        guard let number, number != 0 else { return nil }
+        return Unicode.Scalar(number)
+    }
+}
+
+/// Text as it stands in a document that castree sends.
+func xmlEscaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case "\r": result += "&#13;"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}

@@ -1,0 +1,47 @@
+import Platform
+import Synchronization
+
+/// What gives keys that end.
+protocol EndingKeys: Sendable {
+    /// Asks for keys.
+    ///
+    /// - Throws: `.credentials` if there are none.
+    func fetch(at now: Int64) throws(StoreError) -> AccessKeys
+}
+
+/// Keys that end, and are asked for again five minutes before.
+final class RenewedKeys: KeySource {
+    private static let secondsBefore: Int64 = 300
+
+    private let source: any EndingKeys
+    /// Held while keys are fetched: whoever needs them waits for the one request.
+    private let known = Mutex<AccessKeys?>(nil)
+
+    init(_ source: any EndingKeys) { self.source = source }
+
+    func keys(at now: Int64) throws(StoreError) -> AccessKeys? {
+        let result = known.withLock { known -> Result<AccessKeys, StoreError> in
+            if let known, (known.expiresAt ?? .max) - now > Self.secondsBefore {
+                return .success(known)
+            }
+            do throws(StoreError) {
+                let fetched = try source.fetch(at: now)
+                known = fetched
+                return .success(fetched)
+            } catch {
+                // Those that are here may do for these five minutes.
+                if let known, (known.expiresAt ?? .max) > now { return .success(known) }
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    func renew(_ ended: AccessKeys, at now: Int64) throws(StoreError) -> Bool {
+        known.withLock {
+            // Another thread may have renewed them already.
+            if $0 == ended { $0 = nil }
+        }
+        return try keys(at: now) != ended
+    }
+}

@@ -1,0 +1,115 @@
+package import Platform
+
+/// Where an origin in a bucket is, as a user writes it: `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME]`.
+package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
+    /// The bucket's name.
+    package var bucket: String
+    /// What stands before each key, without slashes at its ends; may be empty.
+    package var prefix: String
+    /// The endpoint that the text names.
+    package var endpoint: String?
+    /// The region that the text names.
+    package var region: String?
+
+    /// The longest prefix: keys have at most 1,024 bytes.
+    package static let prefixByteCountMax = 700
+
+    /// The key of a file in the bucket.
+    package func key(_ relative: String) -> String {
+        prefix.isEmpty ? relative : "\(prefix)/\(relative)"
+    }
+
+    /// `s3://BUCKET/PREFIX`: without endpoint and region.
+    package var description: String { "s3://\(bucket)/\(prefix)" }
+
+    /// Whether a text is meant to be one.
+    package static func isOne(_ text: String) -> Bool {
+        text.utf8.prefix(5).elementsEqual("s3://".utf8)
+    }
+
+    /// Reads `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME]`; values may be percent-encoded.
+    ///
+    /// - Throws: `.badOrigin` with what is wrong.
+    package init(parsing text: String) throws(StoreError) {
+        guard Self.isOne(text) else { throw Self.refuse(text, "it does not begin with s3://") }
+        let rest = text.dropFirst(5)
+        let path = rest.prefix { $0 != "?" }
+        let name = path.prefix { $0 != "/" }
+        guard Self.isBucketName(name) else {
+            throw Self.refuse(
+                text,
+                "a bucket's name has 3 to 63 small letters, digits, dots and hyphens, "
+                    + "and begins and ends with a letter or digit")
+        }
+        bucket = String(name)
+        var prefix = path.dropFirst(name.count)
+        while prefix.hasPrefix("/") { prefix.removeFirst() }
+        while prefix.hasSuffix("/") { prefix.removeLast() }
+        try Self.check(prefix, text)
+        self.prefix = String(prefix)
+        guard path.count < rest.count else { return }
+        try readQuery(rest.dropFirst(path.count + 1), text)
+    }
+
+    private mutating func readQuery(_ query: Substring, _ text: String) throws(StoreError) {
+        for item in query.split(separator: "&", omittingEmptySubsequences: false) {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let bytes = PercentEncoding.decoded(parts[1].utf8),
+                let value = String(validating: bytes, as: UTF8.self), !value.isEmpty
+            else { throw Self.refuse(text, "after the ? stand endpoint=URL and region=NAME") }
+            switch parts[0] {
+            case "endpoint" where endpoint == nil: endpoint = value
+            case "region" where region == nil: region = value
+            case "endpoint", "region": throw Self.refuse(text, "\(parts[0]) stands there twice")
+            default: throw Self.refuse(text, "after the ? stand endpoint=URL and region=NAME")
+            }
+        }
+    }
+
+    private static func check(_ prefix: Substring, _ text: String) throws(StoreError) {
+        guard prefix.utf8.count <= prefixByteCountMax else {
+            throw refuse(text, "its prefix has more than \(prefixByteCountMax) bytes")
+        }
+        for byte in prefix.utf8 where !isPrefixByte(byte) {
+            throw refuse(text, "a prefix has letters, digits and . _ - / only")
+        }
+        // Clients and proxies take away empty and dotted segments, and the signature fails.
+        for part in prefix.split(separator: "/", omittingEmptySubsequences: false)
+        where part == "." || part == ".." || (part.isEmpty && !prefix.isEmpty) {
+            throw refuse(text, "a prefix has no empty segment, . or ..")
+        }
+    }
+
+    private static func isPrefixByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "-"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+
+    /// The rules for names of buckets, without those that keep them apart from addresses.
+    private static func isBucketName(_ name: Substring) -> Bool {
+        let bytes = Array(name.utf8)
+        guard (3...63).contains(bytes.count), bytes[0] != UInt8(ascii: "."),
+            bytes[0] != UInt8(ascii: "-"), bytes[bytes.count - 1] != UInt8(ascii: "."),
+            bytes[bytes.count - 1] != UInt8(ascii: "-")
+        else { return false }
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "."), UInt8(ascii: "-"):
+                continue
+            default: return false
+            }
+        }
+        return !name.contains("..")
+    }
+
+    private static func refuse(_ text: String, _ problem: String) -> StoreError {
+        StoreError(
+            .badOrigin, "\"\(printable(text))\" does not name an origin in a bucket: \(problem)")
+    }
+}

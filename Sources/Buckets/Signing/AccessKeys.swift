@@ -1,0 +1,36 @@
+/// What requests are signed with.
+///
+/// Whoever prints one sees no secret.
+package struct AccessKeys: Sendable, Hashable, CustomStringConvertible,
+    CustomDebugStringConvertible,
+    CustomReflectable
+{
+    /// Names the key; sent with each request.
+    package var id: String
+    /// Signs; never sent.
+    package var secret: String
+    /// Comes with keys that end; sent with each request.
+    package var sessionToken: String?
+    /// When they end: seconds since 1970; nil if they do not.
+    package var expiresAt: Int64?
+
+    /// Makes keys.
+    package init(id: String, secret: String, sessionToken: String? = nil, expiresAt: Int64? = nil) {
+        self.id = id
+        self.secret = secret
+        self.sessionToken = sessionToken
+        self.expiresAt = expiresAt
+    }
+
+    /// The ends of the key's name, as in `AKIA…7Q`: enough to know which one it was.
+    package var shortID: String {
+        id.utf8.count > 8 ? "\(id.prefix(4))…\(id.suffix(2))" : "…"
+    }
+
+    /// The ends of the key's name.
+    package var description: String { "key \(shortID)" }
+    /// The ends of the key's name.
+    package var debugDescription: String { description }
+    /// Nothing but the ends of the key's name.
+    package var customMirror: Mirror { Mirror(self, children: ["id": shortID]) }
+}

@@ -1,0 +1,195 @@
+internal import Buckets
+internal import CASStore
+internal import CCurl
+internal import HotPush
+
+/// One of libcurl's easy handles, and the request of a bucket that occupies it.
+///
+/// Used by one thread at a time: `@unchecked Sendable`, since it is only handed on between requests,
+/// under the lock of ``CurlBucketCarrier``.
+final class CarryHandle: @unchecked Sendable {
+    private static let bufferByteCount = 262_144
+
+    private let easy: EasyHandle
+    private let files = POSIXFileSystem()
+    private var reader = HeadReader()
+    private var request = CarriedRequest(method: "GET", url: "")
+    private var onHead: (AnswerHead) -> Bool = { _ in false }
+    private var onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in false }
+    private var hasHead = false
+    private var offset: Int64 = 0
+    /// This side's decision, made before libcurl reports an error for it.
+    private var verdict: CarryEnd?
+
+    init(_ options: TransportOptions) throws(StoreError) {
+        easy = try EasyHandle()
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try easy.setUp(
+            options, chunkByteCount: Self.bufferByteCount, context: context,
+            onHeader: { bytes, size, count, context in
+                guard let context else { return 0 }
+                let handle = Unmanaged<CarryHandle>.fromOpaque(context).takeUnretainedValue()
+                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                return handle.takeLine(line) ? size * count : 0
+            },
+            onBody: { bytes, size, count, context in
+                guard let context else { return -1 }
+                let handle = Unmanaged<CarryHandle>.fromOpaque(context).takeUnretainedValue()
+                let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                return handle.takeBytes(part) ? size * count : -1
+            })
+        try easy.set(CURLOPT_READDATA, context)
+        try easy.set(
+            CURLOPT_READFUNCTION,
+            { target, size, count, context in
+                guard let context else { return castree_curl_abort_code() }
+                let handle = Unmanaged<CarryHandle>.fromOpaque(context).takeUnretainedValue()
+                return handle.giveBytes(
+                    UnsafeMutableRawBufferPointer(start: target, count: size * count))
+            })
+        try easy.set(CURLOPT_XFERINFODATA, context)
+        try easy.set { context, _, _, _, _ in
+            guard let context else { return 1 }
+            return Unmanaged<CarryHandle>.fromOpaque(context).takeUnretainedValue().isStopped
+                ? 1 : 0
+        }
+        try easy.set(CURLOPT_NOPROGRESS, 0)
+        try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.bufferByteCount)
+        // The path is signed as it is: no segment may be taken away.
+        try easy.set(CURLOPT_PATH_AS_IS, 1)
+        try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1)
+    }
+
+    /// Sends the request and returns when it has ended.
+    func carry(
+        _ request: CarriedRequest, _ onHead: @escaping (AnswerHead) -> Bool,
+        _ onBytes: @escaping (UnsafeRawBufferPointer) -> Bool
+    ) -> CarryEnd {
+        self.request = request
+        self.onHead = onHead
+        self.onBytes = onBytes
+        // The caller's closures must not outlive the call.
+        defer {
+            self.request = CarriedRequest(method: "GET", url: "")
+            self.onHead = { _ in false }
+            self.onBytes = { _ in false }
+        }
+        (hasHead, verdict) = (false, nil)
+        offset = request.body?.range.lowerBound ?? 0
+        reader.reset()
+        easy.clearError()
+        do throws(StoreError) { return end(try perform()) } catch {
+            return .failed(CarryFailure(.useless, error.message))
+        }
+    }
+
+    private func perform() throws(StoreError) -> CURLcode {
+        try prepare()
+        guard let list = LineList(try lines()) else { throw EasyHandle.noMemory }
+        try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(list.first))
+        let code = curl_easy_perform(easy.raw)
+        // The list ends with this call.
+        try easy.set(CURLOPT_HTTPHEADER, nil as UnsafeMutableRawPointer?)
+        return code
+    }
+
+    private func prepare() throws(StoreError) {
+        try easy.set(CURLOPT_URL, request.url)
+        try easy.set(CURLOPT_CUSTOMREQUEST, nil as String?)
+        // Also takes back what the request before has set.
+        try easy.set(CURLOPT_HTTPGET, 1)
+        switch request.method {
+        case "GET": break
+        case "HEAD": try easy.set(CURLOPT_NOBODY, 1)
+        case "PUT", "POST":
+            try easy.set(CURLOPT_UPLOAD, 1)
+            try easy.set(CURLOPT_INFILESIZE_LARGE, offset: request.body?.byteCount ?? 0)
+            if request.method == "POST" { try easy.set(CURLOPT_CUSTOMREQUEST, "POST") }
+        default: try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+        try easy.set(CURLOPT_LOW_SPEED_TIME, request.stallSeconds)
+        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, request.connectMilliseconds)
+        try easy.set(CURLOPT_TIMEOUT_MS, request.totalMilliseconds ?? 0)
+        try easy.set(CURLOPT_NOPROXY, request.usesProxy ? nil as String? : "*")
+    }
+
+    private func lines() throws(StoreError) -> [String] {
+        // No proxy in between encodes on its own, and no server is asked whether it wants a body.
+        var lines = ["Accept-Encoding: identity", "Expect:"]
+        for (name, value) in request.fields {
+            guard RequestFields.isToken(name), RequestFields.isFieldValue(value) else {
+                throw StoreError(.transport, "a header field of the request is invalid")
+            }
+            lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+        }
+        return lines
+    }
+
+    // MARK: called by libcurl
+
+    private var isStopped: Bool {
+        guard request.isStopped() else { return false }
+        verdict = verdict ?? .failed(CarryFailure(.stopped, "interrupted"))
+        return true
+    }
+
+    private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        // Fields after a chunked body.
+        if hasHead { return true }
+        switch reader.read(line) {
+        case .more: return true
+        case .malformed(let text):
+            verdict = .failed(failure(.malformed, text))
+            return false
+        case .whole(let status, let fields):
+            hasHead = true
+            if onHead(AnswerHead(status: status, fields: fields)) { return true }
+            verdict = .refused
+            return false
+        }
+    }
+
+    private func takeBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if hasHead, onBytes(bytes) { return true }
+        verdict = .refused
+        return false
+    }
+
+    private func giveBytes(_ target: UnsafeMutableRawBufferPointer) -> Int {
+        guard let body = request.body, offset < body.range.upperBound else { return 0 }
+        let count = Int(min(Int64(target.count), body.range.upperBound - offset))
+        do throws(StoreError) {
+            let got = try body.body.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: target[..<count]), at: offset, files)
+            offset += Int64(got)
+            return got
+        } catch {
+            verdict = .failed(CarryFailure(.body, error.message))
+            return castree_curl_abort_code()
+        }
+    }
+
+    // MARK: ending
+
+    private func end(_ code: CURLcode) -> CarryEnd {
+        if let verdict { return verdict }
+        if code == CURLE_OK {
+            // To libcurl, a head that breaks off is the end of an answer like any other.
+            return hasHead ? .finished : .failed(failure(.noAnswer, "the answer has no whole head"))
+        }
+        let found = FailureKinds.failure(
+            of: code, hasSent: easy.connectedAfter > 0, message: easy.error, url: request.url)
+        let kind: CarryFailure.Kind =
+            switch found.kind {
+            case .resolve, .connect: .notSent
+            case .broken, .timeout: .noAnswer
+            case .security, .request, .redirect: .useless
+            case .malformed: .malformed
+            }
+        return .failed(CarryFailure(kind, found.message))
+    }
+
+    private func failure(_ kind: CarryFailure.Kind, _ text: String) -> CarryFailure {
+        CarryFailure(kind, FailureKinds.sentence(text, url: request.url))
+    }
+}

@@ -1,0 +1,53 @@
+package import Buckets
+package import CASStore
+internal import CCurl
+package import HotPush
+internal import Synchronization
+
+/// Carries the requests of a bucket with libcurl: each on the thread that asks.
+///
+/// Many threads may call at once. Each request has a handle of its own while it lasts; handles, and
+/// with them open connections, wait for the next one. Proxies come from the environment, unless the
+/// options name one.
+package final class CurlBucketCarrier: BucketCarrier {
+    private let options: TransportOptions
+    private let free = Mutex<[CarryHandle]>([])
+
+    /// Starts libcurl unless this process has already started it.
+    private static let isStarted = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    /// Makes a carrier without connections.
+    ///
+    /// - Parameter options: how long connecting may take, the proxy, the certificates and the
+    ///   program's name; the rest does not matter here.
+    /// - Throws: `.transport` if libcurl cannot start or an option is bad.
+    package init(_ options: TransportOptions = TransportOptions()) throws(StoreError) {
+        guard Self.isStarted else {
+            throw StoreError(.transport, "unable to start libcurl (\(curlVersion()))")
+        }
+        guard RequestFields.isFieldValue(options.userAgent) else {
+            throw StoreError(.transport, "unable to use a user agent that contains a line end")
+        }
+        var options = options
+        // A connection for each request at once: what HTTP/2 would share, no bucket needs.
+        options.isHTTP2Allowed = false
+        self.options = options
+    }
+
+    package func carry(
+        _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
+        onBytes: (UnsafeRawBufferPointer) -> Bool
+    ) -> CarryEnd {
+        let handle: CarryHandle
+        do throws(StoreError) {
+            let idle = free.withLock { $0.popLast() }
+            if let idle { handle = idle } else { handle = try CarryHandle(options) }
+        } catch { return .failed(CarryFailure(.useless, error.message)) }
+        defer { free.withLock { $0.append(handle) } }
+        return withoutActuallyEscaping(onHead) { onHead in
+            withoutActuallyEscaping(onBytes) { onBytes in
+                handle.carry(request, onHead, onBytes)
+            }
+        }
+    }
+}

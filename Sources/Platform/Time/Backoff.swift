@@ -1,0 +1,40 @@
+/// How long to wait before another attempt.
+///
+/// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
+/// many clients that lose a server do not all return at once.
+package struct Backoff: Sendable, Hashable {
+    /// The limit of the first wait; it doubles for each following wait.
+    package var firstDelay: Duration
+    /// The limit of any wait.
+    package var delayMax: Duration
+    /// The longest wait that a server's `Retry-After` can impose.
+    package var retryAfterMax: Duration
+
+    package init(
+        firstDelay: Duration = .milliseconds(500), delayMax: Duration = .seconds(30),
+        retryAfterMax: Duration = .seconds(120)
+    ) {
+        self.firstDelay = firstDelay
+        self.delayMax = delayMax
+        self.retryAfterMax = retryAfterMax
+    }
+
+    /// Draws a wait.
+    ///
+    /// - Parameters:
+    ///   - failureCount: failures in a row, with this one; 0 and 1 give the first wait.
+    ///   - retryAfter: what the server asked for; the wait is no shorter, up to ``retryAfterMax``.
+    ///   - generator: a seeded one draws the same each time.
+    package func delay(
+        failureCount: Int, retryAfter: Duration? = nil,
+        using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        let doublings = min(max(failureCount - 1, 0), 30)
+        let limit = min(firstDelay * (1 << doublings), delayMax)
+        let jitter = Duration.milliseconds(
+            Int64.random(in: 0...max(limit.milliseconds, 0), using: &generator))
+        guard let retryAfter else { return jitter }
+        // Clients that were told the same moment must not all come at once.
+        return min(max(retryAfter, .zero), retryAfterMax) + min(jitter, firstDelay)
+    }
+}

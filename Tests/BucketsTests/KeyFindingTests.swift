@@ -1,0 +1,185 @@
+import Buckets
+import Platform
+import StorageTestSupport
+import Synchronization
+import Testing
+
+/// Where keys, endpoint and region come from.
+@Suite struct KeyFindingTests {
+    private let home = TemporaryDirectory()
+
+    /// Settings with an environment and files below a home.
+    private func settings(
+        _ variables: [String: String] = [:], credentials: String? = nil, config: String? = nil
+    ) throws -> BucketSettings {
+        let files = POSIXFileSystem()
+        let place = POSIXFileSystem.workingDirectory
+        // A second call of a test finds the directory there.
+        try? files.makeDirectory(place, home.appending(".aws"), mode: 0o700)
+        for (name, text) in [("credentials", credentials), ("config", config)] {
+            guard let text else { continue }
+            _ = try home.file(Array(text.utf8), ".aws/\(name)")
+        }
+        let all = variables.merging(["HOME": home.path]) { given, _ in given }
+        return BucketSettings { all[$0] }
+    }
+
+    private func keys(
+        _ settings: BucketSettings, _ steps: [ScriptedCarrier.Step] = []
+    ) throws -> AccessKeys? {
+        try settings.keySource(ScriptedCarrier(steps)).keys(at: 1_764_000_000)
+    }
+
+    private func refusal(_ settings: BucketSettings) throws -> String {
+        let error = #expect(throws: StoreError.self) { try keys(settings) }
+        #expect(error?.code == .credentials)
+        return error?.message ?? ""
+    }
+
+    private static let environment = [
+        "AWS_ACCESS_KEY_ID": "ENV", "AWS_SECRET_ACCESS_KEY": "s1", "AWS_SESSION_TOKEN": "t1",
+    ]
+    private static let credentials = """
+        # a comment
+        [default]
+        aws_access_key_id = DEFAULT
+        aws_secret_access_key=s2
+        [ci]
+        aws_access_key_id=CI
+        aws_secret_access_key=s3
+        aws_session_token = t3
+
+        """
+
+    @Test func `the environment comes before the profiles`() throws {
+        let settings = try settings(Self.environment, credentials: Self.credentials)
+        #expect(try keys(settings) == AccessKeys(id: "ENV", secret: "s1", sessionToken: "t1"))
+    }
+
+    @Test func `a profile that an option names comes before the environment`() throws {
+        var settings = try settings(Self.environment, credentials: Self.credentials)
+        settings.profile = "ci"
+        #expect(try keys(settings) == AccessKeys(id: "CI", secret: "s3", sessionToken: "t3"))
+    }
+
+    @Test func `a profile is that of AWS_PROFILE, or default`() throws {
+        #expect(try keys(try settings(credentials: Self.credentials))?.id == "DEFAULT")
+        let named = try settings(["AWS_PROFILE": "ci"], credentials: Self.credentials)
+        #expect(try keys(named)?.id == "CI")
+    }
+
+    @Test func `keys may stand in the config, under profile and a name`() throws {
+        let settings = try settings(
+            ["AWS_PROFILE": "ci"],
+            config: "[profile ci]\nregion = eu-west-1\naws_access_key_id = C\n"
+                + "aws_secret_access_key = s\n")
+        #expect(try keys(settings)?.id == "C")
+    }
+
+    @Test func `other files may be named`() throws {
+        _ = try home.file(Array(Self.credentials.utf8), "elsewhere")
+        let settings = try settings(
+            ["AWS_SHARED_CREDENTIALS_FILE": home.appending("elsewhere")])
+        #expect(try keys(settings)?.id == "DEFAULT")
+    }
+
+    @Test func `nothing is signed if that is asked for`() throws {
+        var settings = try settings(Self.environment)
+        settings.isAnonymous = true
+        #expect(try keys(settings) == nil)
+    }
+
+    @Test func `half a key is refused`() throws {
+        #expect(
+            try refusal(try settings(["AWS_ACCESS_KEY_ID": "ENV"]))
+                .contains("AWS_SECRET_ACCESS_KEY is not"))
+        #expect(
+            try refusal(try settings(credentials: "[default]\naws_access_key_id=a\n"))
+                .contains("aws_secret_access_key"))
+    }
+
+    @Test func `a profile that is not there is refused by name`() throws {
+        var settings = try settings(credentials: Self.credentials)
+        settings.profile = "staging"
+        #expect(try refusal(settings).contains("staging"))
+    }
+
+    @Test(arguments: [
+        "sso_session = work", "sso_start_url = https://x", "credential_process = /bin/x",
+        "role_arn = arn:aws:iam::1:role/x",
+    ])
+    func `keys from elsewhere are refused by name, and how to get them`(_ line: String) throws {
+        for profile in [nil, "ci"] {
+            var settings = try settings(
+                config: "[\(profile.map { "profile \($0)" } ?? "default")]\n\(line)\n")
+            settings.profile = profile
+            let message = try refusal(settings)
+            #expect(message.contains(line.prefix { $0 != " " }))
+            #expect(message.contains("aws configure export-credentials"))
+        }
+    }
+
+    @Test func `a web identity is refused by name`() throws {
+        let message = try refusal(try settings(["AWS_WEB_IDENTITY_TOKEN_FILE": "/x"]))
+        #expect(message.contains("AWS_WEB_IDENTITY_TOKEN_FILE"))
+    }
+
+    @Test func `without any keys, what to do is said`() throws {
+        let message = try refusal(try settings(["AWS_EC2_METADATA_DISABLED": "true"]))
+        #expect(message.contains("--anonymous"))
+    }
+
+    // MARK: endpoint and region
+
+    private static let places = """
+        [default]
+        region = eu-north-1
+        endpoint_url = http://profile
+        [profile local]
+        services = here
+        [services here]
+        s3 =
+          endpoint_url = http://services:9000
+        dynamodb =
+          endpoint_url = http://other
+
+        """
+
+    private func endpoint(
+        _ settings: BucketSettings, _ text: String = "s3://updates/app"
+    ) throws -> String {
+        let place = try settings.endpoint(of: BucketLocation(parsing: text))
+        return "\(place.origin) \(place.region)"
+    }
+
+    @Test func `the nearest endpoint and region count`() throws {
+        var settings = try settings(config: Self.places)
+        #expect(try endpoint(settings) == "http://profile eu-north-1")
+        settings = try self.settings([
+            "AWS_ENDPOINT_URL": "http://any", "AWS_DEFAULT_REGION": "any-1",
+        ])
+        #expect(try endpoint(settings) == "http://any any-1")
+        settings = try self.settings([
+            "AWS_ENDPOINT_URL": "http://any", "AWS_DEFAULT_REGION": "any-1",
+            "AWS_ENDPOINT_URL_S3": "http://s3", "AWS_REGION": "near-1",
+        ])
+        #expect(try endpoint(settings) == "http://s3 near-1")
+        settings.endpoint = "http://option"
+        settings.region = "option-1"
+        #expect(try endpoint(settings) == "http://option option-1")
+        #expect(
+            try endpoint(settings, "s3://updates/app?endpoint=http://text&region=text-1")
+                == "http://text text-1")
+    }
+
+    @Test func `a profile may name services`() throws {
+        var settings = try settings(config: Self.places)
+        settings.profile = "local"
+        #expect(try endpoint(settings) == "http://services:9000 us-east-1")
+    }
+
+    @Test func `without anything it is AWS`() throws {
+        #expect(
+            try endpoint(try settings()) == "https://updates.s3.us-east-1.amazonaws.com us-east-1")
+    }
+}

@@ -1,0 +1,54 @@
+import Buckets
+import Platform
+import Testing
+
+@Suite struct LocationTests {
+    @Test func `a bucket, a prefix, an endpoint and a region are read`() throws {
+        let whole = try BucketLocation(
+            parsing: "s3://updates/app/v1/?endpoint=http%3A%2F%2F127.0.0.1%3A80&region=eu-west-1")
+        #expect(whole.bucket == "updates")
+        #expect(whole.prefix == "app/v1")
+        #expect(whole.endpoint == "http://127.0.0.1:80")
+        #expect(whole.region == "eu-west-1")
+        #expect(whole.key("log/0000000001.json") == "app/v1/log/0000000001.json")
+        #expect(whole.description == "s3://updates/app/v1")
+    }
+
+    @Test(arguments: ["s3://updates", "s3://updates/", "s3://updates//"])
+    func `without a prefix, keys begin at the bucket's root`(_ text: String) throws {
+        let location = try BucketLocation(parsing: text)
+        #expect(location.prefix == "")
+        #expect(location.key("origin.json") == "origin.json")
+    }
+
+    @Test func `an endpoint need not be percent-encoded`() throws {
+        let location = try BucketLocation(parsing: "s3://updates/app?endpoint=http://[::1]:9000")
+        #expect(location.endpoint == "http://[::1]:9000")
+    }
+
+    @Test(arguments: [
+        "s3:/updates", "s3://", "s3://ab", "s3://Updates/app", "s3://-updates", "s3://a..b/app",
+        "s3://updates/a b", "s3://updates/a%20b", "s3://updates/ä", "s3://updates/a//b",
+        "s3://updates/../b", "s3://updates/./b", "s3://updates/app?", "s3://updates/app?region",
+        "s3://updates/app?region=", "s3://updates/app?region=a&region=b",
+        "s3://updates/app?profile=x", "s3://updates/app?endpoint=%zz", "https://example.org",
+    ])
+    func `what is no such location is refused`(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
+        #expect(error?.code.description == "badOrigin")
+    }
+
+    @Test func `a prefix of 700 bytes is taken, one of 701 refused`() throws {
+        let longest = String(repeating: "a", count: 700)
+        #expect(try BucketLocation(parsing: "s3://updates/\(longest)").prefix == longest)
+        #expect(throws: StoreError.self) {
+            try BucketLocation(parsing: "s3://updates/\(longest)a")
+        }
+    }
+
+    @Test func `a tag is the same with and without its quotes`() {
+        #expect(EntityTag("\"abc\"") == EntityTag("abc"))
+        #expect(EntityTag("abc").spelled(.quoted) == "\"abc\"")
+        #expect(EntityTag("\"abc\"").spelled(.bare) == "abc")
+    }
+}

@@ -1,0 +1,199 @@
+import Platform
+import Testing
+
+@testable import Buckets
+
+/// What becomes of a request by what is answered: the table of answers.
+@Suite struct RetryingTests {
+    typealias Step = ScriptedCarrier.Step
+    static let stored = Step.answer(200, [("etag", "\"t\"")])
+    static let passing: [Step] = [
+        .answer(500), .answer(502), .answer(503), .answer(504), .answer(429), .fail(.noAnswer),
+        .fail(.notSent), .cut(200, [("etag", "\"t\"")], "x"), .refusal(400, "RequestTimeout"),
+        .refusal(503, "SlowDown"), .refusal(409, "OperationAborted"),
+    ]
+
+    @Test(arguments: passing)
+    func `what passes is tried again, signed anew, after a wait`(_ step: Step) throws {
+        let script = try ScriptedBucket([step, Self.stored])
+        #expect(try script.bucket.put("o", body("a"), .object) == .stored(EntityTag("t")))
+        #expect(script.carrier.requests.count == 2)
+        let waited = try #require(script.waits.first)
+        #expect(script.waits.count == 1 && waited <= .milliseconds(500))
+        let dates = script.fields("x-amz-date")
+        #expect(dates[0] != nil && dates[0] != dates[1])
+        #expect(script.fields("authorization")[0] != script.fields("authorization")[1])
+        #expect(script.bucket.figures.retryCount == 1)
+    }
+
+    @Test func `after eight tries a write is unknown, and a read fails`() throws {
+        let write = try ScriptedBucket([], then: .answer(500))
+        guard
+            case .unknown(let reason) = try write.bucket.putIfAbsent("log/1", body("a"), .logEntry)
+        else {
+            Issue.record("not unknown")
+            return
+        }
+        #expect(write.carrier.requests.count == 8)
+        #expect(reason.description.contains("8 tries") && reason.refusal == nil)
+        let read = try ScriptedBucket([], then: .fail(.noAnswer))
+        let error = #expect(throws: StoreError.self) { try read.bucket.head("log/1") }
+        #expect(error?.code.description == "network")
+        #expect(read.carrier.requests.count == 8)
+    }
+
+    @Test func `waits grow, within their limits`() throws {
+        let script = try ScriptedBucket([], then: .answer(500)) { $0.failureCountMax = 12 }
+        _ = try script.bucket.put("o", body("a"), .object)
+        for (index, wait) in script.waits.enumerated() {
+            #expect(wait <= min(.milliseconds(500) * (1 << index), .seconds(30)))
+        }
+        #expect(script.waits.count == 11)
+    }
+
+    @Test func `a server that names a time is given it`() throws {
+        let script = try ScriptedBucket([.answer(503, [("retry-after", "7")]), Self.stored])
+        _ = try script.bucket.put("o", body("a"), .object)
+        #expect(script.waits[0] >= .seconds(7) && script.waits[0] <= .milliseconds(7_500))
+    }
+
+    @Test func `a write that was never sent has failed, and is not unknown`() throws {
+        let script = try ScriptedBucket([], then: .fail(.notSent))
+        let error = #expect(throws: StoreError.self) {
+            try script.bucket.putIfAbsent("log/1", body("a"), .logEntry)
+        }
+        #expect(error?.code.description == "network")
+    }
+
+    @Test func `two hundred failures in a row end all requests`() throws {
+        let script = try ScriptedBucket([], then: .answer(500)) { $0.allFailureCountMax = 20 }
+        for _ in 0..<2 { _ = try script.bucket.put("o", body("a"), .object) }
+        #expect(script.carrier.requests.count == 16)
+        _ = try script.bucket.put("o", body("a"), .object)
+        _ = try script.bucket.put("o", body("a"), .object)
+        #expect(script.carrier.requests.count == 21)
+    }
+
+    @Test(arguments: [CarryFailure.Kind.useless, .malformed])
+    func `what another try does not help is tried once`(_ kind: CarryFailure.Kind) throws {
+        let script = try ScriptedBucket([.fail(kind)])
+        #expect(throws: StoreError.self) { try script.bucket.head("o") }
+        #expect(script.carrier.requests.count == 1)
+    }
+
+    @Test func `an answer that is none leaves a write unknown`() throws {
+        let script = try ScriptedBucket([.fail(.malformed)])
+        #expect(try !script.bucket.put("o", body("a"), .object).isStored)
+    }
+
+    // MARK: conditions
+
+    @Test(arguments: [
+        (Step.answer(412), WriteOutcome.conditionFailed),
+        (.refusal(409, "ConditionalRequestConflict"), .conflict),
+        (.refusal(501, "NotImplemented"), .unsupported),
+        (.refusal(400, "NotImplemented"), .unsupported),
+    ])
+    func `a condition's answer is its outcome`(_ step: Step, _ outcome: WriteOutcome) throws {
+        let script = try ScriptedBucket([step])
+        #expect(try script.bucket.putIfAbsent("log/1", body("a"), .logEntry) == outcome)
+        #expect(script.fields("if-none-match") == ["*"])
+    }
+
+    @Test func `a tag is sent in the spelling that is asked for`() throws {
+        let script = try ScriptedBucket([], then: .refusal(404, "NoSuchKey"))
+        for (spelling, text) in [(TagSpelling.quoted, "\"t\""), (.bare, "t")] {
+            let outcome = try script.bucket.putIf(
+                "c", body("a"), .pointer, matching: EntityTag("t"), spelling)
+            #expect(outcome == .conditionFailed)
+            #expect(script.fields("if-match").last == text)
+        }
+    }
+
+    @Test func `after a lost answer, a failed condition is told as it is`() throws {
+        let script = try ScriptedBucket([.fail(.noAnswer), .answer(412)])
+        #expect(try script.bucket.putIfAbsent("log/1", body("a"), .logEntry) == .conditionFailed)
+    }
+
+    // MARK: refusals
+
+    @Test(arguments: [
+        (Step.refusal(403, "AccessDenied"), "accessDenied"),
+        (.refusal(403, "SignatureDoesNotMatch"), "accessDenied"),
+        (.refusal(403, "InvalidAccessKeyId"), "accessDenied"), (.answer(403), "accessDenied"),
+        (.answer(401), "accessDenied"), (.refusal(403, "QuotaExceeded"), "outOfSpace"),
+        (.answer(507), "outOfSpace"), (.refusal(404, "NoSuchBucket"), "noBucket"),
+        (.refusal(400, "InvalidArgument"), "bucketAnswer"), (.answer(418), "bucketAnswer"),
+        (.answer(302, [("location", "http://elsewhere/")]), "bucketAnswer"),
+    ])
+    func `a refusal ends a request at once`(_ step: Step, _ code: String) throws {
+        let script = try ScriptedBucket([step])
+        let error = #expect(throws: StoreError.self) {
+            try script.bucket.put("o", body("a"), .object)
+        }
+        #expect(error?.code.description == code)
+    }
+
+    @Test(arguments: [
+        Step.refusal(403, "AccessDenied"), .refusal(403, "QuotaExceeded"), .answer(418),
+        .fail(.useless),
+    ])
+    func `after a lost answer, a refusal leaves the write unknown`(_ step: Step) throws {
+        let script = try ScriptedBucket([.fail(.noAnswer), step])
+        let outcome = try script.bucket.putIfAbsent("log/1", body("a"), .logEntry)
+        guard case .unknown(let reason) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(reason.refusal != nil)
+    }
+
+    @Test func `after a lost answer, a refused read is refused`() throws {
+        let script = try ScriptedBucket([.fail(.noAnswer), .refusal(403, "AccessDenied")])
+        let error = #expect(throws: StoreError.self) { try script.bucket.text("o") }
+        #expect(error?.code == .accessDenied)
+    }
+
+    @Test func `altered bytes are sent once more, then the file is looked at`() throws {
+        let mismatch = Step.refusal(400, "XAmzContentSHA256Mismatch")
+        let mended = try ScriptedBucket([mismatch, Self.stored])
+        #expect(try mended.bucket.put("o", body("a"), .object).isStored)
+        let onTheWay = try ScriptedBucket([mismatch, mismatch])
+        let way = #expect(throws: StoreError.self) {
+            try onTheWay.bucket.put("o", body("a"), .object)
+        }
+        #expect(way?.code == .bucketAnswer)
+        let damaged = try ScriptedBucket([mismatch, mismatch])
+        let wrong = BucketBody(Array("b".utf8), address: try body("a").address)
+        let file = #expect(throws: StoreError.self) { try damaged.bucket.put("o", wrong, .object) }
+        #expect(file?.code.description == "damagedObject" && file?.object == wrong.address)
+    }
+
+    @Test func `no message holds a secret`() throws {
+        let steps: [Step] = [
+            .refusal(403, "AccessDenied"), .refusal(403, "SignatureDoesNotMatch"), .answer(418),
+            .refusal(404, "NoSuchBucket"), .refusal(403, "QuotaExceeded"), .fail(.useless),
+            .fail(.malformed), .refusal(400, "XAmzContentSHA256Mismatch"),
+        ]
+        for step in steps {
+            for hasTried in [false, true] {
+                let script = try ScriptedBucket(
+                    hasTried ? [.fail(.noAnswer)] : [], then: step)
+                var text = ""
+                do {
+                    text = "\(try script.bucket.put("o", body("a"), .object))"
+                } catch { text = "\(error)" }
+                #expect(!text.contains(ScriptedBucket.keys.secret))
+                #expect(!text.contains("t0ken"))
+                #expect(!text.contains(ScriptedBucket.keys.id))
+            }
+        }
+    }
+
+    @Test func `nothing is sent once everything is stopped`() throws {
+        let script = try ScriptedBucket([]) { $0.isStopped = { true } }
+        let error = #expect(throws: StoreError.self) { try script.bucket.head("o") }
+        #expect(error?.code == .interrupted)
+        #expect(script.carrier.requests.isEmpty)
+    }
+}
