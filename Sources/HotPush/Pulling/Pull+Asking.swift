@@ -47,9 +47,12 @@ extension Pull {
             case .found(let reply): return reply
             case .absent(let answered): status = answered
             }
-            if wanted != nil {
+            if wanted != nil || options.release != nil {
                 throw noChannel(channel, at: location, status)
             }
+        } else if options.release != nil {
+            throw StoreError(
+                .unsupported, "only the channels of castree's own origins offer several releases")
         }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {

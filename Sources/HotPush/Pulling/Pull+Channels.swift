@@ -111,11 +111,14 @@ extension Pull {
     private func choose(
         from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
+        let releases = try candidates(of: pointer)
+        // Who takes another release than the channel's has not obeyed its pointer.
+        let sighting = options.release == nil ? sighting : nil
         var reply = OriginReply(.nothing([]))
         reply.sighting = sighting
-        reply.offered = pointer.releases.first
+        reply.offered = releases.first
         var reasons: [String] = []
-        for var offered in pointer.releases {
+        for var offered in releases {
             let objections = try objections(to: offered)
             guard objections.isEmpty else {
                 reasons += objections
@@ -138,6 +141,23 @@ extension Pull {
         }
         reply.answer = .nothing(reasons)
         return reply
+    }
+
+    /// The releases to choose among: all, or the one that ``PullOptions/release`` names.
+    /// - Throws: `.notOffered` with what there is.
+    private func candidates(
+        of pointer: ChannelPointer
+    ) throws(StoreError) -> [OfferedRelease] {
+        guard let wanted = options.release else { return pointer.releases }
+        let names = pointer.releases.map { $0.version?.name.description }
+        if let place = names.firstIndex(of: wanted) { return [pointer.releases[place]] }
+        let offered = names.compactMap(\.self)
+        throw StoreError(
+            .notOffered,
+            "channel \"\(pointer.channel)\" does not offer version \(printable(wanted)); "
+                + (offered.isEmpty
+                    ? "it offers none"
+                    : "it offers \(offered.joined(separator: ", "))"))
     }
 
     /// The origin's answer if devices should run what was shipped with the app.
