@@ -66,10 +66,13 @@ extension Invocation {
         let format = try requiredValue("format")
         options.format = format == "auto" ? nil : format
         options.channel = try requiredValue("channel")
+        options.release = try value("release")
         options.version = try value("version")
         try parsed { () throws(StoreError) in
             _ = try ChannelName(options.channel)
-            if let version = options.version { _ = try VersionName(version) }
+            for name in [options.release, options.version] {
+                if let name { _ = try VersionName(name) }
+            }
         }
         options.platform = try value("platform")
         options.device = try value("device")

@@ -62,6 +62,21 @@ import Testing
         try place.castree("--store", "device", "lifecycle", "--json").document()
     }
 
+    @Test func `pull --release takes a certain one of the releases, or says which there are`()
+        throws
+    {
+        try publish("1")
+        try publish("2")
+        let answer = try pull("site", "--release", "1", "--keep", "--json")
+        #expect(answer.status == 0, "\(answer)")
+        #expect(try answer.document(PullDocument.self).version == "1")
+        #expect(try lifecycle().pending == nil)
+        let absent = try pull("site", "--release", "3")
+        #expect(absent.status != 0)
+        #expect(absent.errors.contains("it offers 2, 1"), "\(absent)")
+        #expect(try pull("site", "--release", "../3").status == 2)
+    }
+
     @Test func `pull fetches a version from a web server, and then only the difference`() throws {
         try publish("1")
         let origin = try served()

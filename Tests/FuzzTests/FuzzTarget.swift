@@ -14,7 +14,8 @@ struct FuzzTarget: Sendable {
     /// All of them.
     static let all: [FuzzTarget] = [
         requests, frames, bridgeFrames, fields, json, manifests, releases, pointers,
-        deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps, paths,
+        places, deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps,
+        paths,
         answers, channelLists, serverFiles, checkFiles, bucketAnswers,
     ]
 }

@@ -149,7 +149,8 @@ import Testing
             "HotPush/Origins/OriginLayout.swift",
         ]
         let libraries = ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"]
-        let path = /"(objects|staging|quarantine|manifests|versions|leases)\//
+        let path =
+            /"(objects|staging|quarantine|manifests|versions|leases|e|places|packs|deliveries)\//
         let lock =
             /openLock\([^)]*"|"\.(index|writer|lifecycle|server|events|channels|start|pin-|pull-)/
         for file in Self.sources

@@ -68,6 +68,7 @@ public struct AppTraits: Sendable, Hashable {
             return nativeInterface >= least
                 ? nil
                 : "it asks for native interface \(least); this app has \(nativeInterface)"
+        case Requirement.epochs where requirement == .knowingEpochs: return nil
         default:
             return "it asks for \(requirement.kind) \(wanted), which this castree does not know"
         }

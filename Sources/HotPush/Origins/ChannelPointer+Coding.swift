@@ -7,13 +7,14 @@ import VersionTree
 extension ChannelPointer {
     /// The bytes of the file.
     package func serialized() -> [UInt8] {
-        let members: [JSONValue.Member] = [
+        var members: [JSONValue.Member] = [
             .init(key: "castreeChannel", value: .integer(Self.formatVersion)),
             .init(key: "channel", value: .string(channel.description)),
             .init(key: "createdAt", value: .integer(createdAt)),
             .init(key: "releases", value: .array(releases.map { .object($0.members) })),
             .init(key: "sequence", value: .integer(sequence)),
         ]
+        if let log { members.append(.init(key: "log", value: .integer(log))) }
         return JSONWriter.serialize(.object(members + foreign), sortedKeys: true) + [10]
     }
 
@@ -55,13 +56,16 @@ extension ChannelPointer {
         }
         let sequence = try fields.integer("sequence", 1...sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...sequenceMax)
+        let log = fields.has("log") ? try fields.integer("log", 1...logMax) : nil
         var releases: [OfferedRelease] = []
         let values = try fields.array("releases")
         guard values.count <= releaseCountMax else {
             throw .broken("it lists \(values.count) releases, more than \(releaseCountMax)")
         }
         for (position, value) in values.enumerated() {
-            let release = try OfferedRelease(value, place: "release \(position + 1)")
+            // The log begins with epoch 0, and an entry raises it by one at most.
+            let release = try OfferedRelease(
+                value, place: "release \(position + 1)", epochMax: (log ?? 1) - 1)
             guard release.sequence <= sequence else {
                 throw .broken("release \(position + 1) has a larger sequence than the pointer")
             }
@@ -72,7 +76,7 @@ extension ChannelPointer {
         }
         return ChannelPointer(
             channel: channel, sequence: sequence, createdAt: createdAt, releases: releases,
-            foreign: fields.rest)
+            log: log, foreign: fields.rest)
     }
 }
 
@@ -92,17 +96,27 @@ extension OfferedRelease {
             members.append(
                 .init(key: "manifestBytes", value: .integer(version.manifestByteCount)))
             members.append(.init(key: "version", value: .string(version.name.description)))
+            if version.epoch > 0 {
+                members.append(.init(key: "epoch", value: .integer(version.epoch)))
+            }
+            if let places = version.places {
+                members.append(.init(key: "places", value: .string(places.description)))
+            }
         }
         if isMandatory { members.append(.init(key: "mandatory", value: .bool(true))) }
         if let delivery {
             members.append(.init(key: "delivery", value: .string(delivery.address.description)))
             members.append(.init(key: "deliveryBytes", value: .integer(delivery.byteCount)))
+            if delivery.epoch > 0 {
+                members.append(.init(key: "deliveryEpoch", value: .integer(delivery.epoch)))
+            }
         }
         if let rollout {
             members.append(
                 .init(key: "rolloutPerMille", value: .integer(Int64(rollout.perMille))))
             members.append(.init(key: "rolloutSalt", value: .string(rollout.salt)))
         }
+        let requirements = writtenRequirements
         if !requirements.isEmpty {
             let conditions = requirements.map {
                 JSONValue.Member(key: $0.kind, value: .string($0.value))
@@ -112,28 +126,36 @@ extension OfferedRelease {
         return members + foreign
     }
 
-    fileprivate init(_ value: JSONValue, place: String) throws(PointerProblem) {
+    fileprivate init(
+        _ value: JSONValue, place: String, epochMax: Int64
+    ) throws(PointerProblem) {
         guard let members = value.asObject else { throw .broken("\(place) is no object") }
         var fields = FieldReader(members, place: place)
-        let target = try Self.target(&fields, place)
+        let target = try Self.target(&fields, place, epochMax)
         let sequence = try fields.integer("sequence", 1...ChannelPointer.sequenceMax)
         let createdAt = try fields.integer("createdAt", 0...ChannelPointer.sequenceMax)
         let isMandatory = try fields.flag("mandatory")
         let rollout = try Self.rollout(&fields, place)
-        let requirements = try Self.requirements(&fields, place)
-        let delivery = Self.delivery(&fields)
+        var requirements = try Self.requirements(&fields, place)
+        if case .version(let version) = target, version.epoch > 0 {
+            requirements.removeAll { $0 == .knowingEpochs }
+        }
+        let delivery = Self.delivery(&fields, epochMax)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
             foreign: fields.rest)
+        // What its epoch adds must fit, too: whoever changes the pointer writes it.
+        if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
     }
 
     private static func target(
-        _ fields: inout FieldReader, _ place: String
+        _ fields: inout FieldReader, _ place: String, _ epochMax: Int64
     ) throws(PointerProblem) -> Target {
         if try fields.flag("embedded") {
-            for key in ["content", "delivery", "manifest", "manifestBytes", "version"]
-            where fields.has(key) {
+            for key in [
+                "content", "delivery", "epoch", "manifest", "manifestBytes", "places", "version",
+            ] where fields.has(key) {
                 throw .broken("\(place) names the embedded version and has \"\(key)\"")
             }
             return .embedded
@@ -146,23 +168,41 @@ extension OfferedRelease {
             throw .broken("\(place): \(error.message)")
         }
         let byteCountMax = Int64(OriginLayout.manifestByteCountMax)
-        return .version(
-            PublishedVersion(
-                name: name, manifest: try fields.address("manifest"),
-                manifestByteCount: try fields.integer("manifestBytes", 1...byteCountMax),
-                content: try fields.address("content")))
+        var version = PublishedVersion(
+            name: name, manifest: try fields.address("manifest"),
+            manifestByteCount: try fields.integer("manifestBytes", 1...byteCountMax),
+            content: try fields.address("content"))
+        try locate(&version, &fields, place, epochMax)
+        return .version(version)
+    }
+
+    private static func locate(
+        _ version: inout PublishedVersion, _ fields: inout FieldReader, _ place: String,
+        _ epochMax: Int64
+    ) throws(PointerProblem) {
+        if fields.has("epoch") {
+            version.epoch = try fields.integer("epoch", 0...ChannelPointer.logMax)
+        }
+        guard version.epoch <= epochMax else {
+            throw .broken(
+                "\(place) has epoch \(version.epoch), and the log has at most \(epochMax) there")
+        }
+        guard fields.has("places") else { return }
+        guard version.epoch > 0 else { throw .broken("\(place) has \"places\" and no \"epoch\"") }
+        version.places = try fields.address("places")
     }
 
     private static func delivery(
-        _ fields: inout FieldReader
+        _ fields: inout FieldReader, _ epochMax: Int64
     ) -> PublishedDelivery? {
-        guard fields.has("delivery") || fields.has("deliveryBytes") else { return nil }
         let (address, byteCount) = (fields.take("delivery"), fields.take("deliveryBytes"))
+        let epoch = fields.take("deliveryEpoch") ?? .integer(0)
         // Packs only save: what says nothing of them costs only them.
         guard let address = address?.asString.flatMap({ ObjectID($0) }),
-            let byteCount = byteCount?.asInt64, 1...Delivery.byteCountMax ~= byteCount
+            let byteCount = byteCount?.asInt64, 1...Delivery.byteCountMax ~= byteCount,
+            let epoch = epoch.asInt64, 0...epochMax ~= epoch
         else { return nil }
-        return PublishedDelivery(address: address, byteCount: byteCount)
+        return PublishedDelivery(address: address, byteCount: byteCount, epoch: epoch)
     }
 
     private static func rollout(

@@ -14,6 +14,8 @@ public struct ChannelPointer: Sendable, Hashable {
     package static let byteCountMax = 256 * 1024
     /// The largest sequence and time: every JSON reader keeps it exact (RFC 8259, section 6).
     package static let sequenceMax: Int64 = (1 << 53) - 1
+    /// The last entry that a log can have: its name has ten digits.
+    package static let logMax: Int64 = 9_999_999_999
     /// The most releases that a pointer lists.
     package static let releaseCountMax = 64
 
@@ -25,6 +27,11 @@ public struct ChannelPointer: Sendable, Hashable {
     package var createdAt: Int64
     /// What is offered, newest first.
     public var releases: [OfferedRelease]
+    /// The number of the entry of the origin's log in which it stands; `nil` for the first entry, and where there is no
+    /// log.
+    ///
+    /// A hint for publishers. A device only concludes that no release stands in a later epoch.
+    package var log: Int64?
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member] = []
 }
@@ -41,7 +48,8 @@ public struct OfferedRelease: Sendable, Hashable {
     package var rollout: Rollout?
     /// What an app must satisfy to run it; all of them.
     ///
-    /// A kind that the client does not know is not satisfied. Sorted by kind.
+    /// A kind that the client does not know is not satisfied. Sorted by kind. Does not list what follows from an epoch
+    /// (``Requirement/knowingEpochs``): it is written and read with that.
     package var requirements: [Requirement]
     /// Whether an app must have it before it goes on.
     package var isMandatory: Bool
@@ -103,4 +111,8 @@ public struct PublishedVersion: Sendable, Hashable {
     /// The address of its content (``VersionTree/Manifest/contentAddress()``): a client that has the
     /// content needs no manifest, and bans are kept by it.
     package var content: ObjectID
+    /// The epoch in which the manifest stands; no object stands in a later one.
+    package var epoch: Int64 = 0
+    /// The SHA-256 of what says where the objects stand (``Places``); `nil` if all stand in the manifest's epoch.
+    package var places: ObjectID?
 }

@@ -49,15 +49,18 @@ package struct Delivery: Sendable, Hashable {
     package var packs: [Pack]
 }
 
-/// Where a release's delivery is: its address and its size, as the pointer names them.
+/// Where a release's delivery is: its address, its size and its epoch, as the pointer names them.
 package struct PublishedDelivery: Sendable, Hashable {
     /// The SHA-256 of its bytes, which gives its place.
     package var address: ObjectID
     /// The number of its bytes.
     package var byteCount: Int64
+    /// The epoch in which it stands, with all its packs.
+    package var epoch: Int64
 
-    package init(address: ObjectID, byteCount: Int64) {
+    package init(address: ObjectID, byteCount: Int64, epoch: Int64 = 0) {
         self.address = address
         self.byteCount = byteCount
+        self.epoch = epoch
     }
 }

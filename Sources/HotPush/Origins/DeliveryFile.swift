@@ -9,7 +9,8 @@ enum DeliveryFile {
     ) throws(StoreError) -> Delivery? {
         do throws(StoreError) {
             let bytes = try fileSystem.contents(
-                root, OriginLayout.delivery(delivery.address), limit: Int(Delivery.byteCountMax))
+                root, OriginLayout.delivery(delivery.address, in: delivery.epoch),
+                limit: Int(Delivery.byteCountMax))
             return try Delivery(bytes, named: delivery, of: version)
         } catch {
             guard [.notFound, .tooLarge, .badPack].contains(error.code) else { throw error }

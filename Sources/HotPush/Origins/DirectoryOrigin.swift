@@ -69,8 +69,10 @@ package final class DirectoryOrigin: Sendable {
 
     /// The manifest's bytes; `nil` if the origin does not hold it.
     /// - Throws: `.damagedOrigin` if they do not match the address; `.tooLarge`.
-    package func manifestBytes(_ address: ObjectID) throws(StoreError) -> [UInt8]? {
-        let name = OriginLayout.manifest(address)
+    package func manifestBytes(
+        _ address: ObjectID, in epoch: Int64 = 0
+    ) throws(StoreError) -> [UInt8]? {
+        let name = OriginLayout.manifest(address, in: epoch)
         let limit = OriginLayout.manifestByteCountMax
         let descriptor = try fileSystem.ifPresent { () throws(StoreError) in
             try fileSystem.openBeneath(root.raw, name, .reading)

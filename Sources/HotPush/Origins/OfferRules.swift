@@ -28,6 +28,22 @@ extension OfferedRelease {
     }
 }
 
+extension Requirement {
+    /// What a release with an epoch asks of a castree: to know that its objects do not stand where older ones look.
+    package static let knowingEpochs = Requirement(kind: epochs, value: "1")
+    /// The kind of ``knowingEpochs``, which whoever writes a pointer adds by itself.
+    static let epochs = "epochs"
+}
+
+extension OfferedRelease {
+    /// Its requirements as a pointer lists them.
+    var writtenRequirements: [Requirement] {
+        // A later castree may ask for more than to know epochs as this one does.
+        guard let version, version.epoch > 0, !requirements.haveEpochs else { return requirements }
+        return requirements + [.knowingEpochs]
+    }
+}
+
 extension [Requirement] {
     private static let countMax = 32
     private static let kindByteCountMax = 64
@@ -54,6 +70,19 @@ extension [Requirement] {
             }
         }
         return nil
+    }
+
+    fileprivate var haveEpochs: Bool {
+        contains { $0.kind.utf8.elementsEqual(Requirement.epochs.utf8) }
+    }
+
+    /// Why a publisher may not ask for them; `nil` if it may.
+    var problemOfOffer: String? {
+        if haveEpochs {
+            return "castree writes the requirement \(Requirement.epochs) itself, where it is needed"
+        }
+        if count >= Self.countMax { return "there are more than \(Self.countMax - 1) requirements" }
+        return problem
     }
 
     private static func isKindByte(_ byte: UInt8) -> Bool {

@@ -13,6 +13,8 @@ import VersionTree
 ///   packs/ab/cdef…             62 digits; packs by the SHA-256 of their bytes
 ///   deliveries/<address>.json  which packs lead to a manifest, by the SHA-256 of its bytes
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
+///   e/<epoch>/…                the same four from epoch 1 on, where many machines publish at once
+///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
@@ -28,6 +30,8 @@ package enum OriginLayout {
     static let manifests = "manifests"
     static let packs = "packs"
     static let deliveries = "deliveries"
+    static let epochs = "e"
+    static let places = "places"
     static let channels = "channels"
     static let channelList = "channels.json"
     static let suffix = ".json"
@@ -43,13 +47,24 @@ package enum OriginLayout {
     static let packingPrefix = "work-"
 
     /// The place of an object: `objects/ab/cdef…`.
-    package static func object(_ address: ObjectID) -> String {
-        "\(objects)/\(StoreLayout.objectPath(address))"
+    /// - Parameter epoch: that in which it was written.
+    package static func object(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(objects)/\(StoreLayout.objectPath(address))"
     }
 
     /// The place of a manifest: `manifests/<address>.json`.
-    package static func manifest(_ address: ObjectID) -> String {
-        "\(manifests)/\(manifestFile(address))"
+    package static func manifest(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(manifests)/\(manifestFile(address))"
+    }
+
+    /// The place of what says in which epochs the objects of a manifest stand: `e/<epoch>/places/<address>.json`.
+    package static func places(_ address: ObjectID, in epoch: Int64) -> String {
+        "\(root(epoch))\(places)/\(manifestFile(address))"
+    }
+
+    /// What was written in an epoch stands below this; that of epoch 0 in the origin itself.
+    private static func root(_ epoch: Int64) -> String {
+        epoch == 0 ? "" : "\(epochs)/\(epoch)/"
     }
 
     /// The place of a manifest if only its version is known: `manifests/<version>.json`.
@@ -65,13 +80,13 @@ package enum OriginLayout {
     }
 
     /// The place of a pack: `packs/ab/cdef…`.
-    package static func pack(_ address: ObjectID) -> String {
-        "\(packs)/\(StoreLayout.objectPath(address))"
+    package static func pack(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(packs)/\(StoreLayout.objectPath(address))"
     }
 
     /// The place of a delivery: `deliveries/<address>.json`.
-    package static func delivery(_ address: ObjectID) -> String {
-        "\(deliveries)/\(manifestFile(address))"
+    package static func delivery(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(deliveries)/\(manifestFile(address))"
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.

@@ -19,7 +19,12 @@ struct NumberedObjects: Sendable {
                     address: manifest.address(at: position),
                     byteCount: manifest.byteCount(at: position)))
         }
-        all.sort { $0.address < $1.address }
+        self.init(all)
+    }
+
+    /// - Parameter all: what the entries name, in any order.
+    init(_ all: [Reference]) {
+        let all = all.sorted { $0.address < $1.address }
         var distinct: [Reference] = []
         distinct.reserveCapacity(all.count)
         for one in all where distinct.last?.address != one.address { distinct.append(one) }

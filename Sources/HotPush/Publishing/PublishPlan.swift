@@ -24,7 +24,7 @@ public struct ReleaseOffer: Sendable, Hashable {
 
     /// - Throws: `.badPointer` for a roll-out or requirement that a pointer may not have.
     func validate() throws(StoreError) {
-        if let problem = rollout?.problem ?? requirements.problem {
+        if let problem = rollout?.problem ?? requirements.problemOfOffer {
             throw StoreError(.badPointer, "the offer is refused: \(problem)")
         }
     }

@@ -43,12 +43,14 @@ final class DocumentFetch: TransferClient {
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
-        retries: RetryPolicy, isInterrupted: @escaping () -> Bool
+        pastCaches: Bool = false, retries: RetryPolicy, isInterrupted: @escaping () -> Bool
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
         // Whatever caches keep, ask the origin what it offers now.
-        request.fields = [("accept", accept), ("cache-control", "max-age=0")]
+        request.fields = [
+            ("accept", accept), ("cache-control", pastCaches ? "no-cache" : "max-age=0"),
+        ]
         if let tag { request.fields.append(("if-none-match", tag)) }
         self.request = request
         self.isInterrupted = isInterrupted
@@ -60,8 +62,22 @@ final class DocumentFetch: TransferClient {
     ///   answer with the first part.
     /// - Throws: `.network` if there is no answer, `.tooLarge`, `.interrupted`.
     func run(over transport: any Transport) throws(StoreError) -> Answer {
-        dripLimit = DripLimit(budget.policy, over: transport)
+        prepare(for: transport)
         try transport.run(self)
+        return try answer()
+    }
+
+    /// Gets to know the transport, before anything is asked.
+    func prepare(for transport: any Transport) {
+        dripLimit = DripLimit(budget.policy, over: transport)
+    }
+
+    /// Whether it is here, or given up.
+    var isDone: Bool { result != nil }
+
+    /// The final answer, once the transport has run.
+    /// - Throws: as ``run(over:)``.
+    func answer() throws(StoreError) -> Answer {
         guard let result else {
             throw StoreError(.interrupted, "interrupted while asking \(request.url)")
         }

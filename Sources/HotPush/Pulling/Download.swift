@@ -163,6 +163,15 @@ final class Download: TransferClient {
         progress.bytesTotal = plan.byteCount
     }
 
+    /// Has contents of a castree origin come from the epochs in which they stand; before the first is asked for.
+    func locate(_ epoch: (ObjectID) -> Int64) {
+        for place in queue.indices where !kept.contains(queue[place].content.name) {
+            let address = queue[place].content.name
+            let source = OriginLayout.object(address, in: epoch(address))
+            queue[place].turns = SourceTurns([ContentSource(source)])
+        }
+    }
+
     /// Fetches; if it ends early, ``failure`` tells why.
     /// - Throws: what is wrong with the transport itself.
     func run(over transport: any Transport) throws(StoreError) {

@@ -16,6 +16,10 @@ public struct FoundRelease: Sendable {
     var sighting: SeenSequences.Sighting?
     /// What the channel's pointer names; `nil` for other formats.
     var published: PublishedVersion?
+    /// Where its objects stand, if that came with its manifest; `nil` if it did not, or all stand in its epoch.
+    var places: Places?
+    /// The epoch in which its packs stand.
+    var deliveryEpoch: Int64 = 0
     /// The ways to its content; `nil` if there are no packs.
     package var choice: DeliveryChoice?
 
@@ -28,7 +32,9 @@ public struct FoundRelease: Sendable {
     /// Whether another offer is of the same release.
     func isSame(as other: FoundRelease) -> Bool {
         if let published, let others = other.published {
-            return published.manifest == others.manifest
+            // The same content may stand elsewhere by now.
+            return published.manifest == others.manifest && published.epoch == others.epoch
+                && published.places == others.places
         }
         return release.received == other.release.received
     }

@@ -15,6 +15,7 @@ extension OriginAccess {
     ) throws(StoreError) -> [ChannelPointer] {
         let reference = try OriginReference(parsing: text)
         var pointers: [ChannelPointer] = []
+        var status = 0
         switch reference.location {
         case .directory(let path):
             let origin = try DirectoryOrigin(path)
@@ -28,7 +29,7 @@ extension OriginAccess {
             for name in try names(at: reference).prefix(countMax) {
                 let bytes = try document(
                     OriginLayout.pointer(name), at: reference.location,
-                    Int64(ChannelPointer.byteCountMax))
+                    Int64(ChannelPointer.byteCountMax), &status)
                 guard let bytes else { continue }
                 pointers.append(try ChannelPointer(parsing: bytes, of: name))
             }
@@ -36,24 +37,30 @@ extension OriginAccess {
         guard !pointers.isEmpty else {
             throw StoreError(
                 .notFound,
-                "\(reference.location.description) has no channel; castree publish makes one")
+                status == 403
+                    ? "\(reference.location.description) does not let its channels be read (it answered "
+                        + "403): it is private, or has none"
+                    : "\(reference.location.description) has no channel; castree publish makes one")
         }
         return pointers
     }
 
     private func names(at reference: OriginReference) throws(StoreError) -> [ChannelName] {
         if let named = reference.channel { return [named] }
+        var status = 0
         let list = try document(
-            OriginLayout.channelList, at: reference.location, ChannelList.byteCountMax)
+            OriginLayout.channelList, at: reference.location, ChannelList.byteCountMax, &status)
         guard let list else { return [.stable] }
         return try ChannelList.names(parsing: list)
     }
 
+    /// - Parameter status: becomes what the origin answered.
     /// - Returns: nil if it does not exist, or a page is in its place.
     private func document(
-        _ path: String, at location: OriginLocation, _ byteCountMax: Int64
+        _ path: String, at location: OriginLocation, _ byteCountMax: Int64, _ status: inout Int
     ) throws(StoreError) -> [UInt8]? {
         let answer = try document(path, at: location, byteCountMax: byteCountMax)
+        status = answer.head.status
         if answer.isDocument { return answer.bytes }
         guard answer.isAbsence else {
             throw StoreError(

@@ -30,19 +30,41 @@ package final class OriginAccess {
     }
 
     /// Asks for a document.
-    /// - Parameter tag: the entity tag of one that is here: the answer is 304 if it still has that.
+    /// - Parameters:
+    ///   - tag: the entity tag of one that is here: the answer is 304 if it still has that.
+    ///   - pastCaches: whether no cache may answer for the origin.
     /// - Returns: the final answer, whatever its status.
     /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
     func document(
         _ path: String, at location: OriginLocation, accept: String = "application/json",
-        byteCountMax: Int64, unless tag: String? = nil
+        byteCountMax: Int64, unless tag: String? = nil, pastCaches: Bool = false
     ) throws(StoreError) -> DocumentFetch.Answer {
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            unless: tag, retries: retries, isInterrupted: isInterrupted)
+            unless: tag, pastCaches: pastCaches, retries: retries, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
         return try named(location) { () throws(StoreError) in
             try fetch.run(over: transport(to: location))
+        }
+    }
+
+    /// Asks for documents that a release names, at the same time.
+    /// - Returns: the final answers, in order, whatever their status.
+    /// - Throws: `.network`, `.tooLarge`, `.interrupted`.
+    func documents(
+        _ wanted: [OriginDocument], at location: OriginLocation
+    ) throws(StoreError) -> [DocumentFetch.Answer] {
+        let origin = try OriginURL(of: location)
+        let fetches = DocumentFetches(
+            wanted.map { document in
+                DocumentFetch(
+                    origin.url(of: document.path), accept: "application/json",
+                    byteCountMax: document.byteCountMax, retries: retries,
+                    isInterrupted: isInterrupted)
+            })
+        defer { requestCount += fetches.requestCount }
+        return try named(location) { () throws(StoreError) in
+            try fetches.run(over: transport(to: location))
         }
     }
 

@@ -75,8 +75,9 @@ final class PackFetching {
         let before = figures.bytes
         var tick: () -> Void = {}
         let transfer = PackTransfer(
-            pack, at: offer.origin.url(of: OriginLayout.pack(pack.address)), to: version,
-            from: base, beginning: beginning, into: try makeArrivals(),
+            pack,
+            at: offer.origin.url(of: OriginLayout.pack(pack.address, in: offer.deliveryEpoch)),
+            to: version, from: base, beginning: beginning, into: try makeArrivals(),
             options: PackTransferOptions(
                 budget: budget, limits: pull.limits,
                 isInterrupted: pull.access.isInterrupted

@@ -15,13 +15,15 @@ extension Pull {
 
     /// Does what ``ask(_:)`` does, and also returns the basis of the answer.
     ///
-    /// - Parameter judges: whether to refuse what is already here and must not be shown; otherwise
-    ///   the caller judges it.
+    /// - Parameters:
+    ///   - judges: whether to refuse what is already here and must not be shown; otherwise the caller
+    ///     judges it.
+    ///   - pastCaches: whether no cache may answer for a channel.
     package func inquire(
-        _ text: String, judges: Bool = true
+        _ text: String, judges: Bool = true, pastCaches: Bool = false
     ) throws(StoreError) -> OriginReply {
         do throws(StoreError) {
-            let reply = try reply(of: text, judges)
+            let reply = try reply(of: text, judges, pastCaches)
             try note(reply, of: text)
             return reply
         } catch {
@@ -31,16 +33,26 @@ extension Pull {
         }
     }
 
-    private func reply(of text: String, _ judges: Bool) throws(StoreError) -> OriginReply {
+    private func reply(
+        of text: String, _ judges: Bool, _ pastCaches: Bool
+    ) throws(StoreError) -> OriginReply {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
+        var status = 0
         if wanted == nil || wanted is CastreeFormat {
             var channel = try ChannelName(options.channel)
             if let named = reference.channel { channel = named }
-            if let reply = try askChannel(channel, at: location, isSure: wanted != nil) {
-                return reply
+            switch try askChannel(channel, at: location, pastCaches: pastCaches) {
+            case .found(let reply): return reply
+            case .absent(let answered): status = answered
             }
+            if wanted != nil || options.release != nil {
+                throw noChannel(channel, at: location, status)
+            }
+        } else if options.release != nil {
+            throw StoreError(
+                .unsupported, "only the channels of castree's own origins offer several releases")
         }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
@@ -55,8 +67,21 @@ extension Pull {
             }
         }
         throw wanted != nil
-            ? refusal ?? noRelease(location)
-            : noRelease(location)
+            ? refusal ?? noRelease(location, status)
+            : noRelease(location, status)
+    }
+
+    /// - Parameter status: what the origin answered when asked for the channel.
+    private func noChannel(
+        _ channel: ChannelName, at origin: OriginLocation, _ status: Int
+    ) -> StoreError {
+        StoreError(
+            .notFound,
+            status == 403
+                ? "\(origin.description) does not let its channel \"\(channel)\" be read (it answered "
+                    + "403): it is private, or has no such channel"
+                : "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
+                    + "castree publish makes one")
     }
 
     /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here
@@ -92,8 +117,17 @@ extension Pull {
                 + ReleaseFormats.names.joined(separator: ", "))
     }
 
-    private func noRelease(_ origin: OriginLocation) -> StoreError {
-        StoreError(
+    /// - Parameter status: what the origin answered when asked for a channel; 0 if it was not.
+    private func noRelease(_ origin: OriginLocation, _ status: Int = 0) -> StoreError {
+        // Storage that may not be listed answers 403 also for what does not exist.
+        if status == 403 {
+            return StoreError(
+                .notFound,
+                "\(origin.description) does not let its channel \"\(printable(options.channel))\" be "
+                    + "read (it answered 403): it is private, or describes no release; check the URL, "
+                    + "and who may read it")
+        }
+        return StoreError(
             .notFound,
             "nothing at \(origin.description) describes a release: neither a channel "
                 + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "

@@ -3,28 +3,39 @@ import VersionTree
 
 // What the channels of castree's own origins offer to this device.
 
+/// What came of asking for a channel.
+enum ChannelAnswer<Found> {
+    case found(Found)
+    /// There is no such channel, as far as the origin lets this device know.
+    case absent(status: Int)
+}
+
 extension Pull {
     /// What a channel offers; asks its pointer again if that has changed since and what it offered is gone: a publisher
     /// prunes.
     ///
-    /// - Returns: nil if there is no such channel and another format may be meant.
+    /// - Parameter pastCaches: whether no cache may answer for the origin; afterwards none may in any case.
+    /// - Throws: `.notFound` if something that the channel names is gone; else what reading and planning throw.
     func askChannel(
-        _ channel: ChannelName, at origin: OriginLocation, isSure: Bool
-    ) throws(StoreError) -> OriginReply? {
-        guard var pointer = try askPointer(of: channel, at: origin, isSure: isSure) else {
-            return nil
+        _ channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
+    ) throws(StoreError) -> ChannelAnswer<OriginReply> {
+        var pointer: ChannelPointer
+        switch try askPointer(of: channel, at: origin, pastCaches: pastCaches) {
+        case .absent(let status): return .absent(status: status)
+        case .found(let found): pointer = found
         }
         for _ in 0..<Self.overtakenCountMax {
             do throws(StoreError) {
-                return try reply(to: pointer, at: origin)
+                return .found(try reply(to: pointer, at: origin))
             } catch {
                 guard error.code == .notFound,
-                    let next = try pointerAfter(error, channel, at: origin), next != pointer
+                    case .found(let next) = try pointerAfter(error, channel, at: origin),
+                    next != pointer
                 else { throw error }
                 pointer = next
             }
         }
-        return try reply(to: pointer, at: origin)
+        return .found(try reply(to: pointer, at: origin))
     }
 
     /// A channel that changes more often than this while it is asked is left to the next pull.
@@ -34,25 +45,25 @@ extension Pull {
     /// - Throws: `failure` if it cannot be had: the first failure says more. `.interrupted`.
     private func pointerAfter(
         _ failure: StoreError, _ channel: ChannelName, at origin: OriginLocation
-    ) throws(StoreError) -> ChannelPointer? {
+    ) throws(StoreError) -> ChannelAnswer<ChannelPointer> {
         do throws(StoreError) {
-            return try askPointer(of: channel, at: origin, isSure: false)
+            return try askPointer(of: channel, at: origin, pastCaches: true)
         } catch {
             throw error.code == .interrupted ? error : failure
         }
     }
 
-    /// - Returns: nil if there is no such channel and another format may be meant.
     private func askPointer(
-        of channel: ChannelName, at origin: OriginLocation, isSure: Bool
-    ) throws(StoreError) -> ChannelPointer? {
+        of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
+    ) throws(StoreError) -> ChannelAnswer<ChannelPointer> {
         let memory = try KeptPointers(versions, channel, at: origin)
         // Who insists wants to hear what the origin says now.
         var kept = options.isForced ? nil : try memory.read()
         if kept?.isStale(options.now()) == true { kept = nil }
         var answer = try access.document(
             OriginLayout.pointer(channel), at: origin,
-            byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag)
+            byteCountMax: Int64(ChannelPointer.byteCountMax), unless: kept?.tag,
+            pastCaches: pastCaches)
         let isKept = answer.head.status == 304
         if isKept, let kept {
             answer.head.status = 200
@@ -65,11 +76,7 @@ extension Pull {
                     "\(origin.description) answered \(answer.head.status) when asked for its channel "
                         + "\"\(channel)\"; try again later")
             }
-            guard isSure else { return nil }
-            throw StoreError(
-                .notFound,
-                "\(origin.description) has no channel \"\(channel)\" (it answered \(answer.head.status)); "
-                    + "castree publish makes one")
+            return .absent(status: answer.head.status)
         }
         let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
         // What is the same keeps its age, whether the server says so by a 304 or sends it again.
@@ -78,7 +85,7 @@ extension Pull {
         {
             memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
-        return pointer
+        return .found(pointer)
     }
 
     private func reply(
@@ -104,11 +111,14 @@ extension Pull {
     private func choose(
         from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
+        let releases = try candidates(of: pointer)
+        // Who takes another release than the channel's has not obeyed its pointer.
+        let sighting = options.release == nil ? sighting : nil
         var reply = OriginReply(.nothing([]))
         reply.sighting = sighting
-        reply.offered = pointer.releases.first
+        reply.offered = releases.first
         var reasons: [String] = []
-        for var offered in pointer.releases {
+        for var offered in releases {
             let objections = try objections(to: offered)
             guard objections.isEmpty else {
                 reasons += objections
@@ -131,6 +141,23 @@ extension Pull {
         }
         reply.answer = .nothing(reasons)
         return reply
+    }
+
+    /// The releases to choose among: all, or the one that ``PullOptions/release`` names.
+    /// - Throws: `.notOffered` with what there is.
+    private func candidates(
+        of pointer: ChannelPointer
+    ) throws(StoreError) -> [OfferedRelease] {
+        guard let wanted = options.release else { return pointer.releases }
+        let names = pointer.releases.map { $0.version?.name.description }
+        if let place = names.firstIndex(of: wanted) { return [pointer.releases[place]] }
+        let offered = names.compactMap(\.self)
+        throw StoreError(
+            .notOffered,
+            "channel \"\(pointer.channel)\" does not offer version \(printable(wanted)); "
+                + (offered.isEmpty
+                    ? "it offers none"
+                    : "it offers \(offered.joined(separator: ", "))"))
     }
 
     /// The origin's answer if devices should run what was shipped with the app.
@@ -231,8 +258,9 @@ extension Pull {
             origin: try OriginURL(of: location), content: published.content)
         found.published = published
         found.choice = try choice(for: published, offered, at: location)
+        found.deliveryEpoch = offered.delivery?.epoch ?? 0
         if !found.packs.isEmpty { return found }
-        return try resolve(found, with: manifest(published, at: location))
+        return try resolvedByFetching(found)
     }
 
     /// What a stranger's manifest may take.
@@ -262,7 +290,8 @@ extension Pull {
                 "the channel promises other content for version \(published.name) than its manifest "
                     + "has; publish the version again")
         }
-        var release = CastreeFormat().release(of: manifest, received: bytes)
+        var release = CastreeFormat().release(
+            of: manifest, received: bytes, epoch: published.epoch)
         release.statedContent = published.content
         release.order = offer.release.order
         release.scope = offer.release.scope

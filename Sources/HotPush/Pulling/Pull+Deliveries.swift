@@ -56,8 +56,8 @@ extension Pull {
 
     /// The offer with its files: by the manifest in the store, or by fetching it.
     func resolved(_ offer: FoundRelease) throws(StoreError) -> FoundRelease {
-        guard offer.isPromise, let published = offer.published else { return offer }
+        guard offer.isPromise else { return offer }
         if let bytes = try heldManifest(of: offer) { return try resolve(offer, with: bytes) }
-        return try resolve(offer, with: manifest(published, at: offer.location))
+        return try resolvedByFetching(offer)
     }
 }

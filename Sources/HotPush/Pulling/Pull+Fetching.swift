@@ -70,6 +70,7 @@ extension Pull {
             var failure = work.failure
             do throws(StoreError) {
                 if failure == nil, download.hasWork {
+                    try locate(download, of: offer)
                     download.restOfProgress()
                     try access.run(download, at: offer.location)
                 }

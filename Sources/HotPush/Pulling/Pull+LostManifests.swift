@@ -16,8 +16,8 @@ extension Pull {
                 defer { ended() }
                 var came = try self.fetchFromPacks(lost, of: origin, at: location)
                 came.formUnion(
-                    try self.fetch(
-                        lost.filter { !came.contains($0.address) }, from: location))
+                    try self.fetchOneByOne(
+                        lost.filter { !came.contains($0.address) }, of: origin, at: location))
                 // What the origin has lost, too, may still be in a pack.
                 let rest = lost.filter { !came.contains($0.address) }
                 came.formUnion(

@@ -2,7 +2,31 @@ import CASStore
 import StrictJSON
 import VersionTree
 
-// Fetching the manifest of a castree origin.
+// Fetching what a castree origin names by the SHA-256 of its bytes: manifests, and where their objects stand.
+
+/// A document that a release names.
+struct OriginDocument {
+    /// What it is, in a sentence.
+    var name: String
+    var address: ObjectID
+    /// Its path in the origin.
+    var path: String
+    var byteCountMax: Int64
+
+    init(manifestOf published: PublishedVersion) {
+        name = "the manifest of version \(published.name)"
+        address = published.manifest
+        path = OriginLayout.manifest(address, in: published.epoch)
+        byteCountMax = published.manifestByteCount
+    }
+
+    init(places address: ObjectID, of published: PublishedVersion) {
+        name = "the list of the places of version \(published.name)"
+        self.address = address
+        path = OriginLayout.places(address, in: published.epoch)
+        byteCountMax = Places.byteCountMax
+    }
+}
 
 extension Pull {
     /// The bytes of a release's manifest, compared with its address.
@@ -10,26 +34,42 @@ extension Pull {
     func manifest(
         _ published: PublishedVersion, at location: OriginLocation
     ) throws(StoreError) -> [UInt8] {
-        let path = OriginLayout.manifest(published.manifest)
-        let url = location.appending(path)
-        let answer = try access.document(
-            path, at: location, byteCountMax: published.manifestByteCount)
+        try documents([OriginDocument(manifestOf: published)], at: location)[0]
+    }
+
+    /// The bytes of documents that come at the same time, each compared with its address.
+    /// - Throws: `.notFound`, `.mismatch`, `.network`, `.tooLarge`.
+    func documents(
+        _ wanted: [OriginDocument], at location: OriginLocation
+    ) throws(StoreError) -> [[UInt8]] {
+        let answers = try access.documents(wanted, at: location)
+        var all: [[UInt8]] = []
+        for (document, answer) in zip(wanted, answers) {
+            all.append(try bytes(of: document, in: answer, at: location))
+        }
+        return all
+    }
+
+    private func bytes(
+        of document: OriginDocument, in answer: DocumentFetch.Answer, at location: OriginLocation
+    ) throws(StoreError) -> [UInt8] {
+        let url = location.appending(document.path)
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
                 .network,
-                "the manifest of version \(published.name) cannot be fetched now (\(url) answered "
+                "\(document.name) cannot be fetched now (\(url) answered "
                     + "\(answer.head.status)); try again later")
         }
         guard answer.head.status == 200 else {
             throw StoreError(
                 .notFound,
-                "the manifest of version \(published.name) is not at the origin (\(url) answered "
+                "\(document.name) is not at the origin (\(url) answered "
                     + "\(answer.head.status)); publish the version again")
         }
-        guard try ObjectID(of: answer.bytes) == published.manifest else {
+        guard try ObjectID(of: answer.bytes) == document.address else {
             throw StoreError(
                 .mismatch,
-                "the manifest of version \(published.name) is not what its address says (\(url)); "
+                "\(document.name) is not what its address says (\(url)); "
                     + "a cache or proxy may have changed it")
         }
         return answer.bytes

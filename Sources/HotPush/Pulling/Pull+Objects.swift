@@ -6,13 +6,14 @@ import VersionTree
 extension Pull {
     /// Fetches objects from a castree origin: verified, durable, in place of what is there.
     ///
-    /// Asks for no pointer and no manifest: an object's address gives its place.
+    /// Asks for no pointer and no manifest: an object's address gives its place, unless the caller knows another.
+    /// - Parameter places: where objects stand that do not stand in epoch 0.
     /// - Returns: the addresses of those that came. Omits what the origin does not have, or has with
     ///   other bytes.
     /// - Throws: `.noOrigin` if there is no such directory; `.outOfSpace`, `.network`, `.interrupted`.
     ///   What has come is kept.
     package func fetch(
-        _ lost: [Reference], from location: OriginLocation
+        _ lost: [Reference], from location: OriginLocation, at places: [ObjectID: String] = [:]
     ) throws(StoreError) -> Set<ObjectID> {
         guard !lost.isEmpty else { return [] }
         if case .directory(let path) = location {
@@ -22,7 +23,7 @@ extension Pull {
             }
         }
         let origin = try OriginURL(of: location)
-        let release = try Self.release(of: lost)
+        let release = try Self.release(of: lost, at: places)
         let plan = try DownloadPlan(
             release, origin: location.description, addresses: release.files.map(\.address)
         ) { _ in false }
@@ -51,7 +52,9 @@ extension Pull {
     }
 
     /// The objects as a release in which any file may be absent.
-    private static func release(of lost: [Reference]) throws(StoreError) -> Release {
+    private static func release(
+        of lost: [Reference], at places: [ObjectID: String]
+    ) throws(StoreError) -> Release {
         var release = Release(
             family: CastreeFormat().family, version: try VersionName("objects"), trust: .digest,
             received: [])
@@ -61,8 +64,12 @@ extension Pull {
             var file = ReleaseFile(path: try TreePath(source), source: source)
             file.address = one.address
             file.byteCount = one.byteCount
-            // What a publisher sent stands among the manifests.
-            file.sources.append(ContentSource(OriginLayout.manifest(one.address)))
+            if let place = places[one.address] {
+                file.sources = [ContentSource(place)]
+            } else {
+                // What a publisher sent stands among the manifests.
+                file.sources.append(ContentSource(OriginLayout.manifest(one.address)))
+            }
             file.isOptional = true
             release.files.append(file)
         }

@@ -13,8 +13,7 @@ extension Pull {
         _ lost: [Reference], of origin: String, at location: OriginLocation,
         atAnyCost isInsistent: Bool = false
     ) throws(StoreError) -> Set<ObjectID> {
-        // Channels, pointer, delivery and opening are as many requests as this many objects.
-        let countMin = isInsistent ? 1 : 4
+        let countMin = isInsistent ? 1 : Self.worthAskingCount
         guard options.takesPacks, lost.count >= countMin else { return [] }
         let pointers: [ChannelPointer]
         do throws(StoreError) {
@@ -33,15 +32,19 @@ extension Pull {
                 let delivery = try delivery(of: offered, at: location),
                 let pack = delivery.packs.first(where: { $0.base == nil && $0.isReadable })
             else { continue }
-            try unpack(pack, to: published, at: location, for: intake, isInsistent)
+            let place = OriginLayout.pack(pack.address, in: offered.delivery?.epoch ?? 0)
+            try unpack(pack, from: place, to: published, at: location, for: intake, isInsistent)
         }
         let arrivals = intake.arrivals
         try versions.store.uninterrupted { () throws(StoreError) in _ = try arrivals.settle() }
         return intake.arrived
     }
 
-    /// The most channels whose packs are looked at.
-    private static var channelCountMax: Int { 16 }
+    /// Channels, pointer, delivery and opening are as many requests as this many objects.
+    static var worthAskingCount: Int { 4 }
+
+    /// The most channels whose releases are looked at.
+    static var channelCountMax: Int { 16 }
 
     /// How many of the objects a version with that content, complete or not, names.
     private func named(
@@ -56,13 +59,13 @@ extension Pull {
     }
 
     private func unpack(
-        _ pack: Delivery.Pack, to version: PublishedVersion, at location: OriginLocation,
-        for intake: LostObjects, _ isInsistent: Bool
+        _ pack: Delivery.Pack, from place: String, to version: PublishedVersion,
+        at location: OriginLocation, for intake: LostObjects, _ isInsistent: Bool
     ) throws(StoreError) {
         let store = versions.store
         let transfer = PackTransfer(
-            pack, at: try OriginURL(of: location).url(of: OriginLayout.pack(pack.address)),
-            to: version, from: nil, beginning: .opening, into: intake.arrivals,
+            pack, at: try OriginURL(of: location).url(of: place), to: version, from: nil,
+            beginning: .opening, into: intake.arrivals,
             options: PackTransferOptions(
                 budget: RetryBudget(options.retries.forPacks), limits: limits,
                 isInterrupted: access.isInterrupted

@@ -125,7 +125,7 @@ public final class Pull {
         }
         let reply: OriginReply
         do throws(StoreError) {
-            reply = try inquire(origin)
+            reply = try inquire(origin, pastCaches: true)
         } catch {
             if error.code == .interrupted { throw error }
             // The first failure says more.

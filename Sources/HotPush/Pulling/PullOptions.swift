@@ -9,6 +9,11 @@ public struct PullOptions: Sendable {
     public var reader: (any ReleaseFormat)?
     /// The channel of a castree origin.
     public var channel = "stable"
+    /// The version to take of all that a castree channel offers; nil for what the channel has for this device.
+    ///
+    /// If it is not offered, asking throws `.notOffered`. What the pointer wants is not done then, so its sequence is
+    /// not noted.
+    public var release: String?
     /// The name that the version gets; nil for the one that the origin gives it.
     package var version: String?
     /// The platform of the app, for formats with different answers for each.

@@ -22,6 +22,7 @@ extension Command {
 
                     castree pull https://example.org/app
                     castree pull https://example.org/app --channel beta --activate
+                    castree pull https://example.org/app --release 41 --keep
                     castree pull https://example.org/app --dry-run
 
                 If a cache or mirror is behind and sends a channel's older pointer, nothing \
@@ -38,6 +39,8 @@ extension Command {
                 .text(
                     "channel", placeholder: "NAME", "the channel of a castree origin",
                     fallback: "stable"),
+                .text(
+                    "release", placeholder: "NAME", "take this release, not the channel's newest"),
                 .text("version", placeholder: "NAME", "the version's name in the store"),
                 .flag("activate", "make the version current once it is whole"),
                 .flag("keep", "make the version neither current nor pending"),

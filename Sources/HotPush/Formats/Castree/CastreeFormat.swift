@@ -39,15 +39,20 @@ package struct CastreeFormat: ReleaseFormat {
 
     /// The release that a manifest describes.
     ///
-    /// - Parameter received: the bytes it was read from.
-    package func release(of manifest: Manifest, received: [UInt8]) -> Release {
+    /// - Parameters:
+    ///   - received: the bytes it was read from.
+    ///   - epoch: that of the origin in which its objects stand.
+    package func release(
+        of manifest: Manifest, received: [UInt8], epoch: Int64 = 0
+    ) -> Release {
         var release = Release(
             family: family, version: manifest.version, trust: .digest, received: received)
         release.order = manifest.ordinal
         release.foreign = manifest.foreign
         release.files.reserveCapacity(manifest.count)
         for entry in manifest.entries {
-            var file = ReleaseFile(path: entry.path, source: OriginLayout.object(entry.address))
+            var file = ReleaseFile(
+                path: entry.path, source: OriginLayout.object(entry.address, in: epoch))
             file.address = entry.address
             file.byteCount = entry.byteCount
             file.isExecutable = entry.isExecutable

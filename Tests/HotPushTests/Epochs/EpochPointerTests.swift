@@ -1,0 +1,181 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What a pointer says of an origin that many machines publish to: its log, and in which epochs releases stand.
+@Suite("A pointer with epochs") struct EpochPointerTests {
+    private static let digits = String(repeating: "ab", count: 32)
+
+    private static func text(_ more: String, log: String = ",\"log\":9") -> String {
+        "{\"castreeChannel\":1,\"channel\":\"stable\",\"createdAt\":9,\"releases\":[{\"content\":\"\(digits)\","
+            + "\"createdAt\":5,\"manifest\":\"\(digits)\",\"manifestBytes\":120,\"sequence\":7,"
+            + "\"version\":\"1.0\"\(more)}],\"sequence\":8\(log)}"
+    }
+
+    private func parse(_ text: String) throws(StoreError) -> ChannelPointer {
+        try ChannelPointer(parsing: Array(text.utf8), of: .stable)
+    }
+
+    @Test("is read and written without a byte of difference")
+    func roundTrip() throws {
+        let full = """
+            {"castreeChannel":1,"channel":"stable","createdAt":9,"log":42,"releases":[\
+            {"content":"\(Self.digits)","createdAt":5,"delivery":"\(Self.digits)","deliveryBytes":7,\
+            "deliveryEpoch":8,"epoch":7,"manifest":"\(Self.digits)","manifestBytes":120,\
+            "places":"\(Self.digits)","requirements":{"compatibility":"ios-3","epochs":"1"},\
+            "sequence":8,"version":"1.0"},\
+            {"content":"\(Self.digits)","createdAt":5,"manifest":"\(Self.digits)","manifestBytes":120,\
+            "sequence":7,"version":"0.9"}],"sequence":8}
+
+            """
+        let pointer = try parse(full)
+        #expect(String(decoding: pointer.serialized(), as: UTF8.self) == full)
+        #expect(pointer.log == 42)
+        let first = try #require(pointer.releases[0].version)
+        #expect(first.epoch == 7 && first.places == ObjectID(Self.digits))
+        #expect(pointer.releases[0].delivery?.epoch == 8)
+        #expect(pointer.foreign.isEmpty && pointer.releases[0].foreign.isEmpty)
+        let second = try #require(pointer.releases[1].version)
+        #expect(second.epoch == 0 && second.places == nil)
+    }
+
+    @Test("asks for a castree that knows epochs, and this one does")
+    func requirement() throws {
+        let release = try parse(
+            Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\",\"runtimeVersion\":\"2\"}")
+        ).releases[0]
+        // Left out wherever offers are compared or shown.
+        #expect(release.requirements == [Requirement(kind: "runtimeVersion", value: "2")])
+        #expect(AppTraits().objections(to: [.knowingEpochs]).isEmpty)
+        #expect(!AppTraits().objections(to: [Requirement(kind: "epochs", value: "2")]).isEmpty)
+        // It is written even if whoever wrote the release forgot it.
+        let bytes = try parse(Self.text(",\"epoch\":3")).serialized()
+        let written = try JSONValue.parse(bytes)["releases"]?.asArray?.first?["requirements"]
+        #expect(written?["epochs"]?.asString == "1")
+        // Who asks for more than this castree knows is not made to ask for less.
+        let later = ",\"epoch\":3,\"requirements\":{\"epochs\":\"2\"}"
+        #expect(
+            String(decoding: try parse(Self.text(later)).serialized(), as: UTF8.self)
+                .contains("\"requirements\":{\"epochs\":\"2\"}"))
+        // A release without an epoch keeps what it asks for.
+        let kept = try parse(Self.text(",\"requirements\":{\"epochs\":\"1\"}")).releases[0]
+        #expect(kept.requirements == [.knowingEpochs])
+    }
+
+    @Test("hides an older release without epochs, as it would have without its own")
+    func hiding() throws {
+        let epoch = try parse(Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\"}"))
+        let plain = try parse(Self.text(""))
+        #expect(plain.releases[0].isHidden(by: epoch.releases[0]))
+    }
+
+    static let hostile = [
+        // Beyond the log: an entry raises the epoch by one at most, and the first has epoch 0.
+        text(",\"epoch\":9"), text(",\"epoch\":9223372036854775807"),
+        text(",\"epoch\":1", log: ""), text(",\"epoch\":1", log: ",\"log\":1"),
+        // No epochs, places or logs at all.
+        text(",\"epoch\":-1"), text(",\"epoch\":\"3\""), text(",\"epoch\":3.0"),
+        text(",\"epoch\":null"), text(",\"epoch\":3,\"places\":\"abc\""),
+        text(",\"epoch\":3,\"places\":7"), text(",\"places\":\"\(digits)\""),
+        text(",\"epoch\":0,\"places\":\"\(digits)\""),
+        text("", log: ",\"log\":0"), text("", log: ",\"log\":-1"), text("", log: ",\"log\":\"9\""),
+        text("", log: ",\"log\":10000000000"), text("", log: ",\"log\":9,\"log\":9"),
+        text(",\"epoch\":3,\"epoch\":3"),
+        // One requirement too many, with that of the epoch.
+        text(
+            ",\"epoch\":3,\"requirements\":{"
+                + (0..<32).map { "\"k\($0)\":\"\"" }.joined(separator: ",") + "}"),
+        // What was shipped with the app stands nowhere.
+        text(",\"epoch\":3").replacing(
+            "\"content\":\"\(digits)\",\"createdAt\":5,\"manifest\":\"\(digits)\",\"manifestBytes\":120,",
+            with: "\"createdAt\":5,\"embedded\":true,"
+        ).replacing("\"version\":\"1.0\",", with: ""),
+    ]
+
+    @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
+    func refused(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try parse(text) }
+        #expect(error?.code == .badPointer, "\(text)")
+        #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
+    }
+
+    @Test(
+        "loses no release by an impossible epoch of its packs, only these",
+        arguments: ["9", "-1", "\"3\"", "null", "3.5", "9223372036854775808"])
+    func packs(_ epoch: String) throws {
+        let delivery = ",\"delivery\":\"\(Self.digits)\",\"deliveryBytes\":7,\"deliveryEpoch\":"
+        let pointer = try parse(Self.text(delivery + epoch))
+        #expect(pointer.releases[0].version != nil)
+        #expect(pointer.releases[0].delivery == nil)
+        #expect(try parse(Self.text(delivery + "8")).releases[0].delivery?.epoch == 8)
+    }
+
+    @Test("keeps its log and its epochs when releases are published, withdrawn and pruned")
+    func kept() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        var origin = try EpochOrigin(place)
+        try origin.move("1", to: 3) { $0 == 0 ? 2 : 3 }
+        try origin.write(to: place.origin)
+        let moved = try #require(origin.pointer.releases[0].version)
+        let published = try place.publish("2").pointer
+        #expect(published.log == 9)
+        #expect(published.releases[1].version == moved)
+        let again = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        #expect(again == published)
+        let withdrawn = try place.publisher().withdraw(VersionName("2"))
+        #expect(withdrawn.log == 9)
+        #expect(withdrawn.releases.map(\.version) == [moved])
+        let text = String(
+            decoding: try Damage.contents("\(place.origin)/channels/stable.json"), as: UTF8.self)
+        #expect(text.contains("\"requirements\":{\"epochs\":\"1\"}"))
+        let offer = ReleaseOffer(rollout: Rollout(perMille: 10, salt: "x"))
+        try place.publisher().publish("2", of: place.versions, as: offer)
+        let plan = try place.publisher().collect(
+            OriginRetention(releaseCount: 1, graceSeconds: 0))
+        #expect(plan.manifests.isEmpty)
+        let left = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        #expect(left.log == 9 && left.releases[1].version == moved)
+    }
+
+    @Test("is written by castree alone: nobody asks for epochs by himself")
+    func offers() throws {
+        let place = try PublishingPlace()
+        func publish(_ requirements: [Requirement]) throws -> StoreError.Code? {
+            code {
+                try place.publisher().publish(
+                    "1", of: place.versions, as: ReleaseOffer(requirements: requirements))
+            }
+        }
+        #expect(try publish([.knowingEpochs]) == .badPointer)
+        let many = (0..<32).map { Requirement(kind: "kind\($0)", value: "") }
+        // One more stands in the pointer if the release gets an epoch.
+        #expect(try publish(many) == .badPointer)
+        #expect(try publish(Array(many.dropLast())) == nil)
+    }
+
+    @Test("fulfils the schema of pointers, which refuses what the reader refuses")
+    func schema() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let text = try Data(contentsOf: root.appending(path: "docs/schema/channel.schema.json"))
+        let schema = JSONSchema(root: try JSONValue.parse(Array(text)))
+        func problems(_ text: String) throws -> [String] {
+            schema.problems(of: try JSONValue.parse(Array(text.utf8)))
+        }
+        for more in [
+            "", ",\"epoch\":3", ",\"epoch\":3,\"places\":\"\(Self.digits)\"",
+            ",\"delivery\":\"\(Self.digits)\",\"deliveryBytes\":7,\"deliveryEpoch\":8",
+        ] { #expect(try problems(Self.text(more)) == []) }
+        for more in [
+            ",\"epoch\":-1", ",\"epoch\":\"3\"", ",\"epoch\":3,\"places\":7",
+            ",\"places\":\"\(Self.digits)\"",
+        ] { #expect(try !problems(Self.text(more)).isEmpty, "\(more)") }
+        #expect(try !problems(Self.text("", log: ",\"log\":0")).isEmpty)
+    }
+}

@@ -1,0 +1,282 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Devices fetch each thing from the epoch in which it stands, and take what is offered now where that is gone.
+@Suite("A pull from an origin with epochs") struct EpochPullTests {
+    /// Release 2 in epoch 5, its objects in three epochs; release 1 in epoch 0.
+    private func moved() throws -> (PullingFixture, EpochOrigin) {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        try fixture.place.publish("2")
+        var origin = try EpochOrigin(fixture.place)
+        try origin.move("2", to: 5) { [5, 0, 4, 5][$0] }
+        origin.leaveEpochZero()
+        origin.serve(at: fixture.origin)
+        return (fixture, origin)
+    }
+
+    private func published(_ origin: EpochOrigin) throws -> PublishedVersion {
+        try #require(origin.pointer.releases[0].version)
+    }
+
+    private func manifestPath(_ origin: EpochOrigin) throws -> String {
+        let version = try published(origin)
+        return "/" + OriginLayout.manifest(version.manifest, in: version.epoch)
+    }
+
+    private func placesPath(_ origin: EpochOrigin) throws -> String {
+        let version = try published(origin)
+        return "/" + OriginLayout.places(try #require(version.places), in: version.epoch)
+    }
+
+    private var pointer: String { "/" + OriginLayout.pointer(.stable) }
+
+    @Test("asks for everything once, where it stands")
+    func everything() throws {
+        let (fixture, origin) = try moved()
+        let report = try fixture.run()
+        #expect(report.version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let wanted =
+            try [pointer, manifestPath(origin), placesPath(origin)]
+            + origin.places.map { "/" + $0 }
+        #expect(fixture.origin.requests.map(\.path).sorted() == wanted.sorted())
+        #expect(report.requests == wanted.count)
+        #expect(try manifestPath(origin).hasPrefix("/e/5/manifests/"))
+        #expect(try placesPath(origin).hasPrefix("/e/5/places/"))
+        #expect(origin.places.filter { $0.hasPrefix("e/5/objects/") }.count == 2)
+        #expect(origin.places.filter { $0.hasPrefix("objects/") }.count == 1)
+        try fixture.expectClean()
+    }
+
+    @Test("needs no places where all objects stand in the release's epoch")
+    func oneEpoch() throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("2")
+        var origin = try EpochOrigin(fixture.place)
+        try origin.move("2", to: 5) { _ in 5 }
+        origin.leaveEpochZero()
+        origin.serve(at: fixture.origin)
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let asked = fixture.origin.requests.map(\.path)
+        #expect(asked.count == 6 && !asked.contains { $0.contains("places") })
+        #expect(asked.dropFirst().allSatisfy { $0.hasPrefix("/e/5/") })
+    }
+
+    @Test("works from a directory, too")
+    func directory() throws {
+        let (fixture, origin) = try moved()
+        let directory = fixture.device.directory.appending("bucket")
+        try origin.write(to: directory)
+        #expect(try fixture.pull().run(directory)?.version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+
+    @Test("asks again only for what is missing, and goes on where it was cut")
+    func resumed() throws {
+        let (fixture, origin) = try moved()
+        let digits = try address(of: PullFaultTests.large).description.dropFirst(2)
+        let large = try #require(origin.places.first { $0.hasSuffix(digits) })
+        fixture.origin.play([.cut(after: 300_000)], on: "/" + large)
+        fixture.origin.always(.hangUp(), on: "/" + large)
+        #expect(code { try fixture.run() } == .network)
+        fixture.origin.always(nil, on: "/" + large)
+        fixture.origin.forgetRequests()
+        try fixture.run()
+        #expect(
+            fixture.origin.requests.map(\.path)
+                == [pointer, try manifestPath(origin), try placesPath(origin), "/" + large])
+        #expect(fixture.origin.requests.last?["range"] != nil)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+
+    @Test("says what it would cost without asking for anything else")
+    func planned() throws {
+        let (fixture, _) = try moved()
+        let pull = try fixture.pull()
+        guard case .release(let offer) = try pull.ask(fixture.origin.url) else {
+            Issue.record("no release")
+            return
+        }
+        #expect(try pull.plan(offer).contents.count == 4)
+        #expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
+    }
+
+    // MARK: Packs
+
+    private func packed() throws -> (PullingFixture, EpochOrigin) {
+        let fixture = try PullingFixture()
+        try fixture.place.publisher(packs: .before).publish("2", of: fixture.place.versions)
+        var origin = try EpochOrigin(fixture.place)
+        try origin.move("2", to: 5) { [5, 0, 4, 5][$0] }
+        try origin.movePacks(to: 6)
+        origin.leaveEpochZero()
+        origin.serve(at: fixture.origin)
+        return (fixture, origin)
+    }
+
+    @Test("by packs takes three requests, wherever the objects stand")
+    func byPacks() throws {
+        let (fixture, _) = try packed()
+        let report = try fixture.run()
+        #expect(report.fallbacks == [])
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let asked = fixture.origin.requests.map(\.path)
+        #expect(asked.count == 3)
+        #expect(asked[1].hasPrefix("/e/6/deliveries/") && asked[2].hasPrefix("/e/6/packs/"))
+    }
+
+    @Test(
+        "comes object by object where packs are gone, without asking the pointer again",
+        arguments: [403, 404], ["deliveries", "packs"])
+    func withoutPacks(status: Int, gone: String) throws {
+        let (fixture, origin) = try packed()
+        for path in origin.files.keys where path.hasPrefix("e/6/\(gone)/") {
+            fixture.origin.always(.status(status), on: "/" + path)
+        }
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let asked = fixture.origin.requests.map(\.path)
+        #expect(asked.filter { $0 == pointer }.count == 1)
+        #expect(try asked.contains(placesPath(origin)))
+        #expect(Set(origin.places.map { "/" + $0 }).isSubset(of: asked))
+    }
+
+    // MARK: What is gone
+
+    /// What a pointer names that may be gone.
+    enum Gone: CaseIterable, Sendable { case manifest, places, object }
+
+    private func path(_ gone: Gone, _ origin: EpochOrigin) throws -> String {
+        switch gone {
+        case .manifest: try manifestPath(origin)
+        case .places: try placesPath(origin)
+        case .object: "/" + origin.places[2]
+        }
+    }
+
+    @Test(
+        "asks the pointer once more, past all caches, and takes what it says now",
+        arguments: Gone.allCases, [403, 404])
+    func gone(gone: Gone, status: Int) throws {
+        let (fixture, origin) = try moved()
+        let path = try path(gone, origin)
+        fixture.origin.always(.status(status), on: path)
+        // The same release in another epoch, as a prune beside a publisher leaves it.
+        try fixture.place.publish("2")
+        var next = try EpochOrigin(fixture.place)
+        try next.move("2", to: 7) { [6, 7, 7, 6][$0] }
+        next.leaveEpochZero()
+        let later = next
+        let isFirst = Atomic<Bool>(true)
+        fixture.origin.before(path) { [origin = fixture.origin] _ in
+            guard isFirst.exchange(false, ordering: .relaxed) else { return }
+            later.serve(at: origin)
+        }
+        let report = try fixture.run()
+        #expect(report.version == "2")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let asked = fixture.origin.requests(for: pointer)
+        #expect(asked.map { $0["cache-control"] } == ["max-age=0", "no-cache"])
+        try fixture.expectClean()
+    }
+
+    @Test(
+        "is left to the next check where the pointer still says the same",
+        arguments: Gone.allCases, [403, 404])
+    func stillGone(gone: Gone, status: Int) throws {
+        let (fixture, origin) = try moved()
+        let path = try path(gone, origin)
+        fixture.origin.always(.status(status), on: path)
+        #expect(code { try fixture.run() } == .notFound)
+        #expect(fixture.origin.requests(for: pointer).count == 2)
+        #expect(fixture.origin.requests(for: path).count == 1)
+        fixture.origin.always(nil, on: path)
+        try fixture.run()
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+
+    @Test("of a private origin says that it is private", arguments: [nil, "castree"])
+    func isPrivate(format: String?) throws {
+        let (fixture, _) = try moved()
+        fixture.origin.always(.status(403))
+        var options = PullingFixture.options
+        options.format = format
+        let error = #expect(throws: StoreError.self) { try fixture.run(options) }
+        #expect(error?.code == .notFound)
+        #expect(error?.message.contains("403") == true)
+        #expect(error?.message.contains("it is private") == true)
+        let listing = #expect(throws: StoreError.self) {
+            try OriginAccess(over: try PullingFixture.transport())
+                .pointers(of: fixture.origin.url)
+        }
+        #expect(listing?.code == .notFound)
+        #expect(listing?.message.contains("it is private") == true)
+    }
+
+    // MARK: Refusing
+
+    @Test("is refused where its places are of other objects or of later epochs", arguments: [0, 1])
+    func badPlaces(_ how: Int) throws {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("2")
+        var origin = try EpochOrigin(fixture.place)
+        try origin.move("2", to: 5) {
+            $0 == 0 ? 4 : 5
+        } places: { places in
+            how == 0
+                ? Places([4, 5, 5] as [Int64]).serialized()
+                : Places([4, 6, 5, 5] as [Int64]).serialized()
+        }
+        origin.serve(at: fixture.origin)
+        #expect(code { try fixture.run() } == .damagedOrigin)
+        #expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
+        #expect(try fixture.device.reopened().versions().isEmpty)
+    }
+
+    @Test("takes no places of more than 4 MiB, and none with other bytes than their name says")
+    func foreignPlaces() throws {
+        let (fixture, origin) = try moved()
+        let path = try placesPath(origin)
+        fixture.origin.put(
+            Content(
+                [UInt8](repeating: 32, count: Int(Places.byteCountMax) + 1),
+                type: "application/json"), at: path)
+        #expect(code { try fixture.run() } == .tooLarge)
+        fixture.origin.put(Content("{}", type: "application/json"), at: path)
+        #expect(code { try fixture.run() } == .mismatch)
+    }
+
+    @Test("passes over a release that asks for more than this castree knows, and says so")
+    func laterCastree() throws {
+        let (fixture, origin) = try moved()
+        var pointer = origin.pointer
+        // As a castree that knows no epochs sees what this one writes.
+        pointer.releases[0].requirements = [Requirement(kind: "epochs", value: "2")]
+        var version = try published(origin)
+        version.epoch = 0
+        version.places = nil
+        pointer.releases[0].target = .version(version)
+        fixture.origin.put(
+            Content(pointer.serialized(), type: "application/json"), at: self.pointer)
+        for (path, bytes) in try fixture.place.published() where !path.hasPrefix("channels") {
+            fixture.origin.put(Content(bytes), at: "/" + path)
+        }
+        #expect(try fixture.run().version == "1")
+        // And says so, where nothing else is offered.
+        pointer.releases.removeLast()
+        pointer.sequence += 1
+        fixture.origin.put(
+            Content(pointer.serialized(), type: "application/json"), at: self.pointer)
+        let reply = try fixture.pull().inquire(fixture.origin.url)
+        #expect(reply.reasons.count == 1)
+        #expect(reply.reasons.first?.contains("epochs 2") == true)
+    }
+}

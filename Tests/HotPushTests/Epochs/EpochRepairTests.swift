@@ -1,0 +1,99 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// `fsck --from` an origin with epochs: what the releases offered say of where objects stand.
+@Suite("A repair from an origin with epochs") struct EpochRepairTests {
+    /// Both releases in epochs, and a device that has release 2.
+    private func pulled() throws -> (PullingFixture, EpochOrigin) {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        try fixture.place.publish("2")
+        var origin = try EpochOrigin(fixture.place)
+        try origin.move("1", to: 3) { Int64($0 % 4) }
+        try origin.move("2", to: 5) { [5, 4, 4, 5][$0] }
+        origin.leaveEpochZero()
+        origin.serve(at: fixture.origin)
+        try fixture.run()
+        fixture.origin.forgetRequests()
+        return (fixture, origin)
+    }
+
+    private func lose(_ lost: [Reference], _ fixture: PullingFixture) {
+        for one in lost {
+            Damage.remove(fixture.device.path + "/objects/" + StoreLayout.objectPath(one.address))
+        }
+    }
+
+    @Test(
+        "fetches each object from where a release has it", arguments: [1, 3, 4], [true, false])
+    func objects(count: Int, isDirectory: Bool) throws {
+        let (fixture, origin) = try pulled()
+        let directory = fixture.device.directory.appending("bucket")
+        try origin.write(to: directory)
+        let lost = Array(
+            NumberedObjects(of: try origin.manifest("2")).references.prefix(count))
+        lose(lost, fixture)
+        let source =
+            try isDirectory
+            ? fixture.pull().repairSource(directory, at: .directory(directory))
+            : fixture.pull().repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        #expect(try source.objects(lost) == Set(lost.map(\.address)))
+        for one in lost {
+            #expect(try fixture.device.reopened().store.contains(one.address))
+        }
+        if !isDirectory, count == 4 {
+            // The manifest is here, so only its places are asked for.
+            let asked = fixture.origin.requests.map(\.path)
+            #expect(!asked.contains { $0.contains("manifests/") })
+            #expect(asked.filter { $0.contains("objects/") }.count == 4)
+        }
+    }
+
+    @Test("finds objects by the manifests of releases that the store does not have")
+    func otherReleases() throws {
+        let (fixture, origin) = try pulled()
+        let wanted = NumberedObjects(of: try origin.manifest("1")).references
+            .filter { $0.byteCount > 0 }
+        let source = try fixture.pull().repairSource(
+            fixture.origin.url, at: .web(fixture.origin.url))
+        lose(wanted, fixture)
+        #expect(try source.objects(wanted) == Set(wanted.map(\.address)))
+    }
+
+    @Test("fetches a manifest that was lost, and the received one that stands among the origin's")
+    func manifests() throws {
+        let (fixture, origin) = try pulled()
+        let address = try #require(origin.pointer.releases[0].version).manifest
+        let bytes = try #require(origin.files[OriginLayout.manifest(address, in: 5)])
+        let received = Reference(address: address, byteCount: Int64(bytes.count))
+        lose([received], fixture)
+        let pull = try fixture.pull()
+        let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        #expect(try source.objects([received]) == [address])
+        Damage.remove("\(fixture.device.path)/manifests/2.json")
+        let report = try fixture.pull().versions.repair(
+            from: fixture.pull().repairSource(
+                fixture.origin.url, at: .web(fixture.origin.url)), proceeds: { _ in true })
+        #expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try fixture.expectClean()
+    }
+
+    @Test("leaves out what no release has, and what is gone from its epoch")
+    func missing() throws {
+        let (fixture, origin) = try pulled()
+        var lost = NumberedObjects(of: try origin.manifest("2")).references
+        lose(lost, fixture)
+        let gone = lost[0].address
+        fixture.origin.put(nil, at: "/" + OriginLayout.object(gone, in: 5))
+        lost.append(Reference(address: try address(of: "never published"), byteCount: 15))
+        let source = try fixture.pull().repairSource(
+            fixture.origin.url, at: .web(fixture.origin.url))
+        #expect(try source.objects(lost) == Set(lost[1...3].map(\.address)))
+    }
+}

@@ -1,0 +1,141 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Where the objects of a release stand, as a file says it that may come from anywhere.
+@Suite("The places of a release's objects") struct PlacesTests {
+    private static func text(_ runs: String, more: String = "") -> String {
+        "{\"castreePlaces\":1,\"runs\":[\(runs)]\(more)}"
+    }
+
+    /// Reads places of ten objects for a release of epoch 7 that names exactly these bytes.
+    private static func read(_ bytes: [UInt8], count: Int = 10) throws -> Places {
+        var published = PublishedVersion(
+            name: try VersionName("1"), manifest: .zero, manifestByteCount: 10, content: .zero)
+        published.epoch = 7
+        published.places = try ObjectID(of: bytes)
+        return try Places(bytes, of: published, count: count)
+    }
+
+    private static func read(_ text: String, count: Int = 10) throws -> Places {
+        try read(Array(text.utf8), count: count)
+    }
+
+    @Test("are runs of neighbours, written without a byte to spare and read again")
+    func roundTrip() throws {
+        let epochs: [Int64] = [7, 7, 7, 0, 0, 5, 7, 7, 7, 7]
+        let places = Places(epochs)
+        let bytes = places.serialized()
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == "{\"castreePlaces\":1,\"runs\":[[7,3],[0,2],[5,1],[7,4]]}\n")
+        let read = try Self.read(bytes)
+        #expect(read == places)
+        #expect(read.count == 10)
+        #expect((0..<10).map { read.epoch(of: $0) } == epochs)
+    }
+
+    @Test("are needed only where an object stands in another epoch than its release")
+    func needed() {
+        #expect(!Places([7, 7] as [Int64]).areNeeded(in: 7))
+        #expect(!Places([] as [Int64]).areNeeded(in: 7))
+        #expect(Places([7, 6] as [Int64]).areNeeded(in: 7))
+        #expect(Places([6, 6] as [Int64]).areNeeded(in: 7))
+    }
+
+    @Test("tell the epoch of each of many objects")
+    func many() throws {
+        var random = SeededRandom(seed: 3)
+        let epochs = (0..<20_000).map { _ in Int64(random.next() % 8) }
+        let read = try Self.read(Places(epochs).serialized(), count: epochs.count)
+        #expect(epochs.indices.map { read.epoch(of: $0) } == epochs)
+    }
+
+    static let taken = [
+        text("[7,10]"), text("[7,3],[0,7]"), text("[7,3],[7,7]"), text(" [0 , 10] "),
+        text("[7,10]", more: ",\"future\":{\"a\":[[1]]}"),
+        "{\"runs\":[[6,10]],\"castreePlaces\":1}",
+    ]
+
+    @Test("are taken in any spelling, with fields of a newer castree", arguments: taken)
+    func spellings(_ text: String) throws {
+        let places = try Self.read(text)
+        #expect(places.count == 10)
+        #expect(try Self.read(places.serialized()) == places)
+    }
+
+    static let hostile = [
+        // Sums.
+        text(""), text("[7,9]"), text("[7,11]"), text("[7,5],[0,6]"), text("[7,10],[0,1]"),
+        text("[7,0],[0,10]"), text("[7,-1],[0,11]"), text("[7,9223372036854775807],[7,11]"),
+        text("[7,9223372036854775808]"), text("[7,1e1]"), text("[7,10.0]"), text("[7,\"10\"]"),
+        // Epochs.
+        text("[8,10]"), text("[-1,10]"), text("[7,5],[9223372036854775807,5]"), text("[7.0,10]"),
+        // Shapes.
+        text("[7]"), text("[7,5,5]"), text("[]"), text("10"), text("[[7,10]]"), text("{}"),
+        text("[7,10],"), "[]", "{}", "7", "", "{\"castreePlaces\":1}", "{\"runs\":[[7,10]]}",
+        text("[7,10]").replacing("[[", with: "{\"a\":[").replacing("]]", with: "]}"),
+        text("[7,10]") + "x",
+        // Formats, duplicates, depth.
+        text("[7,10]").replacing("Places\":1", with: "Places\":2"),
+        text("[7,10]").replacing("Places\":1", with: "Places\":\"1\""),
+        text("[7,10]", more: ",\"runs\":[[0,10]]"), text("[7,10]", more: ",\"castreePlaces\":1"),
+        text("[7,10]", more: ",\"\\u0072uns\":[[0,10]]"),
+        text(
+            "[7,10]",
+            more: ",\"x\":" + String(repeating: "[", count: 60)
+                + String(repeating: "]", count: 60)),
+    ]
+
+    @Test("are refused when they break a rule, by one code and in words", arguments: hostile)
+    func refused(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try Self.read(text) }
+        #expect(error?.code == .damagedOrigin, "\(text)")
+        #expect(
+            error?.message.hasPrefix("the places of the objects of version 1 are refused: ") == true
+        )
+    }
+
+    @Test("are refused when they are others than the release names")
+    func otherBytes() throws {
+        var published = PublishedVersion(
+            name: try VersionName("1"), manifest: .zero, manifestByteCount: 10, content: .zero)
+        published.epoch = 7
+        let bytes = Places(repeatElement(7, count: 10)).serialized()
+        #expect(code { try Places(bytes, of: published, count: 10) } == .damagedOrigin)
+        published.places = .zero
+        #expect(code { try Places(bytes, of: published, count: 10) } == .damagedOrigin)
+    }
+
+    @Test("are refused beyond 4 MiB")
+    func size() throws {
+        let count = Int(Places.byteCountMax)
+        let spaces = String(repeating: " ", count: count - Self.text("[7,10]").utf8.count)
+        #expect(try Self.read(Self.text("[7,10]") + spaces).count == 10)
+        #expect(code { try Self.read(Self.text("[7,10]") + spaces + " ") } == .damagedOrigin)
+    }
+
+    @Test("fulfil their schema, which refuses what the reader refuses whatever the release")
+    func schema() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let text = try Data(contentsOf: root.appending(path: "docs/schema/places.schema.json"))
+        let schema = JSONSchema(root: try JSONValue.parse(Array(text)))
+        for text in Self.taken {
+            #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [], "\(text)")
+        }
+        for text in [
+            Self.text("[7]"), Self.text("[7,5,5]"), Self.text("[7,-1]"), Self.text("[-1,10]"),
+            Self.text("[7,\"10\"]"), Self.text("10"), "{}", "[]", "{\"castreePlaces\":1}",
+            Self.text("[7,10]").replacing("Places\":1", with: "Places\":2"),
+        ] {
+            #expect(
+                !schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty, "\(text)")
+        }
+    }
+}

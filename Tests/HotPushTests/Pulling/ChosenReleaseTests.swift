@@ -1,0 +1,76 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// `pull --release NAME`: a build machine or a person takes a certain one of the releases offered.
+@Suite("A release that somebody asks for by name") struct ChosenReleaseTests {
+    private func fixture() throws -> PullingFixture {
+        let fixture = try PullingFixture()
+        try fixture.place.publish("1")
+        try fixture.publish("2")
+        return fixture
+    }
+
+    private func choosing(_ release: String) -> PullOptions {
+        var options = PullingFixture.options
+        options.release = release
+        return options
+    }
+
+    @Test("is taken in place of the channel's newest", arguments: ["1", "2"])
+    func taken(_ release: String) throws {
+        let fixture = try fixture()
+        #expect(try fixture.run(choosing(release)).version == release)
+        #expect(
+            try fixture.tree(release)
+                == (release == "1" ? PublishingPlace.first : PublishingPlace.second))
+        try fixture.expectClean()
+    }
+
+    @Test("leaves no trace in what the device remembers of the channel")
+    func sequence() throws {
+        let fixture = try fixture()
+        try fixture.run(choosing("1"))
+        #expect(!Damage.names(fixture.device.path).contains("channels.json"))
+        // The channel's own is taken as before.
+        #expect(try fixture.run().version == "2")
+        #expect(Damage.names(fixture.device.path).contains("channels.json"))
+        #expect(try fixture.run(choosing("1")).isUnchanged)
+    }
+
+    @Test("is refused, with what there is, if the channel does not offer it")
+    func absent() throws {
+        let fixture = try fixture()
+        let error = #expect(throws: StoreError.self) { try fixture.run(choosing("3")) }
+        #expect(error?.code == .notOffered)
+        #expect(error?.message.contains("it offers 2, 1") == true)
+        #expect(fixture.origin.requests.count == 1)
+    }
+
+    @Test("still has to be for this device, unless forced")
+    func unsuitable() throws {
+        let fixture = try fixture()
+        let offer = ReleaseOffer(
+            requirements: [Requirement(kind: Requirement.compatibility, value: "ios-3")])
+        try fixture.place.publisher().publish("1", of: fixture.place.versions, as: offer)
+        try fixture.serve()
+        var options = choosing("1")
+        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        options.isForced = true
+        #expect(try fixture.run(options).version == "1")
+    }
+
+    @Test("stands only in a channel of castree's own origins")
+    func elsewhere() throws {
+        let fixture = try PullingFixture()
+        #expect(code { try fixture.run(choosing("1")) } == .notFound)
+        var options = choosing("1")
+        options.format = "meteor"
+        #expect(code { try fixture.run(options) } == .unsupported)
+    }
+}
