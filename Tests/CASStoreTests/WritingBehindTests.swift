@@ -17,15 +17,26 @@ import VersionTree
         [UInt8](repeating: UInt8(number), count: 50_000 + number)
     }
 
+    /// As `writingBehind`, for bodies that throw anything.
+    private func behind(_ arrivals: Arrivals, _ body: () throws -> Void) throws {
+        var failure: (any Error)?
+        try arrivals.writingBehind { () throws(StoreError) in
+            do { try body() } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
     @Test func `all of it is there when it is settled, and nothing is left in staging`() throws {
         let temporary = try TemporaryStore(isDurable: true)
         try wait(for: Self.contents, in: temporary)
         do {
-            let arrivals = try Arrivals(temporary.store, writesBehind: true)
-            for content in Self.contents { _ = try bring(content, arrivals) }
-            // The same once more, and one that is larger than what is kept in memory.
-            _ = try bring(Self.contents[0], arrivals)
-            _ = try bring([UInt8](repeating: 1, count: 600_000), arrivals)
+            let arrivals = try Arrivals(temporary.store)
+            try behind(arrivals) {
+                for content in Self.contents { _ = try bring(content, arrivals) }
+                // The same once more, and one that is larger than what is kept in memory.
+                _ = try bring(Self.contents[0], arrivals)
+                _ = try bring([UInt8](repeating: 1, count: 600_000), arrivals)
+            }
             #expect(arrivals.unsettledCount == Self.contents.count + 1)
             #expect(try arrivals.settle() == ["waiting"])
             #expect(try arrivals.settle() == [])
@@ -41,16 +52,23 @@ import VersionTree
             try wait(for: Self.contents, in: temporary)
             let disk = FaultyFileSystem()
             let arrivals = try Arrivals(
-                temporary.reopened(on: disk, isDurable: false).store, writesBehind: true)
+                temporary.reopened(on: disk, isDurable: false).store)
             disk.arm(.fail(ENOSPC, at: number, of: [.write]))
             var told = 0
-            for content in Self.contents {
-                do {
-                    _ = try bring(content, arrivals)
-                } catch {
-                    #expect((error as? StoreError)?.code == .outOfSpace)
-                    told += 1
+            do {
+                try behind(arrivals) {
+                    for content in Self.contents {
+                        do {
+                            _ = try bring(content, arrivals)
+                        } catch {
+                            #expect((error as? StoreError)?.code == .outOfSpace)
+                            told += 1
+                        }
+                    }
                 }
+            } catch {
+                #expect((error as? StoreError)?.code == .outOfSpace)
+                told += 1
             }
             do {
                 try arrivals.settle()
@@ -71,8 +89,10 @@ import VersionTree
     @Test func `what is not settled goes with its lease`() throws {
         let temporary = try TemporaryStore()
         do {
-            let arrivals = try Arrivals(temporary.store, writesBehind: true)
-            for content in Self.contents { _ = try bring(content, arrivals) }
+            let arrivals = try Arrivals(temporary.store)
+            try behind(arrivals) {
+                for content in Self.contents { _ = try bring(content, arrivals) }
+            }
         }
         #expect(temporary.staged == [])
         #expect(try temporary.store.usage().objects == 0)

@@ -27,8 +27,11 @@ public final class Arrivals {
     private var partCount = 0
     /// What stood in `staging/` at the first look, and what was put there since.
     private var staged: Set<ObjectID>?
-    /// Set if small contents are written while the next ones come.
-    private var behind: WriteBehind?
+    /// Writes small contents while the next ones come.
+    private let behind: WriteBehind
+    private var isBehind = false
+    /// Whether staged names are removed while the caller goes on.
+    private var wasBehind = false
 
     /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
@@ -57,14 +60,7 @@ public final class Arrivals {
     /// registered or revised after ``settle()``, hold on to this object until then
     /// (`withExtendedLifetime`).
     /// - Throws: what taking a lease throws.
-    public convenience init(_ store: Store) throws(StoreError) {
-        try self.init(store, writesBehind: false)
-    }
-
-    /// - Parameter isBehind: whether small contents are staged by a second thread while the next ones come. A killed
-    ///   process may lose 2 MiB of what was finished; why a content could not be staged is thrown by the next finish,
-    ///   or by ``settle()``.
-    package init(_ store: Store, writesBehind isBehind: Bool) throws(StoreError) {
+    public init(_ store: Store) throws(StoreError) {
         let hasher = try ObjectHasher()
         let lease = try store.makeLease()
         let batch = try store.makeBatch(lease)
@@ -72,11 +68,22 @@ public final class Arrivals {
         self.lease = lease
         self.batch = batch
         self.store = store
-        if isBehind { behind = WriteBehind(batch) }
+        behind = WriteBehind(batch)
     }
 
     // Before the lease ends.
-    deinit { behind?.endWork() }
+    deinit { behind.endWork() }
+
+    /// Calls `body`; small contents that it finishes are staged by a second thread while the next ones come.
+    ///
+    /// For senders that are faster than the disk. A killed process may lose 512 KiB of what was finished; why a content
+    /// could not be staged is thrown by the next finish, or here.
+    package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        isBehind = true
+        defer { isBehind = false }
+        try body()
+        try behind.finish()
+    }
 
     /// Begins content, or continues what an earlier attempt staged.
     ///
@@ -269,7 +276,8 @@ public final class Arrivals {
         }
         let one = Finished(
             object: object, provisional: expected.isProvisional ? expected.name : nil)
-        if staged == nil, let behind {
+        if staged == nil, isBehind {
+            wasBehind = true
             // It keeps this one even if it throws, which is about an earlier one.
             note(one)
             return try behind.add(memory, as: one.stagedName)
@@ -306,7 +314,7 @@ public final class Arrivals {
     public func settle() throws(StoreError) -> [String] {
         guard !finished.isEmpty else { return [] }
         try store.checkWritable()
-        try behind?.finish()
+        try behind.finish()
         // In the index's own order each of its pages is read and written once, whatever the cache holds.
         finished.sort { $0.object.address < $1.object.address }
         let objects = finished.map(\.object)
@@ -322,7 +330,7 @@ public final class Arrivals {
         try batch.publish(count: objects.count) { objects[$0].address }
         // Makes their names durable together with the record.
         let completed = try store.recordPublished(objects)
-        if let behind {
+        if wasBehind {
             behind.dropStagedNames(objects.map(\.address))
         } else {
             for object in objects {

@@ -8,7 +8,7 @@ import Synchronization
 /// twice ``byteCountMax``.
 final class WriteBehind {
     /// So many bytes are written together: few threads, and little that a killed process loses.
-    private static let byteCountMax = 1 << 20
+    private static let byteCountMax = 256 << 10
 
     private let batch: ObjectBatch
     private var waiting: [Content] = []

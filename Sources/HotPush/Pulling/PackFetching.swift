@@ -36,7 +36,7 @@ final class PackFetching {
 
     private func makeArrivals() throws(StoreError) -> Arrivals {
         if let arrivals { return arrivals }
-        let made = try Arrivals(pull.versions.store, writesBehind: true)
+        let made = try Arrivals(pull.versions.store)
         arrivals = made
         return made
     }
@@ -89,7 +89,9 @@ final class PackFetching {
             figures.bytes = before + transfer.figures.bytes
             report()
         }
-        try pull.access.run(transfer, at: offer.location)
+        try makeArrivals().writingBehind { () throws(StoreError) in
+            try pull.access.run(transfer, at: offer.location)
+        }
         tick()
         budget = transfer.budget
         transfers.append(transfer)
