@@ -105,17 +105,24 @@ let package = Package(
             name: "StoreCommands",
             dependencies: ["Console", "VersionTree", "CASStore", "Platform", "StrictJSON"],
             swiftSettings: settings),
+        .target(
+            name: "OriginCommands",
+            dependencies: [
+                "StoreCommands", "Console", "HotPush", "Buckets", "VersionTree", "CASStore",
+                "StrictJSON",
+            ], swiftSettings: settings),
         .executableTarget(
             name: "castree",
             dependencies: [
-                "StoreCommands", "Console", "HotPush", "ServeFromCAS", "UsagePage", "VersionTree",
+                "OriginCommands", "StoreCommands", "Console", "HotPush", "ServeFromCAS",
+                "UsagePage", "VersionTree",
                 "CASStore", "StrictJSON",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
             name: "castree-pull",
             dependencies: [
-                "StoreCommands", "Console", "CurlTransport", "HotPush", "VersionTree", "CASStore",
-                "StrictJSON",
+                "OriginCommands", "StoreCommands", "Console", "CurlTransport", "HotPush", "Buckets",
+                "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
@@ -203,7 +210,9 @@ let package = Package(
         .testTarget(
             name: "HotPushTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "HotPush", "CurlTransport", "Zstandard",
+                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "Buckets",
+                "HotPush",
+                "CurlTransport", "Zstandard",
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(

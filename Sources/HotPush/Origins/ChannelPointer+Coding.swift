@@ -7,6 +7,11 @@ import VersionTree
 extension ChannelPointer {
     /// The bytes of the file.
     package func serialized() -> [UInt8] {
+        JSONWriter.serialize(document, sortedKeys: true) + [10]
+    }
+
+    /// The same as a value, keys in no particular order.
+    var document: JSONValue {
         var members: [JSONValue.Member] = [
             .init(key: "castreeChannel", value: .integer(Self.formatVersion)),
             .init(key: "channel", value: .string(channel.description)),
@@ -15,7 +20,7 @@ extension ChannelPointer {
             .init(key: "sequence", value: .integer(sequence)),
         ]
         if let log { members.append(.init(key: "log", value: .integer(log))) }
-        return JSONWriter.serialize(.object(members + foreign), sortedKeys: true) + [10]
+        return .object(members + foreign)
     }
 
     /// Reads a pointer, which may come from anywhere.
@@ -41,26 +46,32 @@ extension ChannelPointer {
         } catch {
             throw .broken(error.message)
         }
+        return try ChannelPointer(document, of: channel)
+    }
+
+    /// Reads a pointer that is part of another document.
+    init(_ document: JSONValue, of channel: ChannelName) throws(PointerProblem) {
         guard let members = document.asObject else { throw .broken("it is no object") }
         guard let format = document["castreeChannel"]?.asInt64, format > 0 else {
             throw .broken("it has no format number (\"castreeChannel\")")
         }
-        guard format <= formatVersion else { throw .newer(format) }
+        guard format <= Self.formatVersion else { throw .newer(format) }
         var fields = FieldReader(members, place: "the pointer")
-        _ = try fields.integer("castreeChannel", 1...formatVersion)
+        _ = try fields.integer("castreeChannel", 1...Self.formatVersion)
         let name = try fields.text("channel")
         guard name.utf8.elementsEqual(channel.description.utf8) else {
             throw .broken(
                 "it is that of channel \"\(printable(name))\"; publish to each channel "
                     + "instead of copying its file")
         }
-        let sequence = try fields.integer("sequence", 1...sequenceMax)
-        let createdAt = try fields.integer("createdAt", 0...sequenceMax)
-        let log = fields.has("log") ? try fields.integer("log", 1...logMax) : nil
+        let sequence = try fields.integer("sequence", 1...Self.sequenceMax)
+        let createdAt = try fields.integer("createdAt", 0...Self.sequenceMax)
+        let log = fields.has("log") ? try fields.integer("log", 1...Self.logMax) : nil
         var releases: [OfferedRelease] = []
         let values = try fields.array("releases")
-        guard values.count <= releaseCountMax else {
-            throw .broken("it lists \(values.count) releases, more than \(releaseCountMax)")
+        guard values.count <= Self.releaseCountMax else {
+            throw .broken(
+                "it lists \(values.count) releases, more than \(Self.releaseCountMax)")
         }
         for (position, value) in values.enumerated() {
             // The log begins with epoch 0, and an entry raises it by one at most.
@@ -74,7 +85,7 @@ extension ChannelPointer {
             }
             releases.append(release)
         }
-        return ChannelPointer(
+        self.init(
             channel: channel, sequence: sequence, createdAt: createdAt, releases: releases,
             log: log, foreign: fields.rest)
     }

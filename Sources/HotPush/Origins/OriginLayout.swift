@@ -36,6 +36,9 @@ package enum OriginLayout {
     static let channelList = "channels.json"
     static let suffix = ".json"
 
+    static let log = "log"
+    static let probe = "probe"
+
     static let work = ".publish"
     static let lock = "lock"
     static let staging = "staging"
@@ -60,6 +63,18 @@ package enum OriginLayout {
     /// The place of what says in which epochs the objects of a manifest stand: `e/<epoch>/places/<address>.json`.
     package static func places(_ address: ObjectID, in epoch: Int64) -> String {
         "\(root(epoch))\(places)/\(manifestFile(address))"
+    }
+
+    /// The objects of an epoch, all of them: `[e/<epoch>/]objects/`.
+    static func objectsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(objects)/" }
+
+    /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
+    static func epoch(of path: String) -> (epoch: Int64, path: String)? {
+        guard path.hasPrefix("\(epochs)/") else { return (0, path) }
+        let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let epoch = Int64(parts[1]), epoch > 0, String(epoch) == parts[1]
+        else { return nil }
+        return (epoch, String(parts[2]))
     }
 
     /// What was written in an epoch stands below this; that of epoch 0 in the origin itself.
@@ -93,6 +108,16 @@ package enum OriginLayout {
     package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
     }
+
+    /// The place of an entry of the log: `log/<10 digits>.json`.
+    static func logEntry(_ number: Int64) -> String {
+        let digits = String(number)
+        return
+            "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
+    }
+
+    /// Scratch for looking what a store can do: `probe/<32 digits>`.
+    static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 
     static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
 

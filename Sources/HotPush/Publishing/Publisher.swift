@@ -240,7 +240,7 @@ public struct Publisher: Sendable {
     }
 
     // A device that has one of them would refuse the other.
-    private static func checkName(
+    static func checkName(
         _ version: PublishedVersion, _ pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) {
         let name = version.name.description

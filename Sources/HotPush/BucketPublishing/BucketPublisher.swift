@@ -1,0 +1,195 @@
+package import Buckets
+package import CASStore
+package import VersionTree
+
+/// Writes versions of a store to an origin in a bucket, beside any number of other publishers and pruners.
+///
+/// The origin's truth is a log of entries that are created once (`docs/buckets.md`). A commit is one such entry: whoever
+/// creates it first has won, and the others begin anew upon it. Files stand under the epoch that they were written in,
+/// so that a late deletion never meets what was written again. Channels' pointers are copies for devices, written after
+/// the log; every command repairs those that lag behind.
+///
+/// A process may die, or lose any answer, at any point: what was acknowledged stands in the log exactly once, and
+/// repeating the command finds what is there.
+package struct BucketPublisher: Sendable {
+    let bucket: any Bucket
+    let options: PublisherOptions
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
+    /// Waits for so many milliseconds.
+    let pause: @Sendable (Int) -> Void
+
+    /// Makes a publisher; nothing is asked of the bucket yet.
+    package init(
+        _ bucket: any Bucket, options: PublisherOptions = PublisherOptions(),
+        now: @escaping @Sendable () -> Int64 = { secondsNow() },
+        pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+    ) {
+        self.bucket = bucket
+        self.options = options
+        self.now = now
+        self.pause = pause
+    }
+
+    /// Writes a version to the origin and offers it at the head of a channel; makes the origin if there is none.
+    ///
+    /// - Throws: as ``Publisher/publish(_:of:as:)``, and what a bucket throws; `.unsuitableStore` if the store cannot
+    ///   refuse to overwrite; `.outcomeUnknown` if no answer came to the commit: repeating the call finds out;
+    ///   `.damagedOrigin` for a log that breaks its rules.
+    package func publish(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> BucketCommit {
+        let pin = try Publisher.pin(name, of: versions)
+        defer { withExtendedLifetime(pin) {} }
+        let (manifest, version) = try Publisher.describe(name, of: versions, offer)
+        let log = OriginLog(bucket)
+        let seen = try PointerCopy(offer.channel, in: bucket).read()
+        let state = try openOrCreate(seen, log)
+        let upload = ReleaseUpload(manifest, version, of: versions, to: bucket, options)
+        return try committing(to: offer.channel, seen, upon: state, log) {
+            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            try Publisher.checkName(version, state.pointers)
+            let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
+            let release = offer.release(.version(try upload.place(in: state)))
+            return before.offering(release, now: now()).map { ($0, .publish) }
+        }.with(upload)
+    }
+
+    /// Takes a version out of a channel; its files stay until a prune.
+    ///
+    /// - Throws: `.noOrigin`; `.notOffered`; as ``publish(_:of:as:)``.
+    package func withdraw(
+        _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
+    ) throws(StoreError) -> BucketCommit {
+        let log = OriginLog(bucket)
+        let seen = try PointerCopy(channel, in: bucket).read()
+        let state = try open(seen, log)
+        return try committing(to: channel, seen, upon: state, log) {
+            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            guard let before = state.pointers[channel] else {
+                throw StoreError(
+                    .notOffered, "the origin \(bucket.place) has no channel \(channel)")
+            }
+            guard var after = before.withdrawing(version, now: now()) else {
+                throw StoreError(
+                    .notOffered,
+                    "channel \(channel) of \(bucket.place) does not offer version \(version)")
+            }
+            if toEmbedded {
+                let release = ReleaseOffer(channel: channel).release(.embedded)
+                after = after.offering(release, now: now()) ?? after
+            }
+            return (after, .withdraw)
+        }
+    }
+
+    /// The pointers of all channels, as the log has them.
+    /// - Throws: `.noOrigin`; what reading throws.
+    package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
+        try open(PointerCopy(.stable, in: bucket).read(), OriginLog(bucket)).pointers
+    }
+
+    // MARK: The state to build upon
+
+    /// What the origin is now.
+    ///
+    /// - Parameter seen: a channel's pointer, which hints at the end of the log.
+    func open(_ seen: PointerCopy.Seen, _ log: OriginLog) throws(StoreError) -> OriginState {
+        guard let state = try log.state(from: seen.pointer?.log ?? 0) else {
+            throw StoreError(
+                .noOrigin, "there is no origin in \(bucket.place): it has no log; publish makes one"
+            )
+        }
+        return state
+    }
+
+    private func openOrCreate(
+        _ seen: PointerCopy.Seen, _ log: OriginLog
+    ) throws(StoreError) -> OriginState {
+        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+        return try OriginFoundation(self, log).lay()
+    }
+
+    // MARK: Commits
+
+    /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
+    ///
+    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed.
+    private func committing(
+        to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
+        _ log: OriginLog,
+        _ change: (OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
+    ) throws(StoreError) -> BucketCommit {
+        var state = state
+        var tryCount = 0
+        while true {
+            if options.isInterrupted() { throw OriginWriter.interruption }
+            guard var (pointer, kind) = try change(state) else {
+                return try finish(channel, seen, state, log, isUnchanged: true)
+            }
+            let number = state.number + 1
+            pointer.log = number
+            var entry = try LogEntry(after: state, kind, now: now())
+            entry.channels[channel] = number
+            entry.pointers[channel] = pointer
+            if try LogCommit(entry, number, log, pause).carryOut() {
+                state = OriginState(
+                    number: number, entry: entry,
+                    pointers: state.pointers.merging([channel: pointer]) { $1 })
+                return try finish(channel, seen, state, log, isUnchanged: false)
+            }
+            // Somebody else was faster.
+            pause(Int.random(in: 0...min(100 << min(tryCount, 6), 5_000)))
+            tryCount += 1
+            guard let newer = try log.state(from: number) else {
+                throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
+            }
+            state = newer
+        }
+    }
+
+    private func finish(
+        _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
+        _ log: OriginLog, isUnchanged: Bool
+    ) throws(StoreError) -> BucketCommit {
+        let pointer = state.pointers[channel] ?? .empty(channel, now: now())
+        var commit = BucketCommit(
+            entry: state.number, epoch: state.entry.epoch, pointer: pointer,
+            isUnchanged: isUnchanged)
+        do throws(StoreError) {
+            try PointerCopies(log, pause).write(channel, of: state, seen: seen)
+        } catch {
+            // The commit stands; devices see it with the next command.
+            commit.pointerProblem = error
+        }
+        commit.figures = bucket.figures
+        return commit
+    }
+}
+
+/// What a command has made of an origin in a bucket.
+package struct BucketCommit: Sendable {
+    /// The number of the log's newest entry.
+    package var entry: Int64
+    /// Where new files are written.
+    package var epoch: Int64
+    /// What the channel offers.
+    package var pointer: ChannelPointer
+    /// Whether the channel offered exactly this before.
+    package var isUnchanged: Bool
+    /// Why devices see the release before it until the next command; `nil` if they see this one.
+    package var pointerProblem: StoreError?
+    /// How many objects were sent, and their bytes.
+    package var sent = (count: 0, byteCount: Int64(0))
+    /// How many objects of the version the origin had.
+    package var reusedObjectCount = 0
+    /// What it took.
+    package var figures = BucketFigures()
+
+    fileprivate func with(_ upload: ReleaseUpload) -> BucketCommit {
+        var commit = self
+        commit.sent = upload.sent
+        commit.reusedObjectCount = upload.objectCount - upload.sent.count
+        return commit
+    }
+}

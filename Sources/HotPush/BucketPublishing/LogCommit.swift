@@ -1,0 +1,96 @@
+import Buckets
+import CASStore
+
+/// The attempt to be the one who writes an entry of the log.
+struct LogCommit {
+    private let number: Int64
+    private let author: String
+    private let body: BucketBody
+    private let log: OriginLog
+    private let pause: (Int) -> Void
+
+    /// So often an undecided write is repeated.
+    private static let tryCountMax = 8
+
+    init(
+        _ entry: LogEntry, _ number: Int64, _ log: OriginLog, _ pause: @escaping (Int) -> Void
+    ) throws(StoreError) {
+        let bytes = entry.serialized()
+        guard bytes.count <= LogEntry.byteCountMax else {
+            throw StoreError(
+                .tooLarge,
+                "entry \(number) of the log would have \(bytes.count) bytes, more than "
+                    + "\(LogEntry.byteCountMax); withdraw releases, or prune with a smaller --keep")
+        }
+        self.number = number
+        author = entry.author
+        body = try BucketBody(bytes)
+        self.log = log
+        self.pause = pause
+    }
+
+    /// Writes it.
+    ///
+    /// While it is undecided whether it stands there, the same bytes go to the same number, and to no other: else a
+    /// release could be offered twice.
+    /// - Returns: whether it stands there; else somebody else's does.
+    /// - Throws: `.outcomeUnknown` if it stays undecided; `.unsuitableStore`; what a bucket refuses.
+    func carryOut() throws(StoreError) -> Bool {
+        var undecided: UnknownWrite?
+        for tryNumber in 0..<Self.tryCountMax {
+            if tryNumber > 0 { pause(Int.random(in: 0...min(100 << tryNumber, 5_000))) }
+            let outcome: WriteOutcome
+            do throws(StoreError) {
+                outcome = try log.bucket.putIfAbsent(
+                    OriginLayout.logEntry(number), body, .logEntry)
+            } catch {
+                guard let undecided else { throw error }
+                throw unknown("\(undecided); then: \(error.message)")
+            }
+            switch outcome {
+            case .stored: return true
+            case .unsupported: throw Self.unsuitable(log.bucket)
+            case .unknown(let reason): undecided = reason
+            case .conditionFailed, .conflict:
+                if let entry = try standing(undecided) { return entry.author == author }
+            // Nothing is shown yet: it may come.
+            }
+        }
+        throw unknown(undecided?.description ?? "something stands there, and cannot be read")
+    }
+
+    private func standing(_ undecided: UnknownWrite?) throws(StoreError) -> LogEntry? {
+        do throws(StoreError) {
+            return try log.entry(number)
+        } catch {
+            guard let undecided else { throw error }
+            throw unknown("\(undecided); then: \(error.message)")
+        }
+    }
+
+    private func unknown(_ reason: String) -> StoreError {
+        StoreError(
+            .outcomeUnknown,
+            "no answer came to entry \(number) of the log in \(log.bucket.place) (\(reason)): the change may be "
+                + "made or not; repeat the command, it finds out")
+    }
+
+    static func unsuitable(_ bucket: any Bucket) -> StoreError {
+        StoreError(
+            .unsuitableStore,
+            "the store of \(bucket.place) does not refuse to overwrite (If-None-Match: *): several publishers "
+                + "would overwrite each other's releases; publish to a directory and copy it")
+    }
+}
+
+extension LogEntry {
+    /// The entry that follows a state and changes nothing yet.
+    init(after state: OriginState, _ kind: Kind, now: Int64) throws(StoreError) {
+        self = state.entry
+        self.kind = kind
+        createdAt = now
+        author = try Self.drawAuthor()
+        pointers = [:]
+        pointerCondition = nil
+    }
+}

@@ -1,0 +1,63 @@
+import CASStore
+
+/// A file of an origin in a bucket that never changes: what it is, and the epoch it was written in.
+struct BucketKey: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        case object, manifest, places, pack, delivery
+        /// What led from an older manifest; nobody makes them any more.
+        case delta(from: ObjectID)
+    }
+
+    let kind: Kind
+    let address: ObjectID
+    let epoch: Int64
+
+    init(_ kind: Kind, _ address: ObjectID, in epoch: Int64) {
+        self.kind = kind
+        self.address = address
+        self.epoch = epoch
+    }
+
+    /// Its path below the origin.
+    var path: String {
+        switch kind {
+        case .object: OriginLayout.object(address, in: epoch)
+        case .manifest: OriginLayout.manifest(address, in: epoch)
+        case .places: OriginLayout.places(address, in: epoch)
+        case .pack: OriginLayout.pack(address, in: epoch)
+        case .delivery: OriginLayout.delivery(address, in: epoch)
+        case .delta(let base): OriginLayout.delta(to: address, from: base)
+        }
+    }
+
+    /// What a path means; `nil` if it is not one of these.
+    init?(path: String) {
+        guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }
+        let parts = rest.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let digits = parts.dropFirst().joined()
+        switch (parts.first, parts.count) {
+        case (OriginLayout.objects, 3):
+            guard let address = ObjectID(digits) else { return nil }
+            self.init(.object, address, in: epoch)
+        case (OriginLayout.packs, 3):
+            guard let address = ObjectID(digits) else { return nil }
+            self.init(.pack, address, in: epoch)
+        case (OriginLayout.manifests, 2):
+            if let delta = OriginLayout.delta(ofFile: digits) {
+                self.init(.delta(from: delta.base), delta.manifest, in: epoch)
+            } else {
+                guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
+                self.init(.manifest, address, in: epoch)
+            }
+        case (OriginLayout.places, 2):
+            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
+            self.init(.places, address, in: epoch)
+        case (OriginLayout.deliveries, 2):
+            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
+            self.init(.delivery, address, in: epoch)
+        default: return nil
+        }
+        // One spelling only: what is spelled otherwise is not ours.
+        guard self.path == path else { return nil }
+    }
+}

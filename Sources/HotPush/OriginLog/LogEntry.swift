@@ -1,0 +1,70 @@
+import Buckets
+import CASStore
+import StrictJSON
+
+/// An entry of the log of an origin in a bucket: one commit, after which the origin is exactly what the entry says.
+///
+/// A value; `docs/origin-format.md` describes its JSON. Entries are created once, never changed and never deleted. Each
+/// holds the whole state by reference, so no older entry has to be replayed.
+struct LogEntry: Sendable, Hashable {
+    /// The version of the format.
+    static let formatVersion: Int64 = 1
+    /// The largest entry that is read, in bytes.
+    static let byteCountMax = 1 << 20
+    /// The most channels that an origin has.
+    static let channelCountMax = 1_000
+    /// The largest number of an entry, and the largest epoch: ten digits.
+    static let numberMax: Int64 = 9_999_999_999
+
+    /// What the commit did; for people, and an unknown kind is as good as `publish`.
+    struct Kind: Sendable, Hashable {
+        let name: String
+
+        static let create = Kind(name: "create")
+        static let publish = Kind(name: "publish")
+        static let withdraw = Kind(name: "withdraw")
+        static let prune = Kind(name: "prune")
+    }
+
+    var kind: Kind
+    /// The writer's clock, in seconds since 1970; for people.
+    var createdAt: Int64
+    /// Drawn for each commit: tells whose entry it is.
+    ///
+    /// 32 digits.
+    var author: String
+    /// Where new keys are written.
+    ///
+    /// It grows by at most one with a prune.
+    var epoch: Int64 = 0
+    /// What the entries from this one on offer is live.
+    var keptFrom: Int64
+    /// The newest prune up to this entry; 0 if there was none.
+    var prunedAt: Int64 = 0
+    /// In which entry the pointer of each channel stands.
+    var channels: [ChannelName: Int64] = [:]
+    /// The pointers that this entry changes.
+    var pointers: [ChannelName: ChannelPointer] = [:]
+    /// How the store takes `If-Match`; only in entry 1.
+    var pointerCondition: PointerCondition?
+    /// Fields that castree does not know, kept as they came.
+    var foreign: [JSONValue.Member] = []
+
+    /// How pointers can be replaced in one step.
+    enum PointerCondition: String, Sendable, Hashable {
+        case quoted, bare, none
+
+        /// How the tag is spelled; `nil` if the store knows no such condition.
+        var spelling: TagSpelling? {
+            switch self {
+            case .quoted: .quoted
+            case .bare: .bare
+            case .none: nil
+            }
+        }
+    }
+
+    /// A new author.
+    /// - Throws: `.io` if the system has no random bytes.
+    static func drawAuthor() throws(StoreError) -> String { try randomToken() + randomToken() }
+}

@@ -1,0 +1,155 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// Publishers and pruners of a bucket that are disturbed, killed, or meet each other, at every request: I1 to I5 of
+/// docs/buckets.md.
+@Suite struct BucketFaultTests {
+    /// What one command does to an origin that already has releases and a prune behind it.
+    enum Verb: String, CaseIterable, Sendable {
+        case first, publish, back, beta, withdraw, prune, once, patient
+
+        /// For so many seconds a device finds what a pointer names.
+        var grace: Int64 { self == .prune ? 0 : 3_600 }
+
+        func run(_ world: BucketWorld, _ actor: String, _ schedule: @escaping RequestSchedule)
+            throws
+        {
+            let publisher = world.publisher(actor, schedule: schedule)
+            switch self {
+            case .first, .publish: try world.publish("4", by: publisher)
+            case .back: try world.publish("5", by: publisher)
+            case .beta: try world.publish("2", to: "beta", by: publisher)
+            case .withdraw: _ = try publisher.withdraw(VersionName("3"))
+            case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0)
+            case .once: _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
+            case .patient:
+                for _ in 0..<4 {
+                    _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
+                    world.store.clock.advance(1_300)
+                }
+            }
+        }
+
+        func prepare(_ world: BucketWorld) throws {
+            guard self != .first else { return }
+            for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+            try world.publish("3", by: world.publisher())
+        }
+    }
+
+    static let fates: [RequestFate] = [
+        .lostAnswer, .dropped, .ghost(requests: 1), .ghost(requests: 3), .ghost(requests: 100),
+        .stale,
+        .end(isApplied: true), .end(isApplied: false),
+    ]
+
+    /// Calls `body` with each number of a request in this run's share, until one is not reached.
+    private func enumerate(
+        _ enumeration: String, oneIn step: Int, _ body: (BucketWorld.Shelf, Int) throws -> Bool
+    ) throws {
+        let shelf = try BucketWorld.Shelf()
+        let count = try TestShare(oneIn: step, of: enumeration).count { try body(shelf, $0 + 1) }
+        #expect(count < 500)
+    }
+
+    /// Says what happens to one request of an actor.
+    final class Once: Sendable {
+        private let number: Int
+        private let fate: RequestFate
+        private let reached = Atomic<Bool>(false)
+
+        init(_ number: Int, _ fate: RequestFate) {
+            self.number = number
+            self.fate = fate
+        }
+
+        var wasReached: Bool { reached.load(ordering: .relaxed) }
+
+        func callAsFunction(_ request: ModelRequest) -> RequestFate {
+            guard request.number == number else { return .answered }
+            reached.store(true, ordering: .relaxed)
+            return fate
+        }
+    }
+
+    @Test(arguments: Verb.allCases, fates)
+    func `one fault at any request breaks no promise, and the command can be said again`(
+        verb: Verb, fate: RequestFate
+    ) throws {
+        try enumerate("\(verb) \(fate)", oneIn: 8) { shelf, number in
+            let world = try BucketWorld(shelf)
+            try verb.prepare(world)
+            world.hold(grace: verb.grace)
+            let once = Once(number, fate)
+            // How it ends is its own affair; what is promised holds.
+            try? verb.run(world, "one") { once($0) }
+            guard once.wasReached else { return false }
+            do {
+                try verb.run(world, "two") { _ in .answered }
+            } catch let error as StoreError {
+                // It was done already.
+                #expect(error.code == .notOffered && verb == .withdraw, "\(error)")
+            }
+            world.store.applyGhosts()
+            world.check(after: "the ghosts")
+            // Each command brings the pointers in order.
+            try world.publish("1", to: "last", by: world.publisher())
+            _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
+            world.checkEnd()
+            #expect(world.broken == [], "\(verb) \(fate) at request \(number)")
+            return world.broken.isEmpty
+        }
+    }
+
+    @Test(arguments: Verb.allCases, Verb.allCases)
+    func `a command that meets another one between any two requests breaks no promise`(
+        verb: Verb, other: Verb
+    ) throws {
+        guard (verb == .first) == (other == .first) else { return }
+        try enumerate("\(verb) \(other)", oneIn: 8) { shelf, number in
+            let world = try BucketWorld(shelf)
+            try verb.prepare(world)
+            world.hold(grace: min(verb.grace, other.grace))
+            let wasReached = Atomic<Bool>(false)
+            try? verb.run(world, "one") { request in
+                if request.number == number, !wasReached.exchange(true, ordering: .relaxed) {
+                    try? other.run(world, "two") { _ in .answered }
+                }
+                return .answered
+            }
+            guard wasReached.load(ordering: .relaxed) else { return false }
+            _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
+            world.checkEnd()
+            #expect(world.broken == [], "\(other) before request \(number) of \(verb)")
+            return world.broken.isEmpty
+        }
+    }
+
+    @Test(arguments: Verb.allCases)
+    func `prunes that come true late take nothing that is used again`(verb: Verb) throws {
+        try enumerate("late \(verb)", oneIn: 12) { shelf, number in
+            let world = try BucketWorld(shelf)
+            try verb.prepare(world)
+            let wasReached = Atomic<Bool>(false)
+            try? Verb.prune.run(world, "one") { request in
+                guard request.verb == .delete, request.number <= number else { return .answered }
+                wasReached.store(true, ordering: .relaxed)
+                return .ghost(requests: number)
+            }
+            // What had gone is published again while the deletions are under way.
+            for version in ["1", "2", "5"] { try world.publish(version, by: world.publisher()) }
+            try? verb.run(world, "two") { _ in .answered }
+            world.store.applyGhosts()
+            world.check(after: "the ghosts")
+            #expect(world.broken == [], "\(verb), \(number)")
+            return world.broken.isEmpty && number < 60
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// Publishing to a bucket and pruning it, with nothing in the way: docs/buckets.md.
+@Suite struct BucketPublishingTests {
+    @Test func `a first release makes the origin, and is what a directory would have`() throws {
+        let world = try BucketWorld()
+        let commit = try world.publish("1", by: world.publisher())
+        #expect(commit.entry == 2 && commit.sent.count == 3 && commit.pointerProblem == nil)
+        #expect(try world.offered() == ["1"])
+        let keys = world.store.files.keys.sorted()
+        #expect(keys.filter { $0.hasPrefix("objects/") }.count == 3)
+        #expect(keys.filter { $0.hasPrefix("manifests/") }.count == 1)
+        #expect(keys.filter { $0.hasPrefix("e/") } == [])
+        #expect(keys.contains("channels/stable.json") && keys.contains("channels.json"))
+        #expect(keys.contains("origin.json"))
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `what releases on offer have is not sent again`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        let commit = try world.publish("2", by: world.publisher())
+        #expect(commit.sent.count == 1 && commit.reusedObjectCount == 2)
+        #expect(try world.offered() == ["2", "1"])
+        // In another channel nothing of it is new.
+        let other = try world.publish("2", to: "beta", by: world.publisher())
+        #expect(other.sent.count == 0)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `nothing new costs four requests and writes nothing`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        let before = world.store.files
+        let publisher = world.publisher()
+        let commit = try world.publish("1", by: publisher)
+        #expect(commit.isUnchanged && commit.figures.requestCount <= 4)
+        #expect(world.store.files == before)
+    }
+
+    @Test func `a withdrawn version is no longer offered, and one that is not offered is refused`()
+        throws
+    {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        try world.publish("2", by: world.publisher())
+        _ = try world.publisher().withdraw(VersionName("2"))
+        #expect(try world.offered() == ["1"])
+        #expect(throws: StoreError.self) { try world.publisher().withdraw(VersionName("2")) }
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `a prune without a grace leaves what is offered, and deletes the rest`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
+        let report = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        #expect(report.trimmedCount == 3)
+        #expect(try world.offered() == ["4"])
+        #expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count == 3)
+        #expect(world.store.files.keys.filter { $0.hasPrefix("manifests/") }.count == 1)
+        // What had gone comes back under the new epoch, and what is there is used.
+        let commit = try world.publish("5", by: world.publisher())
+        #expect(commit.sent.count == 2 && commit.epoch > 0)
+        #expect(world.store.files.keys.contains { $0.hasPrefix("e/\(commit.epoch)/places/") })
+        // Again, and nothing is to be done.
+        let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 2, grace: 0)
+        #expect(world.store.files.filter { !$0.key.hasPrefix("log/") } == before)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `with a grace a prune deletes only what a prune that long ago found unneeded`()
+        throws
+    {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
+        for _ in 0..<3 {
+            let report = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            // But for what looking at the store has left.
+            #expect(report.garbage.byteCount == 0)
+        }
+        world.store.clock.advance(3_700)
+        var deleted = 0
+        for _ in 0..<3 {
+            deleted += try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600).garbage
+                .count
+            world.store.clock.advance(3_700)
+        }
+        #expect(deleted > 0)
+        #expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count == 3)
+        // Nothing is left to do: no entry.
+        let count = world.store.files.count
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+        #expect(world.store.files.count == count)
+        #expect(world.broken == [])
+    }
+
+    @Test func `an origin that was copied there is taken over`() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        let world = try BucketWorld()
+        let paths = FileManager.default.enumerator(atPath: place.origin)
+        for case let path as String in try #require(paths) where !path.hasPrefix(".publish") {
+            var isDirectory: ObjCBool = false
+            let full = "\(place.origin)/\(path)"
+            _ = FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
+            if !isDirectory.boolValue { world.store.set(path, try Damage.contents(full)) }
+        }
+        let commit = try BucketPublisher(world.bucket(), pause: { _ in }).publish(
+            "2", of: place.versions)
+        #expect(commit.sent.count == 2)
+        #expect(try world.offered() == ["2", "1"])
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `a store that overwrites is refused`() throws {
+        var dialect = ModelDialect()
+        dialect.knowsIfNoneMatch = false
+        let store = ModelStore(dialect)
+        let world = try BucketWorld()
+        let code = code {
+            _ = try BucketPublisher(ModelBucket(store), pause: { _ in }).publish(
+                "1", of: world.versions)
+        }
+        #expect(code?.description == "unsuitableStore")
+    }
+}

@@ -1,0 +1,245 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// A bucket in memory, a store with versions to publish, and the promises that hold after every request.
+///
+/// What is promised is read from the bucket's files alone, as `docs/buckets.md` describes them.
+final class BucketWorld: Sendable {
+    let store = ModelStore()
+    var versions: VersionStore { shelf.temporary.versions }
+    private let shelf: Shelf
+    /// Acknowledged: version and channel.
+    private let acknowledged = Mutex<[(version: String, channel: String)]>([])
+    /// The entries as they were first seen.
+    private let entries = Mutex<[String: [UInt8]]>([:])
+    private let trouble = Mutex<[String]>([])
+    /// Every pointer that a device could read, and until when.
+    private let readable = Mutex<[ReadPointer]>([])
+    /// For so many seconds a device finds what a pointer names.
+    private let graceHeld = Atomic<Int64>(0)
+
+    /// Versions `1` to `5`, which many worlds publish: each shares a file with its neighbours, `5` has what `1` had.
+    final class Shelf: Sendable {
+        let temporary: TemporaryStore
+
+        init() throws {
+            temporary = try TemporaryStore()
+            for (number, content) in ["abc", "bcd", "cde", "def", "abf"].enumerated() {
+                var files: [String: String] = [:]
+                for letter in content { files["\(letter).txt"] = "content \(letter)" }
+                try temporary.add("\(number + 1)", files)
+            }
+        }
+    }
+
+    init(_ shelf: Shelf? = nil) throws { self.shelf = try shelf ?? Shelf() }
+
+    /// From now on a device that has read a pointer may take so many seconds for what it names.
+    func hold(grace: Int64) { graceHeld.store(grace, ordering: .relaxed) }
+
+    private struct ReadPointer {
+        let key: String
+        let file: ModelStore.File
+        var lastSeenAt: Int64
+    }
+
+    func bucket(
+        _ actor: String = "one", rights: ModelRights = .all,
+        schedule: @escaping RequestSchedule = { _ in .answered }
+    ) -> ModelBucket {
+        ModelBucket(
+            store, actor: actor, rights: rights,
+            afterEach: { [unowned self] request in check(after: "\(request)") },
+            schedule: schedule)
+    }
+
+    func publisher(
+        _ actor: String = "one", schedule: @escaping RequestSchedule = { _ in .answered }
+    ) -> BucketPublisher {
+        let clock = store.clock
+        var options = PublisherOptions()
+        options.isDurable = false
+        return BucketPublisher(
+            bucket(actor, schedule: schedule), options: options, now: { clock.now },
+            pause: { _ in clock.advance(1) })
+    }
+
+    @discardableResult
+    func publish(
+        _ version: String, to channel: String = "stable", by publisher: BucketPublisher
+    ) throws -> BucketCommit {
+        let commit = try publisher.publish(
+            version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
+        acknowledged.withLock { $0.append((version, channel)) }
+        return commit
+    }
+
+    // MARK: Promises
+
+    /// What was found to be broken so far.
+    var broken: [String] { trouble.withLock { $0 } }
+
+    private func say(_ what: String, _ when: String) {
+        trouble.withLock { if $0.count < 20 { $0.append("\(what), after \(when)") } }
+    }
+
+    /// I2: who has read a pointer finds all of it for the grace.
+    private func checkReaders(_ files: [String: ModelStore.File], _ when: String) {
+        let (now, grace) = (store.clock.now, graceHeld.load(ordering: .relaxed))
+        let pointers = readable.withLock { readable -> [ReadPointer] in
+            for (key, file) in files where key.hasPrefix("channels/") {
+                if let place = readable.firstIndex(where: {
+                    $0.key == key && $0.file.bytes == file.bytes
+                }) {
+                    readable[place].lastSeenAt = now
+                } else {
+                    readable.append(ReadPointer(key: key, file: file, lastSeenAt: now))
+                }
+            }
+            readable.removeAll {
+                now - $0.lastSeenAt >= grace && files[$0.key]?.bytes != $0.file.bytes
+            }
+            return readable
+        }
+        for pointer in pointers {
+            for release in releases(["": object(pointer.file) ?? [:]]) {
+                for key in Self.keys(of: release, files) where files[key] == nil {
+                    say(
+                        "\(key) has gone, which \(pointer.key) named \(now - pointer.lastSeenAt) s ago",
+                        when)
+                }
+            }
+        }
+    }
+
+    /// I1, I2 and I4: all that the log and the pointers offer is there, and entries never change.
+    func check(after when: String) {
+        let files = store.files
+        checkReaders(files, when)
+        let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
+        for (position, key) in log.enumerated() {
+            if key != String(format: "log/%010d.json", position + 1) { say("gap at \(key)", when) }
+            let bytes = files[key]?.bytes ?? []
+            let before = entries.withLock { entries -> [UInt8] in
+                let before = entries[key] ?? bytes
+                entries[key] = before
+                return before
+            }
+            if before != bytes { say("\(key) has changed", when) }
+        }
+        for key in entries.withLock({ $0.keys.sorted() }) where files[key] == nil {
+            say("\(key) is gone", when)
+        }
+        guard let last = log.last, let end = object(files[last]) else { return }
+        let kept = end["kept"] as? Int ?? 0
+        var offered: [[String: Any]] = []
+        for number in kept...log.count where number > 0 {
+            guard let entry = object(files[log[number - 1]]) else { continue }
+            offered += releases(entry["pointers"])
+        }
+        for place in (end["channels"] as? [String: Int] ?? [:]).values.sorted() {
+            offered += releases(object(files[log[place - 1]])?["pointers"])
+        }
+        let first = object(files[log[max(kept, 1) - 1]])
+        for place in (first?["channels"] as? [String: Int] ?? [:]).values.sorted() {
+            offered += releases(object(files[log[place - 1]])?["pointers"])
+        }
+        for release in offered {
+            for key in Self.keys(of: release, files) where files[key] == nil {
+                say("\(key) of \(release["version"] ?? "?") is not there", when)
+            }
+        }
+    }
+
+    /// I3 and I5, when all commands have ended and no write is on its way.
+    func checkEnd() {
+        let files = store.files
+        let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
+        guard let last = log.last, let end = object(files[last]) else { return }
+        for (channel, place) in end["channels"] as? [String: Int] ?? [:] {
+            let pointers = object(files[log[place - 1]])?["pointers"] as? [String: Any]
+            let copy = object(files["channels/\(channel).json"])
+            let said = pointers?[channel] as? NSDictionary
+            if (copy as NSDictionary?) != said {
+                say("channels/\(channel).json is not the log's", "the end")
+            }
+        }
+        var counts: [String: Int] = [:]
+        for key in log {
+            guard let entry = object(files[key]), entry["kind"] as? String == "publish" else {
+                continue
+            }
+            for (channel, pointer) in entry["pointers"] as? [String: [String: Any]] ?? [:] {
+                let head = (pointer["releases"] as? [[String: Any]])?.first
+                counts["\(channel) \(head?["version"] ?? "")", default: 0] += 1
+            }
+        }
+        for (version, channel) in acknowledged.withLock({ $0 }) {
+            if counts["\(channel) \(version)"] == nil {
+                say("\(version) was acknowledged in vain", "the end")
+            }
+        }
+        for (what, count) in counts where count > 1 {
+            say("\(what) stands in the log \(count) times", "the end")
+        }
+    }
+
+    /// What a channel offers, as the log says.
+    func offered(_ channel: String = "stable") throws -> [String] {
+        let pointers = try publisher("reader").pointers()
+        return pointers[try ChannelName(channel)]?.releases.compactMap {
+            $0.version?.name.description
+        }
+            ?? []
+    }
+
+    private static func keys(
+        of release: [String: Any], _ files: [String: ModelStore.File]
+    ) -> [String] {
+        let epoch = release["epoch"] as? Int ?? 0
+        func place(_ path: String, _ epoch: Int) -> String {
+            epoch == 0 ? path : "e/\(epoch)/\(path)"
+        }
+        guard let address = release["manifest"] as? String else { return [] }
+        let manifestKey = place("manifests/\(address).json", epoch)
+        var keys = [manifestKey]
+        guard let file = files[manifestKey], let manifest = try? Manifest(parsing: file.bytes)
+        else { return keys }
+        let addresses = Set(manifest.entries.map(\.address.description)).sorted()
+        var epochs = Array(repeating: epoch, count: addresses.count)
+        if let places = release["places"] as? String {
+            let key = place("places/\(places).json", epoch)
+            keys.append(key)
+            if let file = files[key],
+                let runs =
+                    (try? JSONSerialization.jsonObject(with: Data(file.bytes)) as? [String: Any])?[
+                        "runs"] as? [[Int]]
+            {
+                epochs = runs.flatMap { Array(repeating: $0[0], count: $0[1]) }
+            }
+        }
+        if epochs.count != addresses.count { return keys + ["places that fit \(address)"] }
+        for (address, epoch) in zip(addresses, epochs) {
+            keys.append(place("objects/\(address.prefix(2))/\(address.dropFirst(2))", epoch))
+        }
+        return keys
+    }
+
+    private func object(_ file: ModelStore.File?) -> [String: Any]? {
+        guard let file else { return nil }
+        return (try? JSONSerialization.jsonObject(with: Data(file.bytes))) as? [String: Any]
+    }
+
+    private func releases(_ pointers: Any?) -> [[String: Any]] {
+        (pointers as? [String: [String: Any]] ?? [:]).values.flatMap {
+            $0["releases"] as? [[String: Any]] ?? []
+        }
+    }
+}
