@@ -1,8 +1,9 @@
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 
-/// The program that fetches: `castree pull` and `castree fsck --from URL` run it.
+/// The program that reaches others: `castree pull`, `castree fsck --from URL` and what is done to buckets run it.
 ///
 /// No other program uses libcurl, so every other command starts without it.
 @main
@@ -14,6 +15,8 @@ enum PullProgram {
         commands: [
             Command.pull { try $0.pull() },
             Command.channels { try $0.channels() },
+            .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
+            .prune { try $0.pruneBucket() },
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
         ].map(\.reportingStoreErrors),
         statuses: .store)

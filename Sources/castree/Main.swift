@@ -1,5 +1,6 @@
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import UsagePage
 
@@ -32,7 +33,10 @@ enum CastreeProgram {
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
-            .publish, .pack, .withdraw, .prune, .channels { _ in try FetchingProgram.become() },
+            .publish { try $0.inDirectory { try $0.publishToDirectory() } }, .pack,
+            .withdraw { try $0.inDirectory { try $0.withdrawFromDirectory() } },
+            .prune { try $0.inDirectory { try $0.pruneDirectory() } },
+            .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
             .usage(

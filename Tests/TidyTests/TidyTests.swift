@@ -106,7 +106,10 @@ import Testing
             "Console": [
                 "CASStore", "VersionTree", "StoreCommands", "HotPush", "WebServer", "ServeFromCAS",
             ],
-            "StoreCommands": ["HotPush", "CurlTransport", "ServeFromCAS", "UsagePage"],
+            "OriginCommands": ["CurlTransport", "ServeFromCAS", "UsagePage"],
+            "StoreCommands": [
+                "OriginCommands", "HotPush", "CurlTransport", "ServeFromCAS", "UsagePage",
+            ],
         ]
         for (module, banned) in above {
             for file in Self.sources where file.path.hasPrefix("Sources/\(module)/") {

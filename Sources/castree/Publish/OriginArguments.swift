@@ -1,31 +1,18 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 
-extension Argument {
-    /// The directory of an origin.
-    static let originDirectory = Argument(
-        "ORIGIN", "the origin's directory, or its file: URL", completion: .directories)
-}
-
-extension Option {
-    /// `--channel NAME`.
-    static let channel = Option.text(
-        "channel", placeholder: "NAME", "the channel of the origin",
-        fallback: ChannelName.stable.description)
-    /// `--no-wait`: another publisher is an error.
-    static let noWait = Option.flag(
-        "no-wait", "fail at once if another publisher is at work")
-}
-
 extension Invocation {
-    /// The channel that the command works on.
-    ///
-    /// - Throws: `usage` for a name that no channel can have.
-    func channel() throws -> ChannelName {
-        let given = try requiredValue("channel")
-        return try parsed { () throws(StoreError) in try ChannelName(given) }
+    /// Does what is to be done in a directory; for a bucket, becomes the program that reaches it.
+    func inDirectory(_ body: (Invocation) throws -> ExitStatus) throws -> ExitStatus {
+        if isOriginInBucket { try FetchingProgram.become() }
+        for option in Option.bucket where isGiven(option.name) {
+            throw CommandError.usage(
+                "--\(option.name) is for origins in buckets: s3://BUCKET/PREFIX")
+        }
+        return try body(self)
     }
 
     /// The publisher of the origin that the command line names.
@@ -49,16 +36,5 @@ extension Invocation {
         options.notice = { note($0) }
         options.isInterrupted = { Interruption.isRequested }
         return Publisher(path, options: options)
-    }
-}
-
-extension Command {
-    /// The same command; it exits with `notFound` for what the origin does not have.
-    var reportingAbsence: Command {
-        translatingErrors { error in
-            guard let error = error as? StoreError, [.noOrigin, .notOffered].contains(error.code)
-            else { return error }
-            return CommandError(error, .notFound)
-        }
     }
 }

@@ -1,26 +1,10 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
+import StoreCommands
 import StrictJSON
 import Synchronization
-
-extension Option {
-    /// How packs are made: for `publish` and `pack`.
-    static let packing: [Option] = [
-        .integer(
-            "level", in: 1...19,
-            "compress this much: 3 takes a twentieth of the time for a third more bytes",
-            fallback: 19),
-        .integer(
-            "packs-from", in: 0...60,
-            "make a pack from each of this many contents that the channel offered last", fallback: 4
-        ),
-        .text(
-            "pack-base", placeholder: "VERSION",
-            "make a pack from this version of the store, too: what an app was shipped with; repeatable",
-            repeats: true),
-    ]
-}
 
 extension Invocation {
     /// The packs that the command line asks for.

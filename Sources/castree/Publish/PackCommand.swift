@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree

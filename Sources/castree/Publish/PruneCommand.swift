@@ -1,47 +1,22 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 
-extension Command {
-    /// `prune`: collects an origin.
-    static let prune = Command(
-        "prune", summary: "deletes from an origin what its channels no longer need",
-        discussion: """
-            Keeps the newest releases of every channel, and older ones that some devices still get \
-            because of roll-outs and requirements. A release that no channel lists any more stays \
-            for a grace period, which begins with the first prune that finds it so: clients may \
-            still be downloading it. Run it after publishing, or from cron.
-
-                castree prune /srv/www/updates --keep 5
-                castree prune /srv/www/updates --grace 7d --dry-run
-            """,
-        arguments: [.originDirectory],
-        options: [
-            .integer(
-                "keep", in: 1...ChannelPointer.releaseCountMax,
-                "keep this many releases of every channel", fallback: 10),
-            .text(
-                "grace", placeholder: "TIME",
-                "keep what no channel lists for this long: 90s, 30m, 24h, 7d", fallback: "24h"),
-            .flag("dry-run", "print what would be deleted, and delete nothing"),
-            .noWait, .withoutSync,
-        ]
-    ) { invocation in
-        var retention = OriginRetention()
-        if let count = try invocation.integer("keep") { retention.releaseCount = count }
-        if let grace = try invocation.seconds("grace") { retention.graceSeconds = grace }
-        let publisher = try invocation.publisher()
-        let isDryRun = invocation.flag("dry-run")
+extension Invocation {
+    /// `prune` of an origin in a directory.
+    func pruneDirectory() throws -> ExitStatus {
+        let retention = try retention()
+        let publisher = try publisher()
+        let isDryRun = flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.planCollection(retention) : try publisher.collect(retention)
-        return try invocation.report(plan, isDryRun: isDryRun)
-    }.reportingAbsence
-}
+        return try report(plan, isDryRun: isDryRun)
+    }
 
-extension Invocation {
     fileprivate func report(
         _ plan: OriginCollectionPlan, isDryRun: Bool
     ) throws -> ExitStatus {

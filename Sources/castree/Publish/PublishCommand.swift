@@ -1,105 +1,29 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
 
-extension Command {
-    /// `publish`: writes a version to an origin.
-    static let publish = Command(
-        "publish", summary: "writes a version to a directory that a web server can serve",
-        discussion: """
-            Copies what the origin does not have yet, then offers the version first in a channel. \
-            Clients see the previous release or this one, never a mixture. Any web server can \
-            serve the directory, and you can copy it to any CDN (objects, packs and manifests first, \
-            then deliveries, channels last). If the command is interrupted or killed, repeat it; publishing the \
-            same version twice writes nothing. Two publishers take turns.
-
-                castree publish 42 /srv/www/updates
-                castree publish 42 /srv/www/updates --rollout 5 --channel beta
-                castree publish 42 /srv/www/updates --require minimumAppVersion=3.1
-
-            First it makes packs: one of everything, and one from each of the contents that \
-            the channel offered last, so that a device downloads only what has changed inside the \
-            files, in one request. Packs only save, and devices can do without: where there is no \
-            room for them, the version is offered all the same. Where seconds count, --packs-later \
-            offers the version first. castree pack makes packs of a version that was published \
-            without. A version that is published again keeps its packs, and gets those that lack.
-
-                castree publish 42 /srv/www/updates --pack-base 40
-                castree publish 42 /srv/www/updates --packs-later
-
-            To widen a roll-out, publish the same version with a larger share; without --rollout \
-            every device may have it. To go back, publish an older version again, or withdraw the \
-            bad one.
-            """,
-        arguments: [.version, .originDirectory],
-        options: [
-            .channel,
-            .text(
-                "rollout", placeholder: "PERCENT",
-                "offer it only to this share of the devices: 5, 0.5, 100"),
-            .text(
-                "salt", placeholder: "TEXT",
-                "choose those devices by this text [else the version's name]"),
-            .text(
-                "require", placeholder: "KIND=VALUE",
-                "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
-                repeats: true),
-            .flag("mandatory", "an app must have this version before it goes on"),
-        ] + Option.packing + [
-            .integer(
-                "keep-packs", in: 1...ChannelPointer.releaseCountMax,
-                "let this many releases of the channel keep their packs", fallback: 2),
-            .flag("no-packs", "make no packs; a release that has some keeps them"),
-            .flag("packs-later", "offer the version first, then make its packs"),
-            .flag("verify", "read what the origin has already, also packs; replace what is wrong"),
-            .flag("dry-run", "print what would be written, and write nothing"),
-            .noWait, .withoutSync,
-        ]
-    ) { invocation in
-        let name = try invocation.version()
-        let offer = try invocation.offer(of: name)
-        let versions = try invocation.openStore()
-        var publisher = try invocation.publisher()
-        publisher.options.verifiesObjects = invocation.flag("verify")
-        publisher.options.packs = try invocation.packs()
-        let bars = invocation.follow(&publisher)
+extension Invocation {
+    /// `publish` to a directory.
+    func publishToDirectory() throws -> ExitStatus {
+        let name = try version()
+        let offer = try offer(of: name)
+        let versions = try openStore()
+        var publisher = try publisher()
+        publisher.options.verifiesObjects = flag("verify")
+        publisher.options.packs = try packs()
+        let bars = follow(&publisher)
         defer { bars.finish() }
-        let isDryRun = invocation.flag("dry-run")
+        let isDryRun = flag("dry-run")
         let plan =
             isDryRun
             ? try publisher.plan(name, of: versions, as: offer)
             : try publisher.publish(name, of: versions, as: offer)
         bars.finish()
-        return try invocation.report(plan, isDryRun: isDryRun)
-    }
-}
-
-extension Invocation {
-    fileprivate func offer(of version: String) throws -> ReleaseOffer {
-        var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))
-        if let text = try value("rollout") {
-            guard let perMille = perMille(ofPercent: text) else {
-                throw CommandError.usage(
-                    "--rollout takes a percentage from 0 to 100 with at most one decimal,"
-                        + " not '\(text)'")
-            }
-            offer.rollout = Rollout(perMille: perMille, salt: try value("salt") ?? version)
-        } else if try value("salt") != nil {
-            throw CommandError.usage("--salt needs --rollout")
-        }
-        for text in values("require") {
-            let parts = text.split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, !parts[0].isEmpty else {
-                throw CommandError.usage("--require takes KIND=VALUE, not '\(text)'")
-            }
-            offer.requirements.append(
-                Requirement(kind: String(parts[0]), value: String(parts[1])))
-        }
-        return offer
+        return try report(plan, isDryRun: isDryRun)
     }
 
     /// When the packs are made, and which.
@@ -148,20 +72,4 @@ extension Invocation {
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
     }
-}
-
-/// Thousandths from a percentage as people write it: `5`, `5%`, `0.5`; nil for anything else.
-private func perMille(ofPercent text: String) -> Int? {
-    let number = text.hasSuffix("%") ? text.dropLast() : text[...]
-    let parts = number.split(separator: ".", omittingEmptySubsequences: false)
-    guard let first = parts.first, parts.count <= 2, (1...3).contains(first.utf8.count),
-        let whole = UInt16(first)
-    else { return nil }
-    var tenth: UInt16 = 0
-    if parts.count == 2 {
-        guard parts[1].utf8.count == 1, let digit = UInt16(parts[1]) else { return nil }
-        tenth = digit
-    }
-    let perMille = Int(whole) * 10 + Int(tenth)
-    return perMille <= 1000 ? perMille : nil
 }

@@ -29,11 +29,3 @@ extension Command {
         }
     }
 }
-
-extension Option {
-    /// `--no-sync`: dangerous, and says so.
-    static let withoutSync = flag(
-        "no-sync",
-        "DANGEROUS: do not wait for the disk; a power cut or a crash of the system may lose or"
-            + " damage what was written")
-}

@@ -1,25 +1,24 @@
 import CASStore
-import Console
-import StoreCommands
+package import Console
 import VersionTree
 
 extension Argument {
     /// A version that must exist.
-    static let version = Argument("VERSION", "the version's name", completion: .versions())
+    package static let version = Argument("VERSION", "the version's name", completion: .versions())
 }
 
 extension Invocation {
     /// Returns an operand that names a version.
     ///
     /// - Throws: `noVersion` for a name that no version can have.
-    func version(_ argument: String = "VERSION") throws(CommandError) -> String {
+    package func version(_ argument: String = "VERSION") throws(CommandError) -> String {
         try Self.version(named: self.argument(argument))
     }
 
     /// Returns a name as a version's.
     ///
     /// - Throws: `noVersion` for a name that no version can have.
-    static func version(named name: String) throws(CommandError) -> String {
+    package static func version(named name: String) throws(CommandError) -> String {
         do {
             return try VersionName(name).description
         } catch {
@@ -27,4 +26,12 @@ extension Invocation {
                 StoreError(.noVersion, "\(error.message); castree versions lists the versions"))
         }
     }
+}
+
+extension Option {
+    /// `--no-sync`: dangerous, and says so.
+    package static let withoutSync = flag(
+        "no-sync",
+        "DANGEROUS: do not wait for the disk; a power cut or a crash of the system may lose or"
+            + " damage what was written")
 }

@@ -1,0 +1,19 @@
+package import Console
+
+extension Option {
+    /// How packs are made: for `publish` and `pack`.
+    package static let packing: [Option] = [
+        .integer(
+            "level", in: 1...19,
+            "compress this much: 3 takes a twentieth of the time for a third more bytes",
+            fallback: 19),
+        .integer(
+            "packs-from", in: 0...60,
+            "make a pack from each of this many contents that the channel offered last", fallback: 4
+        ),
+        .text(
+            "pack-base", placeholder: "VERSION",
+            "make a pack from this version of the store, too: what an app was shipped with; repeatable",
+            repeats: true),
+    ]
+}
