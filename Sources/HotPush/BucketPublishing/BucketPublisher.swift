@@ -124,10 +124,11 @@ package struct BucketPublisher: Sendable {
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
-            guard var (pointer, kind) = try change(state) else {
+            guard let (changed, kind) = try change(state) else {
                 return try finish(channel, seen, state, log, isUnchanged: true)
             }
             let number = state.number + 1
+            var pointer = changed
             pointer.log = number
             var entry = try LogEntry(after: state, kind, now: now())
             entry.channels[channel] = number

@@ -22,7 +22,11 @@ extension Command {
                 castree pack 42 /srv/www/updates
                 castree pack 42 /srv/www/updates --pack-base 40
             """,
-        arguments: [.version, .originDirectory],
+        arguments: [
+            .version,
+            Argument(
+                "ORIGIN", "the origin's directory, or its file: URL", completion: .directories),
+        ],
         options: [.channel] + Option.packing + [
             .flag("verify", "read the packs that the version has, and make again what is wrong"),
             .flag("dry-run", "print what would be packed, and make nothing"),
