@@ -21,7 +21,7 @@ import Testing
 
     @Test("lose nothing when they are killed or refused at any file-system call")
     func crashPoints() throws {
-        try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "24"])
+        try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "16"])
     }
 
     @Test("lose nothing when the power is cut at a call, or leaves the disk in any state it may")

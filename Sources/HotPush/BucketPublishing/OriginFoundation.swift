@@ -109,12 +109,13 @@ struct StoreProbe {
         _ key: String, _ tag: EntityTag, _ body: BucketBody
     ) throws(StoreError) -> LogEntry.PointerCondition {
         let wrong = EntityTag("00000000000000000000000000000000")
-        for condition in [LogEntry.PointerCondition.quoted, .bare] {
-            guard let spelling = condition.spelling else { continue }
+        for spelling in TagSpelling.allCases {
             let right = try bucket.putIf(key, body, .logEntry, matching: tag, spelling)
             guard right.isStored else { continue }
             let other = try bucket.putIf(key, body, .logEntry, matching: wrong, spelling)
-            if case .conditionFailed = other { return condition }
+            if case .conditionFailed = other {
+                return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
+            }
         }
         return .none
     }

@@ -52,16 +52,11 @@ struct LogEntry: Sendable, Hashable {
 
     /// How pointers can be replaced in one step.
     enum PointerCondition: String, Sendable, Hashable {
-        case quoted, bare, none
+        case inQuotes = "quoted"
+        case bare, none
 
         /// How the tag is spelled; `nil` if the store knows no such condition.
-        var spelling: TagSpelling? {
-            switch self {
-            case .quoted: .quoted
-            case .bare: .bare
-            case .none: nil
-            }
-        }
+        var spelling: TagSpelling? { TagSpelling(rawValue: rawValue) }
     }
 
     /// A new author.

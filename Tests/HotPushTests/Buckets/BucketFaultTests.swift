@@ -83,7 +83,7 @@ import VersionTree
     func `one fault at any request breaks no promise, and the command can be said again`(
         verb: Verb, fate: RequestFate
     ) throws {
-        try enumerate("\(verb) \(fate)", oneIn: 8) { shelf, number in
+        try enumerate("\(verb) \(fate)", oneIn: 24) { shelf, number in
             let world = try BucketWorld(shelf)
             try verb.prepare(world)
             world.hold(grace: verb.grace)
@@ -113,7 +113,7 @@ import VersionTree
         verb: Verb, other: Verb
     ) throws {
         guard (verb == .first) == (other == .first) else { return }
-        try enumerate("\(verb) \(other)", oneIn: 8) { shelf, number in
+        try enumerate("\(verb) \(other)", oneIn: 24) { shelf, number in
             let world = try BucketWorld(shelf)
             try verb.prepare(world)
             world.hold(grace: min(verb.grace, other.grace))
@@ -134,7 +134,7 @@ import VersionTree
 
     @Test(arguments: Verb.allCases)
     func `prunes that come true late take nothing that is used again`(verb: Verb) throws {
-        try enumerate("late \(verb)", oneIn: 12) { shelf, number in
+        try enumerate("late \(verb)", oneIn: 30) { shelf, number in
             let world = try BucketWorld(shelf)
             try verb.prepare(world)
             let wasReached = Atomic<Bool>(false)
