@@ -12,9 +12,9 @@ import VersionTree
 
 /// Small contents that a second thread stages while the next ones come: DESIGN.md, "Content that arrives".
 @Suite struct WritingBehindTests {
-    /// 3 MiB: more than is held back at once.
+    /// 9 MiB: more than is held back at once.
     private static let contents = (0..<60).map { number in
-        [UInt8](repeating: UInt8(number), count: 50_000 + number)
+        [UInt8](repeating: UInt8(number), count: 150_000 + number)
     }
 
     /// As `writingBehind`, for bodies that throw anything.

@@ -76,7 +76,7 @@ public final class Arrivals {
 
     /// Calls `body`; small contents that it finishes are staged by a second thread while the next ones come.
     ///
-    /// For senders that are faster than the disk. A killed process may lose 512 KiB of what was finished; why a content
+    /// For senders that are faster than the disk. A killed process may lose 4 MiB of what was finished; why a content
     /// could not be staged is thrown by the next finish, or here.
     package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         isBehind = true

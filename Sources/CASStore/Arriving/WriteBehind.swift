@@ -4,16 +4,17 @@ import Synchronization
 /// Stages small contents on a thread of its own, while the next ones come.
 ///
 /// To make a file takes the system about as long as it takes to fetch, decode and hash what goes into it, so the two
-/// halves of that work overlap. Belongs to one thread; what is not yet staged is in memory, at most about
-/// twice ``byteCountMax``.
+/// halves of that work overlap. Belongs to one thread; what is not yet staged is in memory, at most ``byteCountMax`` and
+/// one content more.
 final class WriteBehind {
-    /// So many bytes are written together: few threads, and little that a killed process loses.
-    private static let byteCountMax = 256 << 10
+    /// Contents come in bursts, as frames of packs are decoded: a burst must not wait for the disk.
+    private static let byteCountMax = 4 << 20
+    /// With less to do no thread is begun.
+    private static let beginByteCount = 256 << 10
 
     private let batch: ObjectBatch
-    private var waiting: [Content] = []
-    private var waitingByteCount = 0
-    private var writing: (work: Parallel.Running, result: Written)?
+    private let queue = Queue()
+    private var writing: Parallel.Running?
     private var dropping: Parallel.Running?
 
     private struct Content: Sendable {
@@ -21,11 +22,39 @@ final class WriteBehind {
         let bytes: [UInt8]
     }
 
-    /// What became of contents that were to be written.
-    private final class Written: Sendable {
-        let left: Mutex<(contents: [Content], failure: StoreError?)>
+    private final class Queue: Sendable {
+        struct State {
+            var contents: [Content] = []
+            var byteCount = 0
+            var isBeingWritten = false
+            /// Why the first of the contents could not be staged.
+            var failure: StoreError?
+        }
 
-        init(_ contents: [Content]) { left = Mutex((contents, nil)) }
+        let state = Mutex(State())
+
+        /// Takes all that waits; nothing if nothing does, and then the writer has ended.
+        func takeAll() -> [Content] {
+            state.withLock { state in
+                let taken = state.contents
+                state.contents = []
+                if taken.isEmpty { state.isBeingWritten = false }
+                return taken
+            }
+        }
+
+        func note(_ content: Content) {
+            state.withLock { $0.byteCount -= content.bytes.count }
+        }
+
+        /// Puts back what could not be staged, in front of what has come since.
+        func putBack(_ contents: ArraySlice<Content>, _ failure: StoreError) {
+            state.withLock { state in
+                state.contents.insert(contentsOf: contents, at: 0)
+                state.failure = failure
+                state.isBeingWritten = false
+            }
+        }
     }
 
     init(_ batch: ObjectBatch) { self.batch = batch }
@@ -38,50 +67,63 @@ final class WriteBehind {
     /// - Throws: why an earlier content could not be staged; this one and all that are not staged stay here, and are tried
     ///   again with the next.
     func add(_ bytes: [UInt8], as name: String) throws(StoreError) {
-        waiting.append(Content(name: name, bytes: bytes))
-        waitingByteCount += bytes.count
-        if waitingByteCount >= Self.byteCountMax { try write() }
+        let byteCount = queue.state.withLock { state in
+            state.contents.append(Content(name: name, bytes: bytes))
+            state.byteCount += bytes.count
+            return state.byteCount
+        }
+        if byteCount >= Self.beginByteCount { begin() }
+        // The writer is the slower one: it gets half of the room first.
+        while byteCount > Self.byteCountMax,
+            queue.state.withLock({
+                $0.isBeingWritten && $0.byteCount > Self.byteCountMax / 2
+            })
+        {
+            pause(milliseconds: 1)
+        }
+        try throwFailure()
     }
 
     /// Returns when everything is staged.
     /// - Throws: why something could not be staged; then it may be called again.
     func finish() throws(StoreError) {
-        try write()
-        try wait()
-    }
-
-    private func write() throws(StoreError) {
-        try wait()
-        guard !waiting.isEmpty else { return }
-        let (batch, contents) = (batch, waiting)
-        let result = Written(contents)
-        waiting.removeAll(keepingCapacity: true)
-        waitingByteCount = 0
-        let work = Parallel.begin {
-            var doneCount = 0
-            var failure: StoreError?
-            do throws(StoreError) {
-                for content in contents {
-                    try batch.write(content.bytes, as: content.name)
-                    doneCount += 1
-                }
-            } catch {
-                failure = error
-            }
-            let left = Array(contents[doneCount...])
-            result.left.withLock { [failure] in $0 = (left, failure) }
+        while queue.state.withLock({ $0.isBeingWritten || !$0.contents.isEmpty }) {
+            begin()
+            writing?.wait()
+            try throwFailure()
         }
-        writing = (work, result)
     }
 
-    private func wait() throws(StoreError) {
-        guard let (work, result) = writing.take() else { return }
-        work.wait()
-        let (left, failure) = result.left.withLock { $0 }
-        guard let failure else { return }
-        waiting.insert(contentsOf: left, at: 0)
-        waitingByteCount += left.reduce(0) { $0 + $1.bytes.count }
-        throw failure
+    private func throwFailure() throws(StoreError) {
+        if let failure = queue.state.withLock({ $0.failure.take() }) { throw failure }
+    }
+
+    private func begin() {
+        let isIdle = queue.state.withLock { state in
+            guard !state.isBeingWritten, !state.contents.isEmpty, state.failure == nil else {
+                return false
+            }
+            state.isBeingWritten = true
+            return true
+        }
+        guard isIdle else { return }
+        // It has ended.
+        writing?.wait()
+        let (batch, queue) = (batch, queue)
+        writing = Parallel.begin {
+            while true {
+                let contents = queue.takeAll()
+                if contents.isEmpty { return }
+                for (position, content) in contents.enumerated() {
+                    do throws(StoreError) {
+                        try batch.write(content.bytes, as: content.name)
+                    } catch {
+                        return queue.putBack(contents[position...], error)
+                    }
+                    queue.note(content)
+                }
+            }
+        }
     }
 
     /// Removes the staged names of objects that the index has recorded, while the caller goes on.
@@ -96,7 +138,7 @@ final class WriteBehind {
 
     /// Waits until no thread of this one touches the staged files any more.
     func endWork() {
-        writing?.work.wait()
+        writing?.wait()
         dropping?.wait()
     }
 }
