@@ -69,8 +69,8 @@ package struct BucketPruner: Sendable {
                 if grace == 0 { continue }
                 return try sweep(survey, after, trimmedCount, isDryRun: false)
             }
-            publisher.pause(Int.random(in: 0...min(100 << min(tryCount, 6), 5_000)))
             tryCount += 1
+            publisher.pause(Backoff.log.milliseconds(failureCount: tryCount))
         }
     }
 
@@ -86,12 +86,13 @@ package struct BucketPruner: Sendable {
         of state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> Bool {
         let condition = try log.pastEntry(1).pointerCondition ?? .none
+        let copies = PointerCopies(log, publisher.pause)
         var isBehind = false
-        for channel in state.pointers.keys {
-            let there = try PointerCopy(channel, in: bucket).read().pointer
-            if (there?.log ?? 1) < state.entry.prunedAt { isBehind = true }
+        for channel in state.pointers.keys.sorted() {
+            let seen = try PointerCopy(channel, in: bucket).read()
+            if (seen.pointer?.log ?? 1) < state.entry.prunedAt { isBehind = true }
+            try copies.write(channel, of: state, seen: seen)
         }
-        try PointerCopies(log, publisher.pause).writeAll(of: state)
         // A plain write of an old pointer may come back: one that lagged behind the last prune is not trusted.
         return condition != .none || !isBehind
     }

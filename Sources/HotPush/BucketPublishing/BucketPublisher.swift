@@ -140,8 +140,8 @@ package struct BucketPublisher: Sendable {
                 return try finish(channel, seen, state, log, isUnchanged: false)
             }
             // Somebody else was faster.
-            pause(Int.random(in: 0...min(100 << min(tryCount, 6), 5_000)))
             tryCount += 1
+            pause(Backoff.log.milliseconds(failureCount: tryCount))
             guard let newer = try log.state(from: number) else {
                 throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
             }

@@ -38,7 +38,7 @@ struct LogCommit {
     func carryOut() throws(StoreError) -> Bool {
         var undecided: UnknownWrite?
         for tryNumber in 0..<Self.tryCountMax {
-            if tryNumber > 0 { pause(Int.random(in: 0...min(100 << tryNumber, 5_000))) }
+            if tryNumber > 0 { pause(Backoff.log.milliseconds(failureCount: tryNumber)) }
             let outcome: WriteOutcome
             do throws(StoreError) {
                 outcome = try log.bucket.putIfAbsent(
@@ -92,5 +92,16 @@ extension LogEntry {
         author = try Self.drawAuthor()
         pointers = [:]
         pointerCondition = nil
+    }
+}
+
+extension Backoff {
+    /// Between tries of those who write one log: whoever was slower does not wait as for a server that is down.
+    static let log = Backoff(firstDelay: .milliseconds(100), delayMax: .seconds(5))
+
+    /// Draws a wait.
+    func milliseconds(failureCount: Int) -> Int {
+        var generator = SystemRandomNumberGenerator()
+        return Int(delay(failureCount: failureCount, using: &generator).milliseconds)
     }
 }

@@ -60,7 +60,7 @@ struct PointerCopies {
         var state = state
         var seen = seen
         let copy = PointerCopy(channel, in: log.bucket)
-        for _ in 0..<Self.tryCountMax {
+        for tryNumber in 1...Self.tryCountMax {
             guard let pointer = state.pointers[channel] else { return }
             let there = if let seen { seen } else { try copy.read() }
             if let old = there.pointer, isAsNew(old, as: pointer) { return }
@@ -85,7 +85,8 @@ struct PointerCopies {
                 else { return }
                 // Without a condition it may have replaced a newer one.
                 state = newer
-            case .conditionFailed, .conflict, .unknown: pause(Int.random(in: 0...200))
+            case .conditionFailed, .conflict, .unknown:
+                pause(Backoff.log.milliseconds(failureCount: tryNumber))
             case .unsupported: throw LogCommit.unsuitable(log.bucket)
             }
         }
