@@ -12,7 +12,7 @@ import VersionTree
 ///
 /// What is promised is read from the bucket's files alone, as `docs/buckets.md` describes them.
 final class BucketWorld: Sendable {
-    let store = ModelStore()
+    let store: ModelStore
     var versions: VersionStore { shelf.temporary.versions }
     private let shelf: Shelf
     /// Acknowledged: version and channel.
@@ -39,7 +39,10 @@ final class BucketWorld: Sendable {
         }
     }
 
-    init(_ shelf: Shelf? = nil) throws { self.shelf = try shelf ?? Shelf() }
+    init(_ shelf: Shelf? = nil, _ dialect: ModelDialect = ModelDialect()) throws {
+        self.shelf = try shelf ?? Shelf()
+        store = ModelStore(dialect)
+    }
 
     /// From now on a device that has read a pointer may take so many seconds for what it names.
     func hold(grace: Int64) { graceHeld.store(grace, ordering: .relaxed) }
