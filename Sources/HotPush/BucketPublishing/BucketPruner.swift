@@ -49,10 +49,18 @@ package struct BucketPruner: Sendable {
             let survey = try BucketSurvey(bucket, log, state).run()
             // From here on no device reads an older pointer than those of this state.
             let mayAdvance = isDryRun ? true : try repairPointers(of: state, log)
-            guard
-                let entry = try nextEntry(
+            let next: LogEntry?
+            do throws(StoreError) {
+                next = try nextEntry(
                     after: state, log, survey, keepCount, grace, mayAdvance: mayAdvance)
-            else {
+            } catch {
+                // Another pruner may have been faster, and has deleted what this state still offers.
+                guard error.code == .damagedOrigin,
+                    let newer = try log.state(from: state.number), newer.number > state.number
+                else { throw error }
+                continue
+            }
+            guard let entry = next else {
                 return try sweep(survey, state, trimmedCount, isDryRun: isDryRun)
             }
             let after = OriginState(
