@@ -18,6 +18,9 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
+        let (marker, bytes) = try bucket.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
         let condition = try StoreProbe(bucket).run()
         var entry = LogEntry(
             kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
@@ -27,11 +30,12 @@ struct OriginFoundation {
             entry.channels[pointer.channel] = 1
             entry.pointers[pointer.channel] = pointer
         }
-        let marker = try bucket.put(
+        let written = try bucket.put(
             OriginLayout.marker, try BucketBody(OriginMarker.serialized), .pointer)
-        guard marker.isStored else {
+        if case .unknown(let why) = written {
             throw StoreError(
-                .network, "no answer came to \(OriginLayout.marker) in \(bucket.place)")
+                why.refusal ?? .network,
+                "no answer came to \(OriginLayout.marker) in \(bucket.place): \(why)")
         }
         if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
             log.note(entry, 1)
@@ -44,6 +48,8 @@ struct OriginFoundation {
     }
 
     /// The pointers that stand in a bucket without a log, with all their manifests.
+    ///
+    /// - Throws: `.damagedOrigin` if a manifest is not there, or if a pointer stood in a log that is gone.
     private func standingPointers() throws(StoreError) -> [ChannelPointer] {
         var names: [ChannelName] = []
         try bucket.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
@@ -51,7 +57,7 @@ struct OriginFoundation {
                 let name = String(file.key.dropFirst(OriginLayout.channels.utf8.count + 1))
                 if let channel = OriginLayout.channel(ofPointerFile: name) { names.append(channel) }
             }
-            return names.count <= LogEntry.channelCountMax
+            return true
         }
         var pointers: [ChannelPointer] = []
         for name in names {
@@ -60,6 +66,13 @@ struct OriginFoundation {
                 ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
             guard case .found = outcome else { continue }
             let pointer = try ChannelPointer(parsing: bytes, of: name)
+            if let number = pointer.log {
+                throw StoreError(
+                    .damagedOrigin,
+                    "channel \(name) in \(bucket.place) stood in entry \(number) of a log that has no entry 1 any "
+                        + "more; restore \(OriginLayout.log)/: a new one would forget what is offered"
+                )
+            }
             for version in pointer.releases.compactMap(\.version) {
                 let key = OriginLayout.manifest(version.manifest)
                 guard try bucket.head(key) != nil else {
@@ -86,23 +99,29 @@ struct StoreProbe {
     /// - Returns: how pointers can be replaced in one step.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
     func run() throws(StoreError) -> LogEntry.PointerCondition {
-        let key = OriginLayout.probe(try LogEntry.drawAuthor())
         let body = try BucketBody(Array("castree\n".utf8))
-        let first = try bucket.putIfAbsent(key, body, .logEntry)
-        guard case .stored(let tag) = first else { throw try refusal(first) }
+        var key = OriginLayout.probe(try LogEntry.drawAuthor())
+        var first = try bucket.putIfAbsent(key, body, .logEntry)
+        if case .conditionFailed = first {
+            // The answer to its first try was lost: nobody else has drawn this name.
+            key = OriginLayout.probe(try LogEntry.drawAuthor())
+            first = try bucket.putIfAbsent(key, body, .logEntry)
+        }
+        guard case .stored(let tag) = first else { throw refusal(first) }
         let second = try bucket.putIfAbsent(key, body, .logEntry)
         switch second {
         case .conditionFailed: break
-        case .unknown: throw try refusal(second)
+        case .unknown: throw refusal(second)
         case .stored, .conflict, .unsupported: throw LogCommit.unsuitable(bucket)
         }
         // The file stays until a prune: publishers need no right to delete.
         return try pointerCondition(key, tag, body)
     }
 
-    private func refusal(_ outcome: WriteOutcome) throws(StoreError) -> StoreError {
+    private func refusal(_ outcome: WriteOutcome) -> StoreError {
         guard case .unknown(let reason) = outcome else { return LogCommit.unsuitable(bucket) }
-        return StoreError(.network, "\(bucket.place) cannot be probed: \(reason)")
+        return StoreError(
+            reason.refusal ?? .network, "\(bucket.place) cannot be probed: \(reason)")
     }
 
     private func pointerCondition(
@@ -111,8 +130,10 @@ struct StoreProbe {
         let wrong = EntityTag("00000000000000000000000000000000")
         for spelling in TagSpelling.allCases {
             let right = try bucket.putIf(key, body, .logEntry, matching: tag, spelling)
+            if case .unknown = right { throw refusal(right) }
             guard right.isStored else { continue }
             let other = try bucket.putIf(key, body, .logEntry, matching: wrong, spelling)
+            if case .unknown = other { throw refusal(other) }
             if case .conditionFailed = other {
                 return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
             }
