@@ -57,7 +57,8 @@ package struct BucketPublisher: Sendable {
 
     /// Takes a version out of a channel; its files stay until a prune.
     ///
-    /// - Throws: `.noOrigin`; `.notOffered`; as ``publish(_:of:as:)``.
+    /// - Throws: `.noOrigin`; `.notOffered`, after the channel's pointer was brought up to the log: a withdrawal whose
+    ///   pointer could not be written can be repeated; as ``publish(_:of:as:)``.
     package func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> BucketCommit {
@@ -71,6 +72,7 @@ package struct BucketPublisher: Sendable {
                     .notOffered, "the origin \(bucket.place) has no channel \(channel)")
             }
             guard var after = before.withdrawing(version, now: now()) else {
+                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
                 throw StoreError(
                     .notOffered,
                     "channel \(channel) of \(bucket.place) does not offer version \(version)")
@@ -99,6 +101,14 @@ package struct BucketPublisher: Sendable {
             throw StoreError(
                 .noOrigin, "there is no origin in \(bucket.place): it has no log; publish makes one"
             )
+        }
+        return state
+    }
+
+    /// What the origin is now, where it has a log.
+    func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
+        guard let state = try log.state(from: hint) else {
+            throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
         }
         return state
     }
@@ -142,10 +152,7 @@ package struct BucketPublisher: Sendable {
             // Somebody else was faster.
             tryCount += 1
             pause(Backoff.log.milliseconds(failureCount: tryCount))
-            guard let newer = try log.state(from: number) else {
-                throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
-            }
-            state = newer
+            state = try self.state(of: log, from: number)
         }
     }
 
@@ -178,7 +185,7 @@ package struct BucketCommit: Sendable {
     package var pointer: ChannelPointer
     /// Whether the channel offered exactly this before.
     package var isUnchanged: Bool
-    /// Why devices see the release before it until the next command; `nil` if they see this one.
+    /// Why devices see the release before it until the next command on the channel; `nil` if they see this one.
     package var pointerProblem: StoreError?
     /// How many objects were sent, and their bytes.
     package var sent = (count: 0, byteCount: Int64(0))

@@ -71,4 +71,46 @@ import VersionTree
         }
         #expect(count < 500)
     }
+
+    @Test func `a withdrawal that died before devices saw it can be repeated`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try Verb.withdraw.prepare(world)
+        let killed = world.publisher("one") { request in
+            request.isWrite && request.key.hasPrefix("channels/")
+                ? .end(isApplied: false) : .answered
+        }
+        _ = try killed.withdraw(VersionName("3"))
+        let code = code { try world.publisher("two").withdraw(VersionName("3")) }
+        #expect(code == .notOffered)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test(
+        arguments: [["bare"], ["quoted"], []] as [Set<String>],
+        [["bare"], ["quoted"], []] as [Set<String>])
+    func `pointers are written also when the store has become one that takes tags otherwise`(
+        before: Set<String>, after: Set<String>
+    ) throws {
+        var dialect = ModelDialect()
+        dialect.tagSpellings = before
+        let world = try BucketWorld(Self.shelf.get(), dialect)
+        try world.publish("1", by: world.publisher())
+        dialect.tagSpellings = after
+        world.store.dialect = dialect
+        let commit = try world.publish("2", by: world.publisher())
+        #expect(commit.pointerProblem == nil)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `what is too large for a pointer is replaced by what the log says`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try world.publish("1", by: world.publisher())
+        world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
+        let commit = try world.publish("2", by: world.publisher())
+        #expect(commit.pointerProblem == nil)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
 }
