@@ -76,6 +76,7 @@ extension Invocation {
             writer.member("waiting", done.waiting.count)
             writer.member("waitingBytes", done.waiting.byteCount)
             writer.member("refused", done.refusedCount)
+            writer.member("unknown", done.unknownCount)
             writer.member("requests", done.figures.requestCount)
             writer.member("retries", done.figures.retryCount)
             writer.member("dryRun", isDryRun)
@@ -89,6 +90,12 @@ extension Invocation {
                     isDryRun
                         ? "The channels would no longer list \(releases)."
                         : "The channels no longer list \(releases).")
+            }
+            let left = done.refusedCount + done.unknownCount
+            if left > 0 {
+                output.print(
+                    "\(counted(left, "file")) may be there still: the store refused, or did not answer. "
+                        + "The next prune tries again.")
             }
             if done.waiting.count > 0 {
                 output.print(
@@ -139,7 +146,7 @@ extension Invocation {
         diagnostics.warn(
             code: "pointerBehind",
             "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
-                + "devices see the release before it until the next command (\(problem.message))")
+                + "devices see the release before it until the next command on it, or a prune (\(problem.message))")
     }
 
     private func write(_ commit: BucketCommit, to writer: inout JSONWriter) {

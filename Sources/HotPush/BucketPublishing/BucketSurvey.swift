@@ -8,7 +8,8 @@ import VersionTree
 final class BucketSurvey {
     private let bucket: any Bucket
     private let log: OriginLog
-    private let state: OriginState
+    /// Up to which entry releases count.
+    var state: OriginState
     /// The files that never change, and their sizes.
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
@@ -41,7 +42,7 @@ final class BucketSurvey {
     private func note(_ file: ListedFile) {
         if let key = BucketKey(path: file.key) {
             keys[key] = file.byteCount
-        } else if file.key.hasPrefix(OriginLayout.probe + "/") {
+        } else if OriginLayout.isProbe(file.key) {
             scratch.append(file.key)
         } else if ![OriginLayout.marker, OriginLayout.channelList].contains(file.key),
             !file.key.hasPrefix(OriginLayout.channels + "/")

@@ -119,6 +119,17 @@ package enum OriginLayout {
     /// Scratch for looking what a store can do: `probe/<32 digits>`.
     static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 
+    /// Whether a path is that of such scratch; others beside it are somebody else's files.
+    static func isProbe(_ path: String) -> Bool {
+        guard path.hasPrefix("\(probe)/") else { return false }
+        let token = path.utf8.dropFirst(probe.utf8.count + 1)
+        return token.count == 32
+            && token.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")) ~= $0
+            }
+    }
+
     static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
 
     static func deltaFile(_ address: ObjectID, from base: ObjectID) -> String {

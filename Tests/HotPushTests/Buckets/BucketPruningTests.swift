@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Buckets
+import CASStore
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -50,6 +51,121 @@ import Testing
         #expect(report.garbage.count > 0)
         let wasTurned = isTurned.load(ordering: .relaxed)
         #expect(wasTurned)
+        #expect(world.broken == [])
+    }
+
+    @Test func `what others have put beside castree's own scratch stays`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let foreign = ["probe/notes.txt", "probe/\(String(repeating: "A", count: 32))", "notes/1"]
+        for key in foreign { world.store.set(key, [1]) }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let left = world.store.files.keys.filter {
+            $0.hasPrefix("probe/") || $0.hasPrefix("notes/")
+        }
+        #expect(Set(left) == Set(foreign))
+    }
+
+    @Test func `who may not delete is told so, and nothing is said to be deleted`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let clock = world.store.clock
+        let bucket = world.bucket(rights: [.get, .put, .list])
+        let pruner = BucketPruner(
+            BucketPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
+        let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
+        #expect(error?.code.description == "accessDenied")
+        #expect(error?.message.contains("s3:DeleteObject") == true)
+        // The next one goes on.
+        #expect(try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
+    }
+
+    @Test func `deletions without an answer are counted as such`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let pruner = world.publisher("one") { $0.verb == .delete ? .dropped : .answered }
+        let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        #expect(report.garbage.count == 0 && report.unknownCount > 0)
+    }
+
+    @Test(arguments: [["quoted"], ["bare"], []])
+    func `a channel in which nothing happens keeps no other one from being freed`(
+        spellings: Set<String>
+    ) throws {
+        var dialect = ModelDialect()
+        dialect.tagSpellings = spellings
+        let world = try BucketWorld(nil, dialect)
+        try world.publish("5", to: "quiet", by: world.publisher())
+        for version in ["2", "3", "4"] {
+            try world.publish(version, by: world.publisher())
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            world.store.clock.advance(3_700)
+        }
+        for _ in 0..<3 {
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            world.store.clock.advance(3_700)
+        }
+        // 4 has d, e and f; 5 has a, b and f.
+        #expect(world.store.files.keys.filter { $0.contains("objects/") }.count == 5)
+        #expect(world.broken == [])
+    }
+
+    @Test
+    func
+        `what a prune has trimmed stays for the grace, also if that prune died before devices saw it`()
+        throws
+    {
+        let shelf = try BucketWorld.Shelf()
+        for grace in [Int64(60), 3_600] {
+            let world = try world(shelf)
+            world.hold(grace: grace)
+            let pruner = world.publisher("one") { request in
+                request.isWrite && request.key.hasPrefix("channels/")
+                    ? .end(isApplied: false) : .answered
+            }
+            #expect(throws: StoreError.self) {
+                try BucketPruner(pruner).prune(keeping: 1, grace: grace)
+            }
+            for _ in 0..<4 {
+                world.store.clock.advance(grace + 1)
+                _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: grace)
+            }
+            #expect(world.store.files.keys.filter { $0.contains("manifests/") }.count == 1)
+            #expect(world.broken == [])
+        }
+    }
+
+    @Test func `more than fits one entry is trimmed in several`() throws {
+        let world = try BucketWorld()
+        for channel in ["a", "b", "c"] {
+            for version in ["1", "2"] {
+                try world.publish(version, to: channel, by: world.publisher())
+            }
+        }
+        let report = try BucketPruner(world.publisher(), trimmedByteCountMax: 1)
+            .prune(keeping: 1, grace: 3_600)
+        #expect(report.trimmedCount == 3)
+        #expect(try ["a", "b", "c"].map(world.offered) == [["2"], ["2"], ["2"]])
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `a prune beside busy publishers lists the bucket once`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let listings = Atomic<Int>(0)
+        let losses = Atomic<Int>(0)
+        let pruner = world.publisher("one") { request in
+            if request.verb == .list { listings.add(1, ordering: .relaxed) }
+            if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                losses.load(ordering: .relaxed) < 3
+            {
+                let count = losses.add(1, ordering: .relaxed).newValue
+                _ = try? world.publish("5", to: "busy-\(count)", by: world.publisher("two"))
+            }
+            return .answered
+        }
+        _ = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        let (listed, lost) = (listings.load(ordering: .relaxed), losses.load(ordering: .relaxed))
+        // What stands before the log, and what after it.
+        #expect(listed == 2 && lost == 3)
+        world.checkEnd()
         #expect(world.broken == [])
     }
 }
