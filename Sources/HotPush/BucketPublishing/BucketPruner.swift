@@ -44,9 +44,13 @@ package struct BucketPruner: Sendable {
         let log = OriginLog(bucket)
         var tryCount = 0
         var trimmedCount = 0
+        // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
+        // has come since is listed by the next prune, and what has gone is deleted twice.
+        var listed: BucketSurvey?
         while true {
             let state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
-            let survey = try BucketSurvey(bucket, log, state).run()
+            let survey = if let listed { listed } else { try BucketSurvey(bucket, log).run() }
+            listed = survey
             // From here on no device reads an older pointer than those of this state.
             let mayAdvance = isDryRun ? true : try repairPointers(of: state, log)
             let next: LogEntry?
@@ -121,7 +125,7 @@ package struct BucketPruner: Sendable {
             entry.channels[channel] = number
         }
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
-        let live = try survey.live(keptFrom: entry.keptFrom)
+        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
         if survey.keys.contains(where: {
             $0.key.epoch > state.entry.epoch - 2 && !live.contains($0.key)
@@ -165,7 +169,7 @@ package struct BucketPruner: Sendable {
     ) throws(StoreError) -> Report {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
-        let live = try survey.live(keptFrom: state.entry.keptFrom)
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         var garbage: [String] = survey.scratch
         report.garbage.count = garbage.count
         for (key, byteCount) in survey.keys where !live.contains(key) {
