@@ -22,13 +22,15 @@ CYCLES ?= 200
 LIMIT ?= 0
 FILTER ?=
 MINUTES ?= 1
+S3_SECONDS ?= 30
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
-    s3/run s3/start s3/stop s3/ceph.sh s3/s3fault.py s3/s3sig.py s3/ghosts.py s3/bucket.py))
+    bucket-mutants $(addprefix s3/,run whole slice life faults crowd rights start stop ceph.sh s3fault.py s3sig.py \
+    ghosts.py bucket.py origin.py people.py service.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -163,10 +165,11 @@ ground: ## build, then run the main verbs on foreign file systems, users, kernel
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/ground
 
-s3: setup ## start a real S3 server (Ceph RGW; root where it is missing) and hold buckets against it
+s3: setup ## hold origins in buckets against a real S3 server (Ceph RGW; root where it is missing): S3_SECONDS=600
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	SWIFT_BACKTRACE=enable=no Tests/Reliability/s3/run $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^BucketsTests\.'
+	Tests/Reliability/s3/run Tests/Reliability/s3/whole --programs .build/debug --seconds $(S3_SECONDS)
 
 harness-check: ## build, then show that the suites above see a broken engine (root)
 	@scripts/setup reliability

@@ -43,6 +43,11 @@ import Testing
         try expectClean("ground", ["--slice"])
     }
 
+    @Test("lose nothing in a bucket, of a real server, which many write and prune at once")
+    func realBucket() throws {
+        try expectClean("s3/slice", [])
+    }
+
     @Test(
         "are seen to fail where they are broken on purpose",
         arguments: [

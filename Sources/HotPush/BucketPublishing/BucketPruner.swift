@@ -51,13 +51,13 @@ package struct BucketPruner: Sendable {
     ) throws(StoreError) -> Report {
         let log = OriginLog(bucket)
         var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
-        // One listing does for all tries: what is garbage stays garbage.
-        let survey = try BucketSurvey(bucket, log, state).run()
+        // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
+        // has come since is listed by the next prune, and what has gone is deleted twice.
+        let survey = try BucketSurvey(bucket, log).run()
         var tryCount = 0
         var trimmedCount = 0
         var copies = CopiesState.unknown
         while true {
-            survey.state = state
             // From here on no device reads an older pointer than those of this state.
             if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
             let next: LogEntry?
@@ -152,7 +152,7 @@ package struct BucketPruner: Sendable {
             entry.channels[channel] = number
         }
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
-        let live = try survey.live(keptFrom: entry.keptFrom)
+        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
         if survey.keys.contains(where: {
             $0.key.epoch > state.entry.epoch - 2 && !live.contains($0.key)
@@ -204,7 +204,7 @@ package struct BucketPruner: Sendable {
     ) throws(StoreError) -> Report {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
-        let live = try survey.live(keptFrom: state.entry.keptFrom)
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         var garbage = survey.scratch.map { (path: $0, byteCount: Int64(0)) }
         for (key, byteCount) in survey.keys where !live.contains(key) {
             if key.epoch <= state.entry.epoch - 2 {

@@ -8,20 +8,18 @@ import VersionTree
 final class BucketSurvey {
     private let bucket: any Bucket
     private let log: OriginLog
-    /// Up to which entry releases count.
-    var state: OriginState
     /// The files that never change, and their sizes.
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
     private(set) var scratch: [String] = []
     /// Files that are not castree's.
     private(set) var strays: [String] = []
+    /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
     private var filesOf: [LiveRelease: [BucketKey]] = [:]
 
-    init(_ bucket: any Bucket, _ log: OriginLog, _ state: OriginState) {
+    init(_ bucket: any Bucket, _ log: OriginLog) {
         self.bucket = bucket
         self.log = log
-        self.state = state
     }
 
     /// Lists everything but the log.
@@ -51,9 +49,11 @@ final class BucketSurvey {
         }
     }
 
-    /// The files of all releases that the entries from `keptFrom` on offer.
+    /// The files of all releases that the entries from `keptFrom` to that of the state offer.
     /// - Throws: `.damagedOrigin` if one of their manifests cannot be read.
-    func live(keptFrom: Int64) throws(StoreError) -> Set<BucketKey> {
+    func live(
+        keptFrom: Int64, upTo state: OriginState
+    ) throws(StoreError) -> Set<BucketKey> {
         var live: Set<BucketKey> = []
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
             if let known = filesOf[release] {

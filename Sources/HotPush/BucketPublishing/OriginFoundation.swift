@@ -26,7 +26,15 @@ struct OriginFoundation {
             kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
             keptFrom: 1)
         entry.pointerCondition = condition
-        for pointer in try standingPointers() {
+        let standing: [ChannelPointer]
+        do throws(StoreError) {
+            standing = try standingPointers()
+        } catch {
+            // What stands there may be others', who have made the origin meanwhile and gone on.
+            guard let state = try log.state(from: 0) else { throw error }
+            return state
+        }
+        for pointer in standing {
             entry.channels[pointer.channel] = 1
             entry.pointers[pointer.channel] = pointer
         }

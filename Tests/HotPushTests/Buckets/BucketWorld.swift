@@ -128,7 +128,7 @@ final class BucketWorld: Sendable {
         checkReaders(files, when)
         let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
         for (position, key) in log.enumerated() {
-            if key != String(format: "log/%010d.json", position + 1) { say("gap at \(key)", when) }
+            if key != Self.entry(position + 1) { say("gap at \(key)", when) }
             let bytes = files[key]?.bytes ?? []
             let before = entries.withLock { entries -> [UInt8] in
                 let before = entries[key] ?? bytes
@@ -143,16 +143,16 @@ final class BucketWorld: Sendable {
         guard let last = log.last, let end = object(files[last]) else { return }
         let kept = end["kept"] as? Int ?? 0
         var offered: [[String: Any]] = []
-        for number in kept...log.count where number > 0 {
-            guard let entry = object(files[log[number - 1]]) else { continue }
+        for number in min(kept, log.count)...log.count where number > 0 {
+            guard let entry = object(files[Self.entry(number)]) else { continue }
             offered += releases(entry["pointers"])
         }
         for place in (end["channels"] as? [String: Int] ?? [:]).values.sorted() {
-            offered += releases(object(files[log[place - 1]])?["pointers"])
+            offered += releases(object(files[Self.entry(place)])?["pointers"])
         }
-        let first = object(files[log[max(kept, 1) - 1]])
+        let first = object(files[Self.entry(max(kept, 1))])
         for place in (first?["channels"] as? [String: Int] ?? [:]).values.sorted() {
-            offered += releases(object(files[log[place - 1]])?["pointers"])
+            offered += releases(object(files[Self.entry(place)])?["pointers"])
         }
         for release in offered {
             for key in Self.keys(of: release, files) where files[key] == nil {
@@ -167,7 +167,7 @@ final class BucketWorld: Sendable {
         let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
         guard let last = log.last, let end = object(files[last]) else { return }
         for (channel, place) in end["channels"] as? [String: Int] ?? [:] {
-            let pointers = object(files[log[place - 1]])?["pointers"] as? [String: Any]
+            let pointers = object(files[Self.entry(place)])?["pointers"] as? [String: Any]
             let copy = object(files["channels/\(channel).json"])
             let said = pointers?[channel] as? NSDictionary
             if (copy as NSDictionary?) != said {
@@ -201,6 +201,10 @@ final class BucketWorld: Sendable {
             $0.version?.name.description
         }
             ?? []
+    }
+
+    private static func entry(_ number: Int) -> String {
+        String(format: "log/%010d.json", number)
     }
 
     private static func keys(
