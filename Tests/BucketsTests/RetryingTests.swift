@@ -148,6 +148,23 @@ import Testing
         #expect(reason.refusal != nil)
     }
 
+    @Test(arguments: [
+        (Step.answer(404), "bucketAnswer"), (.answer(405), "bucketAnswer"),
+        (.answer(304), "bucketAnswer"), (.refusal(501, "NotImplemented"), "unsuitableStore"),
+        (.refusal(400, "NotImplemented"), "unsuitableStore"),
+    ])
+    func `after a lost answer, what decides nothing leaves the entry unknown`(
+        _ step: Step, _ code: String
+    ) throws {
+        let script = try ScriptedBucket([.fail(.noAnswer), step])
+        let outcome = try script.bucket.putIfAbsent("log/1", body("a"), .logEntry)
+        guard case .unknown(let reason) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(reason.refusal?.description == code)
+    }
+
     @Test func `after a lost answer, a refused read is refused`() throws {
         let script = try ScriptedBucket([.fail(.noAnswer), .refusal(403, "AccessDenied")])
         let error = #expect(throws: StoreError.self) { try script.bucket.text("o") }

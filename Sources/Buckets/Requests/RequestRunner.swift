@@ -86,6 +86,14 @@ final class RequestRunner: Sendable {
         }
     }
 
+    /// Makes one try of a call whose answer nobody needs.
+    func runOnce(_ call: S3Call) {
+        do throws(StoreError) {
+            let signing = try keys.keys(at: now)
+            _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
+        } catch { /* Nobody needs the reason either. */ }
+    }
+
     /// What has happened to a call so far.
     private struct Tries {
         var count = 0
@@ -130,7 +138,8 @@ final class RequestRunner: Sendable {
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
-        request.isStopped = options.isStopped
+        request.totalMilliseconds = call.totalMilliseconds
+        if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep
         var received: Int64 = 0
         sent.end = carrier.carry(request) { head in

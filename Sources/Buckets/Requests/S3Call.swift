@@ -22,6 +22,12 @@ struct S3Call {
     var stallSeconds: Int?
     /// Whether a condition stands in it, so that 409 and 501 are answers.
     var isConditional = false
+    /// Whether the status comes before the deed, so that a 200 may hold an error.
+    var mayFailLate = false
+    /// How long a try may take, in milliseconds; nil for what its bytes need.
+    var totalMilliseconds: Int?
+    /// Whether it is sent though everything is stopped: what tidies up.
+    var isSentWhenStopped = false
 
     init(_ method: String, _ key: String?, action: String) {
         self.method = method

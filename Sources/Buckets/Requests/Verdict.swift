@@ -46,10 +46,11 @@ enum Verdict {
         _ head: AnswerHead, _ sent: SentRequest, _ call: S3Call, wasUndecided: Bool
     ) -> Verdict {
         let answer = S3Answer(head: head, body: sent.body, isAfterUndecided: wasUndecided)
-        let error = ErrorAnswer(head.status < 300 ? [] : sent.body)
+        let error = ErrorAnswer(head.status < 300 && !call.mayFailLate ? [] : sent.body)
         let passing = Verdict.again(
             "\(head.status) \(error.code)", isUndecided: true, retryAfter: head["retry-after"])
         switch head.status {
+        case 200 where ["InternalError", "SlowDown"].contains(error.code): return passing
         case 200..<300, 304, 412, 416: return .done(answer)
         case 408, 425, 429, 500, 502, 503, 504: return passing
         case 501, 405: return .done(answer)
