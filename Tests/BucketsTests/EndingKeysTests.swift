@@ -105,6 +105,15 @@ import Testing
         #expect(carrier.requests.count == 2)
     }
 
+    @Test(arguments: [-62_135_596_800, 0, 253_402_300_799] as [Int64])
+    func `keys without an end hold at any time`(_ now: Int64) throws {
+        let carrier = ScriptedCarrier([
+            .answer(200, [], "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s3cr3t\"}")
+        ])
+        let source = try source(Self.container, carrier)
+        for time in [Self.now, now] { #expect(try source.keys(at: time)?.id == "A") }
+    }
+
     @Test func `while they hold, keys that cannot be renewed are used`() throws {
         let carrier = ScriptedCarrier([Self.keys("A")], then: .answer(500))
         let source = try source(Self.container, carrier)

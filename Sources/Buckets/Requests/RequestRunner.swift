@@ -15,6 +15,9 @@ final class RequestRunner: Sendable {
         var failuresInARow = 0
     }
 
+    /// Ten years: a server that is farther off does not know the time either.
+    private static let clockOffsetMax: Int64 = 10 * 31_556_952
+
     let options: BucketOptions
     let keys: any KeySource
     private let carrier: any BucketCarrier
@@ -200,7 +203,9 @@ final class RequestRunner: Sendable {
     private func mend(
         _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
     ) throws(StoreError) -> Bool {
-        if refusal.isClock, tries.clockCount < 2, let date = refusal.date {
+        if refusal.isClock, tries.clockCount < 2, let date = refusal.date,
+            abs(date - options.now()) <= Self.clockOffsetMax
+        {
             tries.clockCount += 1
             setClock(date, sent.endpoint)
             return true

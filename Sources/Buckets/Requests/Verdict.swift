@@ -123,6 +123,11 @@ struct Refusal {
                 .accessDenied,
                 "\(endpoint) does not take \(keys?.description ?? "requests without a key") "
                     + "(\(said)); check the access key and its secret")
+        case _ where isClock:
+            return StoreError(
+                .accessDenied,
+                "\(endpoint) refuses \(call.deed) for its time (\(said)); set the clock of this machine, "
+                    + "or the server's is wrong")
         case (401, _), (403, _):
             return StoreError(.accessDenied, denial(call, endpoint, keys, said))
         default:
