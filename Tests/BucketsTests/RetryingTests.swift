@@ -86,6 +86,28 @@ import Testing
         #expect(try !script.bucket.put("o", body("a"), .object).isStored)
     }
 
+    @Test func `a try has time for its bytes on a slow line, and no more`() throws {
+        let script = try ScriptedBucket([], then: .answer(404))
+        func seconds(_ call: () throws -> Void) rethrows -> Int {
+            try call()
+            return (script.carrier.requests.last?.totalMilliseconds ?? .max) / 1_000
+        }
+        let entry = try seconds {
+            _ = try script.bucket.bytes("log/1", ReadRequest(byteCountMax: 1 << 20))
+        }
+        #expect((3_600...7_200).contains(entry))
+        let object = seconds {
+            let body = BucketBody(file: -1, byteCount: 64 << 20, address: .zero)
+            #expect(throws: StoreError.self) { try script.bucket.put("o", body, .object) }
+        }
+        // 64 MiB at 256 bytes a second.
+        #expect(object >= 262_144)
+        let all = try seconds {
+            _ = try script.bucket.bytes("o", ReadRequest(byteCountMax: .max))
+        }
+        #expect((262_144...1_728_000).contains(all))
+    }
+
     // MARK: conditions
 
     @Test(arguments: [

@@ -141,7 +141,7 @@ final class RequestRunner: Sendable {
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
-        request.totalMilliseconds = call.totalMilliseconds
+        request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
         if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep
         var received: Int64 = 0
@@ -163,6 +163,18 @@ final class RequestRunner: Sendable {
         }
         state.withLock { $0.figures.receivedByteCount += received }
         return sent
+    }
+
+    /// How long a try may take, in milliseconds, though something moves all the time.
+    ///
+    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come: 16 requests
+    /// at once on the slowest of lines.
+    private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
+        let sent = call.body?.byteCount ?? 0
+        let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
+        let seconds = Int64(request.stallSeconds) * 10 + sent / 256 + received / 256
+        // Twenty days; libcurl counts milliseconds in 31 bits.
+        return Int(min(seconds, 1_728_000) * 1_000)
     }
 
     private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {

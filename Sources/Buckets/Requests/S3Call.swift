@@ -18,6 +18,8 @@ struct S3Call {
     var action: String
     /// The most bytes of an answer that is kept in memory.
     var answerByteCountMax = 1 << 20
+    /// The most bytes of an answer that the verb's own closure takes.
+    var streamedByteCountMax: Int64 = 0
     /// How long nothing may move; nil for the bucket's.
     var stallSeconds: Int?
     /// Whether a condition stands in it, so that 409 and 501 are answers.
