@@ -156,6 +156,18 @@ import Testing
         #expect(error?.code.description == code)
     }
 
+    @Test func `a refused read names the right to list, since the file may be missing`() throws {
+        let script = try ScriptedBucket([], then: .refusal(403, "AccessDenied"))
+        let read = #expect(throws: StoreError.self) { try script.bucket.text("origin.json") }
+        #expect(read?.message.contains("s3:GetObject on arn:aws:s3:::updates/*") == true)
+        #expect(read?.message.contains("s3:ListBucket on arn:aws:s3:::updates:") == true)
+        let write = #expect(throws: StoreError.self) {
+            try script.bucket.put("o", body("a"), .object)
+        }
+        #expect(write?.message.contains("s3:PutObject on arn:aws:s3:::updates/*") == true)
+        #expect(write?.message.contains("ListBucket") == false)
+    }
+
     @Test(arguments: [
         Step.refusal(403, "AccessDenied"), .refusal(403, "QuotaExceeded"), .answer(418),
         .fail(.useless),

@@ -139,11 +139,18 @@ struct Refusal {
     private func denial(
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
     ) -> String {
-        let resource =
-            call.action == "s3:ListBucket" ? endpoint.bucket : "\(endpoint.bucket)/*"
+        let bucket = "arn:aws:s3:::\(endpoint.bucket)"
+        let right =
+            switch call.action {
+            case "s3:ListBucket": "s3:ListBucket on \(bucket)"
+            case "s3:GetObject":
+                "s3:GetObject on \(bucket)/*, and s3:ListBucket on \(bucket): without it a missing file is "
+                    + "refused, too"
+            default: "\(call.action) on \(bucket)/*"
+            }
         return "\(endpoint) refuses \(call.deed) to "
             + "\(keys.map { "key \($0.shortID)" } ?? "anonymous requests") (\(said)); "
-            + "the policy needs \(call.action) on arn:aws:s3:::\(resource)"
+            + "the policy needs \(right)"
     }
 
     /// Whose fault it is that other bytes came: the file's, or the way's.
