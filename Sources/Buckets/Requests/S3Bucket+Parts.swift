@@ -66,11 +66,7 @@ extension S3Bucket {
             if options.isStopped() { throw StoreError(.interrupted, "interrupted") }
         }
         guard whole.finish({ ObjectID(unchecked: $0) }) == body.address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(body.address) do not match its address; "
-                    + "run castree fsck --repair, then repeat the command",
-                object: body.address)
+            throw .damaged(body)
         }
         return parts
     }

@@ -158,11 +158,7 @@ struct Refusal {
         _ call: S3Call, _ endpoint: BucketEndpoint, _ said: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
         if let body = call.body, try body.digest(fileSystem) != call.digest {
-            return StoreError(
-                .damagedObject,
-                "the bytes of object \(body.body.address) do not match its address; "
-                    + "run castree fsck --repair, then repeat the command",
-                object: body.body.address)
+            return .damaged(body.body)
         }
         return StoreError(
             .bucketAnswer,
