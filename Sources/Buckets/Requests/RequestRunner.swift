@@ -94,7 +94,9 @@ final class RequestRunner: Sendable {
         do throws(StoreError) {
             let signing = try keys.keys(at: now)
             _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
-        } catch { /* Nobody needs the reason either. */ }
+        } catch {
+            // Nobody needs the reason either.
+        }
     }
 
     /// What has happened to a call so far.
