@@ -127,7 +127,7 @@ extension Invocation {
         settings.isAnonymous = flag("anonymous")
         var transport = TransportOptions()
         transport.userAgent = "castree/\(program.version)"
-        transport.certificatesFile = settings.environment("AWS_CA_BUNDLE")
+        transport.certificatesFile = settings.certificatesFile
         var options = BucketOptions()
         options.jobCount = try integer("jobs") ?? options.jobCount
         options.isStopped = { Interruption.isRequested }

@@ -31,6 +31,13 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `.badOrigin` with what is wrong.
     package init(parsing text: String) throws(StoreError) {
+        // It may hold a password: such a text is not shown.
+        guard !text.contains("@"), !text.contains("%40") else {
+            throw StoreError(
+                .badOrigin,
+                "the name of an origin in a bucket holds neither user nor password, and this one has an @; give "
+                    + "the keys in the environment or in a profile")
+        }
         guard Self.isOne(text) else { throw Self.refuse(text, "it does not begin with s3://") }
         let rest = text.dropFirst(5)
         let path = rest.prefix { $0 != "?" }

@@ -15,6 +15,9 @@ final class RequestRunner: Sendable {
         var failuresInARow = 0
     }
 
+    /// Ten years: a server that is farther off does not know the time either.
+    private static let clockOffsetMax: Int64 = 10 * 31_556_952
+
     let options: BucketOptions
     let keys: any KeySource
     private let carrier: any BucketCarrier
@@ -86,6 +89,16 @@ final class RequestRunner: Sendable {
         }
     }
 
+    /// Makes one try of a call whose answer nobody needs.
+    func runOnce(_ call: S3Call) {
+        do throws(StoreError) {
+            let signing = try keys.keys(at: now)
+            _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
+        } catch {
+            // Nobody needs the reason either.
+        }
+    }
+
     /// What has happened to a call so far.
     private struct Tries {
         var count = 0
@@ -130,7 +143,8 @@ final class RequestRunner: Sendable {
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
-        request.isStopped = options.isStopped
+        request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
+        if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep
         var received: Int64 = 0
         sent.end = carrier.carry(request) { head in
@@ -151,6 +165,18 @@ final class RequestRunner: Sendable {
         }
         state.withLock { $0.figures.receivedByteCount += received }
         return sent
+    }
+
+    /// How long a try may take, in milliseconds, though something moves all the time.
+    ///
+    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come: 16 requests
+    /// at once on the slowest of lines.
+    private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
+        let sent = call.body?.byteCount ?? 0
+        let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
+        let seconds = Int64(request.stallSeconds) * 10 + sent / 256 + received / 256
+        // Twenty days; libcurl counts milliseconds in 31 bits.
+        return Int(min(seconds, 1_728_000) * 1_000)
     }
 
     private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {
@@ -191,7 +217,9 @@ final class RequestRunner: Sendable {
     private func mend(
         _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
     ) throws(StoreError) -> Bool {
-        if refusal.isClock, tries.clockCount < 2, let date = refusal.date {
+        if refusal.isClock, tries.clockCount < 2, let date = refusal.date,
+            abs(date - options.now()) <= Self.clockOffsetMax
+        {
             tries.clockCount += 1
             setClock(date, sent.endpoint)
             return true

@@ -18,15 +18,17 @@ extension Bucket {
     ///
     /// - Parameter countMax: the most keys of a page.
     /// - Throws: also `.bucketAnswer` if a page does not lead on: its keys are not after those of the
-    ///   page before, or its token is the same.
+    ///   page before, its token is the same, or 1,000 pages in a row are without keys.
     package func listAll(
         _ prefix: String, startAfter: String? = nil, countMax: Int = 1_000,
         _ take: (ListPage) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var request = ListRequest(prefix: prefix, startAfter: startAfter, countMax: countMax)
         var last: String?
+        var emptyCount = 0
         while true {
             let page = try list(request)
+            emptyCount = page.files.isEmpty ? emptyCount + 1 : 0
             for file in page.files {
                 if let last, !last.utf8.lexicographicallyPrecedes(file.key.utf8) {
                     throw endless(prefix)
@@ -34,8 +36,9 @@ extension Bucket {
                 last = file.key
             }
             guard try take(page), let next = page.next else { return }
-            // Pages without keys may follow each other, but not by the same token.
-            if next == request.token { throw endless(prefix) }
+            // Pages without keys may follow each other, where much was deleted: but not by the same token, nor
+            // for ever.
+            if next == request.token || emptyCount >= 1_000 { throw endless(prefix) }
             request.token = next
         }
     }
