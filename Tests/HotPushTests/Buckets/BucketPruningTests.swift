@@ -198,26 +198,4 @@ import Testing
         world.checkEnd()
         #expect(world.broken == [])
     }
-
-    @Test func `a prune beside busy publishers lists the bucket once`() throws {
-        let world = try world(BucketWorld.Shelf())
-        let listings = Atomic<Int>(0)
-        let losses = Atomic<Int>(0)
-        let pruner = world.publisher("one") { request in
-            if request.verb == .list { listings.add(1, ordering: .relaxed) }
-            if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
-                losses.load(ordering: .relaxed) < 3
-            {
-                let count = losses.add(1, ordering: .relaxed).newValue
-                _ = try? world.publish("5", to: "busy-\(count)", by: world.publisher("two"))
-            }
-            return .answered
-        }
-        _ = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
-        let (listed, lost) = (listings.load(ordering: .relaxed), losses.load(ordering: .relaxed))
-        // What stands before the log, and what after it.
-        #expect(listed == 2 && lost == 3)
-        world.checkEnd()
-        #expect(world.broken == [])
-    }
 }
