@@ -1,7 +1,6 @@
 import Buckets
 import CASStore
 import Console
-import CurlTransport
 import HotPush
 import OriginCommands
 import StoreCommands
@@ -107,26 +106,10 @@ extension Invocation {
         }
     }
 
-    private func isDeclared(_ name: String) -> Bool { command.options.contains { $0.name == name } }
-
     private func bucketPublisher(
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
-        let location = try BucketLocation(parsing: argument("ORIGIN"))
-        var settings = BucketSettings(environment: environment)
-        settings.endpoint = try value("endpoint")
-        settings.region = try value("region")
-        settings.profile = try value("profile")
-        settings.isAnonymous = flag("anonymous")
-        var transport = TransportOptions()
-        transport.userAgent = "castree/\(program.version)"
-        transport.certificatesFile = settings.environment("AWS_CA_BUNDLE")
-        var options = BucketOptions()
-        options.jobCount = try integer("jobs") ?? options.jobCount
-        options.isStopped = { Interruption.isRequested }
-        options.note = { note($0) }
-        let bucket = try S3Bucket(
-            location, settings, carrier: try CurlBucketCarrier(transport), options)
+        let bucket = try openBucket(try BucketLocation(parsing: argument("ORIGIN")))
         var publishing = PublisherOptions()
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }

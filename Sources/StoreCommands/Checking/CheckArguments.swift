@@ -20,13 +20,15 @@ extension Option {
     ]
 
     /// The further options of a repair.
-    static let repairing: [Option] = [
-        .flag("dry-run", "print what a repair would do, and change nothing"),
-        .text(
-            "from", placeholder: "ORIGIN",
-            "fetch what is damaged or missing from this castree origin: a directory or a URL",
-            completion: .directories),
-    ]
+    static let repairing: [Option] =
+        [
+            .flag("dry-run", "print what a repair would do, and change nothing"),
+            .text(
+                "from", placeholder: "ORIGIN",
+                "fetch what is damaged or missing from this castree origin: a directory, a URL, or s3://BUCKET/PREFIX",
+                completion: .directories),
+        ]
+        + reachingBucket
 }
 
 extension Invocation {

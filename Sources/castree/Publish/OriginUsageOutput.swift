@@ -19,6 +19,7 @@ extension Invocation {
                 throw CommandError.usage(
                     "du takes versions, or an origin's directory on this machine, not '\(text)'; "
                         + "castree channels URL shows what a server offers")
+            case .bucket: try FetchingProgram.become()
             case .directory(let directory): path = directory
             }
             let usage: OriginUsage
