@@ -116,7 +116,7 @@ package struct BucketPruner: Sendable {
         let live = try survey.live(keptFrom: entry.keptFrom)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
         if survey.keys.contains(where: {
-            $0.key.epoch > state.entry.epoch - 2 && !live.contains($0.key)
+            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
         }) {
             entry.epoch += 1
         }
@@ -161,7 +161,7 @@ package struct BucketPruner: Sendable {
         var garbage: [String] = survey.scratch
         report.garbage.count = garbage.count
         for (key, byteCount) in survey.keys where !live.contains(key) {
-            if key.epoch <= state.entry.epoch - 2 {
+            if key.epoch <= state.entry.garbageEpochMax {
                 garbage.append(key.path)
                 report.garbage.count += 1
                 report.garbage.byteCount += byteCount

@@ -13,8 +13,14 @@ final class BucketSurvey {
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
     private(set) var scratch: [String] = []
-    /// Files that are not castree's.
+    /// The bytes of these, and of pointers and all else that is overwritten.
+    private(set) var scratchByteCount: Int64 = 0
+    private(set) var pointers = FileFigures()
+    /// The files of pointers.
+    private(set) var pointerFiles: [String] = []
+    /// Files that are not castree's; their bytes.
     private(set) var strays: [String] = []
+    private(set) var strayByteCount: Int64 = 0
     private var filesOf: [LiveRelease: [BucketKey]] = [:]
 
     init(_ bucket: any Bucket, _ log: OriginLog, _ state: OriginState) {
@@ -43,10 +49,15 @@ final class BucketSurvey {
             keys[key] = file.byteCount
         } else if file.key.hasPrefix(OriginLayout.probe + "/") {
             scratch.append(file.key)
-        } else if ![OriginLayout.marker, OriginLayout.channelList].contains(file.key),
-            !file.key.hasPrefix(OriginLayout.channels + "/")
-        {
+            scratchByteCount = scratchByteCount.addingClamped(file.byteCount)
+        } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
+            pointers.add(file.byteCount)
+        } else if file.key.hasPrefix(OriginLayout.channels + "/") {
+            pointers.add(file.byteCount)
+            pointerFiles.append(file.key)
+        } else {
             strays.append(file.key)
+            strayByteCount = strayByteCount.addingClamped(file.byteCount)
         }
     }
 
@@ -55,14 +66,32 @@ final class BucketSurvey {
     func live(keptFrom: Int64) throws(StoreError) -> Set<BucketKey> {
         var live: Set<BucketKey> = []
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
-            if let known = filesOf[release] {
-                live.formUnion(known)
-            } else {
-                let files = try ReleaseFiles(release, bucket, nil).keys()
-                filesOf[release] = files
-                live.formUnion(files)
-            }
+            live.formUnion(try files(of: release))
         }
         return live
+    }
+
+    /// All files of a release.
+    /// - Throws: as ``live(keptFrom:)``.
+    func files(of release: LiveRelease) throws(StoreError) -> [BucketKey] {
+        if let known = filesOf[release] { return known }
+        let files = try ReleaseFiles(release, bucket, nil).keys()
+        filesOf[release] = files
+        return files
+    }
+
+    /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.
+    func unneeded(
+        in entry: LogEntry, _ isNeeded: (BucketKey) -> Bool
+    ) -> (garbage: FileFigures, waiting: FileFigures) {
+        var (garbage, waiting) = (FileFigures(), FileFigures())
+        for (key, byteCount) in keys where !isNeeded(key) {
+            if key.epoch <= entry.garbageEpochMax {
+                garbage.add(byteCount)
+            } else {
+                waiting.add(byteCount)
+            }
+        }
+        return (garbage, waiting)
     }
 }

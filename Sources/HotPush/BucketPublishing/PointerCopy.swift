@@ -53,17 +53,21 @@ struct PointerCopies {
 
     /// Writes a channel's copy, unless it is as new as the log, or newer.
     ///
-    /// - Parameter seen: what stood there when the command began.
+    /// - Parameters:
+    ///   - seen: what stood there when the command began.
+    ///   - isForced: whether it is written even if what stands there says that it is newer: no entry has it.
     func write(
-        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil
+        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
+        isForced: Bool = false
     ) throws(StoreError) {
         var state = state
         var seen = seen
+        var isForced = isForced
         let copy = PointerCopy(channel, in: log.bucket)
         for tryNumber in 1...Self.tryCountMax {
             guard let pointer = state.pointers[channel] else { return }
             let there = if let seen { seen } else { try copy.read() }
-            if let old = there.pointer, isAsNew(old, as: pointer) { return }
+            if !isForced, let old = there.pointer, isAsNew(old, as: pointer) { return }
             let condition = try log.pastEntry(1).pointerCondition ?? .none
             if seen.take() != nil, condition == .none { continue }
             let tag = there.tag
@@ -86,6 +90,8 @@ struct PointerCopies {
                 // Without a condition it may have replaced a newer one.
                 state = newer
             case .conditionFailed, .conflict, .unknown:
+                // Somebody else may have written what an entry has.
+                isForced = false
                 pause(Backoff.log.milliseconds(failureCount: tryNumber))
             case .unsupported: throw LogCommit.unsuitable(log.bucket)
             }

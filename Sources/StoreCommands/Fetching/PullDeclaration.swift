@@ -13,8 +13,8 @@ extension Command {
             discussion: """
                 URL is an origin made by castree publish (on any web server, in a directory, or in \
                 a bucket, as s3://BUCKET/PREFIX), or a Meteor server. Content that any version in \
-                the store has is not fetched again, whatever its path. Every byte is verified. Once the version is whole it becomes \
-                visible, in one step, and waits for the next boot.
+                the store has is not fetched again, whatever its path. Every byte is verified. Once \
+                the version is whole it becomes visible, in one step, and waits for the next boot.
 
                 Where the origin has packs, everything comes in one: compressed, and as the \
                 difference from a version that is here. Whatever is wrong with a pack, what it \

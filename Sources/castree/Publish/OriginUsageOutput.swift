@@ -89,11 +89,13 @@ extension Invocation {
 }
 
 extension OriginUsage {
-    fileprivate var kinds: [(name: String, figures: Figures)] {
-        [
+    fileprivate var kinds: [(name: String, figures: FileFigures)] {
+        // What only the copy of a bucket has is shown only there.
+        let more = [("places", places), ("log", log)].filter { $0.1.count > 0 }
+        return [
             ("objects", objects), ("manifests", manifests), ("packs", packs),
             ("deliveries", deliveries), ("publisher", work),
-        ]
+        ] + more
     }
 
     fileprivate func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
