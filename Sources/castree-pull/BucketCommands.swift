@@ -1,7 +1,6 @@
 import Buckets
 import CASStore
 import Console
-import CurlTransport
 import HotPush
 import OriginCommands
 import StoreCommands
@@ -114,26 +113,10 @@ extension Invocation {
         }
     }
 
-    private func isDeclared(_ name: String) -> Bool { command.options.contains { $0.name == name } }
-
     private func bucketPublisher(
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
-        let location = try BucketLocation(parsing: argument("ORIGIN"))
-        var settings = BucketSettings(environment: environment)
-        settings.endpoint = try value("endpoint")
-        settings.region = try value("region")
-        settings.profile = try value("profile")
-        settings.isAnonymous = flag("anonymous")
-        var transport = TransportOptions()
-        transport.userAgent = "castree/\(program.version)"
-        transport.certificatesFile = settings.certificatesFile
-        var options = BucketOptions()
-        options.jobCount = try integer("jobs") ?? options.jobCount
-        options.isStopped = { Interruption.isRequested }
-        options.note = { note($0) }
-        let bucket = try S3Bucket(
-            location, settings, carrier: try CurlBucketCarrier(transport), options)
+        let bucket = try openBucket(try BucketLocation(parsing: argument("ORIGIN")))
         var publishing = PublisherOptions()
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }
@@ -146,7 +129,8 @@ extension Invocation {
         diagnostics.warn(
             code: "pointerBehind",
             "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
-                + "devices see the release before it until the next command on it, or a prune (\(problem.message))")
+                + "devices see the release before it until the next command on it, or a prune (\(problem.message))"
+        )
     }
 
     private func write(_ commit: BucketCommit, to writer: inout JSONWriter) {

@@ -38,7 +38,8 @@ enum CastreeProgram {
             .prune { try $0.inDirectory { try $0.pruneDirectory() } },
             .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
-            .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
+            .fsck(
+                observed: { $0.recordingEvents() }, fetching: originObjects, origin: checkedOrigin),
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
                 origin: { try $0.originUsage(of: $1) }), .report,

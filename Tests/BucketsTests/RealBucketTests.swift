@@ -94,7 +94,8 @@ import Testing
     @Test func `a signed GET can be carried by others, with a range besides`() throws {
         let bucket = try store().bucket()
         try bucket.write("a+b c", "0123456789")
-        let (url, fields) = try bucket.signedGet("a+b c")
+        let get = try bucket.signedGet("a+b c")
+        let (url, fields) = (get.url, get.fields)
         var request = CarriedRequest(
             method: "GET", url: url, fields: fields + [(name: "Range", value: "bytes=3-4")])
         request.usesProxy = false

@@ -100,7 +100,7 @@ final class RequestRunner: Sendable {
     }
 
     /// What has happened to a call so far.
-    private struct Tries {
+    struct Tries {
         var count = 0
         var failureCount = 0
         /// One of them may have been applied.
@@ -188,15 +188,26 @@ final class RequestRunner: Sendable {
         return target
     }
 
-    /// The URL and the fields of a call that somebody else sends.
-    func signed(
-        _ call: S3Call
-    ) throws(StoreError) -> (url: String, fields: [(name: String, value: String)]) {
-        let endpoint = endpoint
-        let target = Self.target(of: call, endpoint)
-        let signer = RequestSigner(region: endpoint.region)
-        let fields = try signer.fields(for: target, by: try keys.keys(at: now), at: now)
-        return (endpoint.origin + target.encodedTarget, call.fields + fields)
+    /// Signs a GET that somebody else sends.
+    func signed(_ get: SignedGet) throws(StoreError) -> SignedGet {
+        var get = get
+        (get.endpoint, get.signedAt) = (endpoint, now)
+        get.keys = try keys.keys(at: get.signedAt)
+        let target = Self.target(of: get.call, get.endpoint)
+        let signer = RequestSigner(region: get.endpoint.region)
+        get.url = get.endpoint.origin + target.encodedTarget
+        get.fields =
+            get.call.fields + (try signer.fields(for: target, by: get.keys, at: get.signedAt))
+        return get
+    }
+
+    /// The same GET signed anew, if what its refusal tells makes another try worth it.
+    func mended(
+        _ get: SignedGet, _ sent: SentRequest, _ refusal: Refusal
+    ) throws(StoreError) -> SignedGet? {
+        var get = get
+        guard try mend(refusal, sent, get.keys, &get.tries) else { return nil }
+        return try signed(get)
     }
 
     private func leave(_ number: Int, _ sent: SentRequest) {

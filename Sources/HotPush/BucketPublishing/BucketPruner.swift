@@ -155,7 +155,7 @@ package struct BucketPruner: Sendable {
         let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
         if survey.keys.contains(where: {
-            $0.key.epoch > state.entry.epoch - 2 && !live.contains($0.key)
+            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
         }) {
             entry.epoch += 1
         }
@@ -207,7 +207,7 @@ package struct BucketPruner: Sendable {
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         var garbage = survey.scratch.map { (path: $0, byteCount: Int64(0)) }
         for (key, byteCount) in survey.keys where !live.contains(key) {
-            if key.epoch <= state.entry.epoch - 2 {
+            if key.epoch <= state.entry.garbageEpochMax {
                 garbage.append((key.path, byteCount))
             } else {
                 report.waiting.count += 1

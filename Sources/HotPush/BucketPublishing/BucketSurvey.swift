@@ -12,8 +12,14 @@ final class BucketSurvey {
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
     private(set) var scratch: [String] = []
-    /// Files that are not castree's.
+    /// The bytes of these, and of pointers and all else that is overwritten.
+    private(set) var scratchByteCount: Int64 = 0
+    private(set) var pointers = FileFigures()
+    /// The files of pointers.
+    private(set) var pointerFiles: [String] = []
+    /// Files that are not castree's; their bytes.
     private(set) var strays: [String] = []
+    private(set) var strayByteCount: Int64 = 0
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
     private var filesOf: [LiveRelease: [BucketKey]] = [:]
 
@@ -42,10 +48,15 @@ final class BucketSurvey {
             keys[key] = file.byteCount
         } else if OriginLayout.isProbe(file.key) {
             scratch.append(file.key)
-        } else if ![OriginLayout.marker, OriginLayout.channelList].contains(file.key),
-            !file.key.hasPrefix(OriginLayout.channels + "/")
-        {
+            scratchByteCount = scratchByteCount.addingClamped(file.byteCount)
+        } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
+            pointers.add(file.byteCount)
+        } else if file.key.hasPrefix(OriginLayout.channels + "/") {
+            pointers.add(file.byteCount)
+            pointerFiles.append(file.key)
+        } else {
             strays.append(file.key)
+            strayByteCount = strayByteCount.addingClamped(file.byteCount)
         }
     }
 
@@ -56,14 +67,41 @@ final class BucketSurvey {
     ) throws(StoreError) -> Set<BucketKey> {
         var live: Set<BucketKey> = []
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
-            if let known = filesOf[release] {
-                live.formUnion(known)
-            } else {
-                let files = try ReleaseFiles(release, bucket, nil).keys()
-                filesOf[release] = files
-                live.formUnion(files)
-            }
+            live.formUnion(try files(of: release))
         }
         return live
+    }
+
+    /// All files of a release.
+    /// - Throws: as ``live(keptFrom:upTo:)``.
+    func files(of release: LiveRelease) throws(StoreError) -> [BucketKey] {
+        if let known = filesOf[release] { return known }
+        let reader = ReleaseFiles(release, bucket, nil)
+        var files = try reader.contents().map(\.key)
+        do throws(StoreError) {
+            files += try reader.packed().map(\.key)
+        } catch {
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            // Packs are derived: one delivery that is lost keeps nobody from pruning. All packs stay until it is
+            // known again which of them are needed.
+            files += keys.keys.filter { $0.kind == .pack || $0.kind == .delivery }
+        }
+        filesOf[release] = files
+        return files
+    }
+
+    /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.
+    func unneeded(
+        in entry: LogEntry, _ isNeeded: (BucketKey) -> Bool
+    ) -> (garbage: FileFigures, waiting: FileFigures) {
+        var (garbage, waiting) = (FileFigures(), FileFigures())
+        for (key, byteCount) in keys where !isNeeded(key) {
+            if key.epoch <= entry.garbageEpochMax {
+                garbage.add(byteCount)
+            } else {
+                waiting.add(byteCount)
+            }
+        }
+        return (garbage, waiting)
     }
 }

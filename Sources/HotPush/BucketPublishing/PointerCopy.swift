@@ -60,23 +60,32 @@ struct PointerCopies {
 
     /// Writes a channel's copy, unless it is as new as the log, or newer.
     ///
-    /// - Parameter seen: what stood there when the command began.
+    /// - Parameters:
+    ///   - seen: what stood there when the command began.
+    ///   - isForced: whether it is written even if what stands there says that it is newer: no entry has it.
     func write(
-        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil
+        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
+        isForced: Bool = false
     ) throws(StoreError) {
         var state = state
         var seen = seen
+        var isForced = isForced
         let copy = PointerCopy(channel, in: log.bucket)
         var spellings = try spellings()[...]
         var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
             guard let pointer = state.pointers[channel] else { return }
             let there = if let seen { seen } else { try copy.read() }
-            if let old = there.pointer, isAsNew(old, as: pointer) { return }
             let tag = there.tag
-            // Nobody has written it since, and still the store says so: it takes tags otherwise.
-            if let tag, tag == refusedTag { _ = spellings.popFirst() }
+            if let refusedTag, refusedTag == tag {
+                // Nobody has written it since, and still the store says so: it takes tags otherwise.
+                _ = spellings.popFirst()
+            } else if refusedTag != nil {
+                // Somebody else may have written what an entry has.
+                isForced = false
+            }
             refusedTag = nil
+            if !isForced, let old = there.pointer, isAsNew(old, as: pointer) { return }
             let isPlain = spellings.isEmpty
             if seen.take() != nil, isPlain { continue }
             let outcome = try replace(copy.key, tag, spellings.first, by: pointer)
@@ -89,7 +98,7 @@ struct PointerCopies {
                 // Without a condition it may have replaced a newer one.
                 state = newer
             case .conditionFailed, .conflict, .unknown:
-                if case .conditionFailed = outcome { refusedTag = tag }
+                if case .conditionFailed = outcome { refusedTag = tag } else { isForced = false }
                 pause(Backoff.log.milliseconds(failureCount: tryNumber))
             case .unsupported:
                 if tag == nil { throw LogCommit.unsuitable(log.bucket) }

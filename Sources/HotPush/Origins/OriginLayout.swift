@@ -116,6 +116,13 @@ package enum OriginLayout {
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
     }
 
+    /// The number of an entry; `nil` for a path that is none's.
+    static func number(ofLogEntry path: String) -> Int64? {
+        let digits = path.dropFirst(log.utf8.count + 1).dropLast(suffix.utf8.count)
+        guard let number = Int64(digits), number > 0, logEntry(number) == path else { return nil }
+        return number
+    }
+
     /// Scratch for looking what a store can do: `probe/<32 digits>`.
     static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 

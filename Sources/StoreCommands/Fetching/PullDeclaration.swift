@@ -11,10 +11,10 @@ extension Command {
         Command(
             "pull", summary: "fetches a version, downloading only what is missing",
             discussion: """
-                URL is an origin made by castree publish (on any web server, or a directory), or a \
-                Meteor server. Content that any version in the store has is not fetched again, \
-                whatever its path. Every byte is verified. Once the version is whole it becomes \
-                visible, in one step, and waits for the next boot.
+                URL is an origin made by castree publish (on any web server, in a directory, or in \
+                a bucket, as s3://BUCKET/PREFIX), or a Meteor server. Content that any version in \
+                the store has is not fetched again, whatever its path. Every byte is verified. Once \
+                the version is whole it becomes visible, in one step, and waits for the next boot.
 
                 Where the origin has packs, everything comes in one: compressed, and as the \
                 difference from a version that is here. Whatever is wrong with a pack, what it \
@@ -25,13 +25,22 @@ extension Command {
                     castree pull https://example.org/app --release 41 --keep
                     castree pull https://example.org/app --dry-run
 
+                Requests to s3:// are signed, so the bucket may be private. Keys and endpoint are \
+                found as AWS's tools find them.
+
+                    castree pull s3://updates/app --endpoint https://s3.example.org
+
                 If a cache or mirror is behind and sends a channel's older pointer, nothing \
                 changes and the exit status is 21; --force takes the pointer all the same.
 
                 If the command is interrupted, killed or cut off, repeat it: it continues where it \
                 stopped, even within a file. A missing store is created.
                 """,
-            arguments: [Argument("URL", "the origin's URL or directory", completion: .directories)],
+            arguments: [
+                Argument(
+                    "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
+                    completion: .directories)
+            ],
             options: [
                 .choice(
                     "format", of: ["auto", "castree", "meteor", "8fit"],
@@ -59,7 +68,7 @@ extension Command {
                     "refuse a version with more entries than this, before they are in memory",
                     fallback: 250_000),
                 .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
-            ] + Option.reaching + [
+            ] + Option.reaching + Option.reachingBucket + [
                 .text(
                     "device", placeholder: "ID",
                     "the device's identity, by which roll-outs choose; kept out of reports"),
