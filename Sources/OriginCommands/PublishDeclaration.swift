@@ -34,7 +34,10 @@ extension Command {
 
                 An origin in a bucket, s3://BUCKET/PREFIX, takes any number of publishers at once, on any \
                 machines; devices read it with plain GETs. Keys and endpoint are found as AWS's \
-                tools find them. Packs are not made there yet.
+                tools find them. Its packs are made in the store's directory packing/, from contents \
+                that the store has; --fetch-bases fetches what lacks. There is no --packs-later: publish \
+                with --no-packs, then castree pack. --verify asks for the size of every file of the \
+                origin that the release relies on, and sends again what is missing or cut.
 
                     castree publish 42 s3://updates/app --endpoint https://s3.example.org
 

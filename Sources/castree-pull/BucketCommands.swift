@@ -8,24 +8,29 @@ import StoreCommands
 import StrictJSON
 import VersionTree
 
-// What is done to origins in buckets: `publish`, `withdraw`, `prune`.
+// What is done to origins in buckets: `publish`, `pack`, `withdraw`, `prune`.
 
 extension Invocation {
     /// `publish` to a bucket.
     func publishToBucket() throws -> ExitStatus {
         let name = try version()
         let offer = try offer(of: name)
-        try refuse(
-            [
-                "level", "packs-from", "pack-base", "keep-packs", "packs-later", "verify",
-                "dry-run",
-            ])
+        if flag("packs-later") {
+            throw CommandError.usage(
+                "--packs-later is not for origins in buckets: publish with --no-packs, then run castree pack"
+            )
+        }
+        try refuse([])
         let versions = try openStore()
-        let bar = progress("Publishing")
-        defer { bar.finish() }
-        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        if flag("dry-run") {
+            let plan = try publisher.plan(name, of: versions, as: offer)
+            return try reportPlan(plan, isDryRun: true)
+        }
         let commit = try publisher.publish(name, of: versions, as: offer)
-        bar.finish()
+        bars.finish()
         warn(commit)
         return try report { writer in
             writer.member("version", name)
@@ -33,7 +38,10 @@ extension Invocation {
             writer.member("objects", commit.sent.count)
             writer.member("bytes", commit.sent.byteCount)
             writer.member("reusedObjects", commit.reusedObjectCount)
+            PackReport.writeMembers(of: commit.packing, to: &writer)
+            writer.member("fetchedBytes", commit.fetched.byteCount)
             writer.member("changed", !commit.isUnchanged)
+            writer.member("dryRun", false)
         } text: { output in
             let new =
                 "\(counted(commit.sent.count, "new object")), \(sizes.text(commit.sent.byteCount))"
@@ -46,6 +54,29 @@ extension Invocation {
                         + "\(counted(commit.figures.requestCount, "request")); entry \(commit.entry)."
                 )
             }
+            commit.packing?.print(of: name, in: channel, to: output, sizes)
+        }
+    }
+
+    /// `pack` in a bucket.
+    func packInBucket() throws -> ExitStatus {
+        let name = try version()
+        let channel = try channel()
+        try refuse([])
+        let versions = try openStore()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: packOptions()) { bars.report($0) }
+        if flag("dry-run") {
+            let report = try publisher.planPacks(name, of: versions, in: channel)
+            return try reportPacking(report, of: name, in: channel, isDryRun: true)
+        }
+        let commit = try publisher.pack(name, of: versions, in: channel)
+        bars.finish()
+        warn(commit)
+        return try reportPacking(commit.packing, of: name, in: channel, isDryRun: false) {
+            $0.member("fetchedBytes", commit.fetched.byteCount)
+            writeRequests(commit, to: &$0)
         }
     }
 
@@ -110,6 +141,7 @@ extension Invocation {
     private func isDeclared(_ name: String) -> Bool { command.options.contains { $0.name == name } }
 
     private func bucketPublisher(
+        packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
         let location = try BucketLocation(parsing: argument("ORIGIN"))
@@ -131,6 +163,8 @@ extension Invocation {
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }
         publishing.progress = progress
+        publishing.packs = packs
+        publishing.verifiesObjects = isDeclared("verify") && flag("verify")
         return BucketPublisher(bucket, options: publishing)
     }
 

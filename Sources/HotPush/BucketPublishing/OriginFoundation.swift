@@ -43,6 +43,16 @@ struct OriginFoundation {
         return state
     }
 
+    /// What the origin would be, with nothing written.
+    func planned() throws(StoreError) -> OriginState {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for pointer in try standingPointers() { pointers[pointer.channel] = pointer }
+        let entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        return OriginState(number: 1, entry: entry, pointers: pointers)
+    }
+
     /// The pointers that stand in a bucket without a log, with all their manifests.
     private func standingPointers() throws(StoreError) -> [ChannelPointer] {
         var names: [ChannelName] = []

@@ -46,13 +46,9 @@ struct ReleaseBases {
     private func standing(
         _ release: LiveRelease
     ) throws(StoreError) -> [(ObjectID, Int64)]? {
-        do throws(StoreError) {
-            return try ReleaseFiles(release, bucket, versions).objects()
-        } catch {
-            // It says that it is damaged to whoever checks the origin; here it is merely no base.
-            let harmless: [StoreError.Code] = [.damagedOrigin, .badManifest, .tooLarge]
-            guard harmless.contains(error.code) else { throw error }
-            return nil
+        // It says that it is damaged to whoever checks the origin; here it is merely no base.
+        try PackBases.harmless { () throws(StoreError) in
+            try ReleaseFiles(release, bucket, versions).objects()
         }
     }
 }
@@ -99,7 +95,9 @@ struct ReleaseFiles {
         return keys
     }
 
-    private func manifest() throws(StoreError) -> Manifest {
+    /// Its manifest.
+    /// - Throws: as ``objects()``.
+    func manifest() throws(StoreError) -> Manifest {
         if let known = try storedManifest() { return known }
         let key = BucketKey(.manifest, release.version.manifest, in: release.version.epoch)
         let bytes = try content(key, byteCountMax: Int64(OriginLayout.manifestByteCountMax))
