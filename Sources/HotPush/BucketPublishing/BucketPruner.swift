@@ -120,12 +120,23 @@ package struct BucketPruner: Sendable {
         }) {
             entry.epoch += 1
         }
+        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
         guard
-            !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
+            isMark || !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
                 || entry.epoch != state.entry.epoch
         else { return nil }
         entry.prunedAt = number
         return entry
+    }
+
+    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    private func needsMark(
+        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
+    ) throws(StoreError) -> Bool {
+        let newest = max(state.entry.prunedAt, keptFrom)
+        let since = try log.liveReleases(keptFrom: newest, upTo: state)
+        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
+        return since != now
     }
 
     /// The newest prune that is older than the grace, by the server's clock.

@@ -51,8 +51,7 @@ final class PackUpload {
                 prepared, fitting: packing.bases(in: state),
                 listed: state.pointers[packing.channel]?.contents ?? [], offered: offered?.state)
             self.draft = draft
-            let isEmpty = draft.packs.isEmpty && draft.kept.isEmpty
-            if isEmpty || offered?.delivery.address == draft.address { return offered?.delivery }
+            if stands(draft, offered?.delivery, prepared.need) { return offered?.delivery }
             let epoch = try epoch(for: draft, offered?.delivery, upon: state.entry.epoch)
             let copied = draft.kept.filter {
                 offered?.delivery.epoch != epoch
@@ -71,6 +70,16 @@ final class PackUpload {
             return PublishedDelivery(
                 address: draft.address, byteCount: Int64(draft.bytes.count), epoch: epoch)
         }
+    }
+
+    /// Whether nothing is to be sent: the release has exactly that already, whole, or there is nothing.
+    private func stands(
+        _ draft: DeliveryDraft, _ offered: PublishedDelivery?, _ need: PackNeed
+    ) -> Bool {
+        if draft.packs.isEmpty && draft.kept.isEmpty { return true }
+        let damaged = Set(need.damaged.map(\.address))
+        return offered?.address == draft.address
+            && !draft.packs.contains { damaged.contains($0.pack.address) }
     }
 
     /// Notes what the delivery was made from; what is lost here is only made again.

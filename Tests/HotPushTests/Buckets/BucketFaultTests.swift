@@ -12,7 +12,7 @@ import VersionTree
 @Suite struct BucketFaultTests {
     /// What one command does to an origin that already has releases and a prune behind it.
     enum Verb: String, CaseIterable, Sendable {
-        case first, publish, back, beta, withdraw, prune, once, patient
+        case first, publish, packed, back, beta, withdraw, later, prune, once, patient
 
         /// For so many seconds a device finds what a pointer names.
         var grace: Int64 { self == .prune ? 0 : 3_600 }
@@ -20,12 +20,14 @@ import VersionTree
         func run(_ world: BucketWorld, _ actor: String, _ schedule: @escaping RequestSchedule)
             throws
         {
-            let publisher = world.publisher(actor, schedule: schedule)
+            let publisher = world.publisher(
+                actor, packs: self == .packed ? .before : .never, schedule: schedule)
             switch self {
-            case .first, .publish: try world.publish("4", by: publisher)
+            case .first, .publish, .packed: try world.publish("4", by: publisher)
             case .back: try world.publish("5", by: publisher)
             case .beta: try world.publish("2", to: "beta", by: publisher)
             case .withdraw: _ = try publisher.withdraw(VersionName("3"))
+            case .later: _ = try publisher.pack("3", of: world.versions)
             case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0)
             case .once: _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
             case .patient:
@@ -38,7 +40,8 @@ import VersionTree
 
         func prepare(_ world: BucketWorld) throws {
             guard self != .first else { return }
-            for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+            try world.publish("1", by: world.publisher())
+            try world.publish("2", by: world.publisher(packs: .before))
             _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
             try world.publish("3", by: world.publisher())
         }
@@ -83,7 +86,7 @@ import VersionTree
     func `one fault at any request breaks no promise, and the command can be said again`(
         verb: Verb, fate: RequestFate
     ) throws {
-        try enumerate("\(verb) \(fate)", oneIn: 24) { shelf, number in
+        try enumerate("\(verb) \(fate)", oneIn: 45) { shelf, number in
             let world = try BucketWorld(shelf)
             try verb.prepare(world)
             world.hold(grace: verb.grace)
@@ -113,7 +116,7 @@ import VersionTree
         verb: Verb, other: Verb
     ) throws {
         guard (verb == .first) == (other == .first) else { return }
-        try enumerate("\(verb) \(other)", oneIn: 24) { shelf, number in
+        try enumerate("\(verb) \(other)", oneIn: 60) { shelf, number in
             let world = try BucketWorld(shelf)
             try verb.prepare(world)
             world.hold(grace: min(verb.grace, other.grace))
