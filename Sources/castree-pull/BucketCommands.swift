@@ -13,7 +13,8 @@ import VersionTree
 extension Invocation {
     /// `publish` to a bucket.
     func publishToBucket() throws -> ExitStatus {
-        let name = try version()
+        if let directory = try value("all-of") { return try copyToBucket(directory) }
+        let name = try publishedVersion()
         let offer = try offer(of: name)
         if flag("packs-later") {
             throw CommandError.usage(
@@ -55,6 +56,47 @@ extension Invocation {
                 )
             }
             commit.packing?.print(of: name, in: channel, to: output, sizes)
+        }
+    }
+
+    /// `publish --all-of`: a whole origin.
+    private func copyToBucket(_ directory: String) throws -> ExitStatus {
+        let allowed = Option.bucket.map(\.name) + ["all-of"]
+        for option in command.options where isGiven(option.name) {
+            guard !allowed.contains(option.name) else { continue }
+            throw CommandError.usage("--\(option.name) and --all-of exclude each other")
+        }
+        guard optionalArgument("VERSION") == nil else {
+            throw CommandError.usage("--all-of copies a whole origin: give no VERSION")
+        }
+        guard case .directory(let path) = try OriginReference(parsing: directory).location else {
+            throw CommandError.usage("--all-of takes the directory of an origin")
+        }
+        let bar = progress("Copying")
+        defer { bar.finish() }
+        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let copy = try OriginCopy(publisher, from: path).run()
+        bar.finish()
+        for channel in copy.behind {
+            diagnostics.warn(
+                code: "pointerBehind",
+                "the pointer of channel \(channel) could not be written: devices see it after the next command"
+            )
+        }
+        return try report { writer in
+            writer.member("origin", argument("ORIGIN"))
+            writer.member("from", path)
+            writer.member("files", copy.sent.count)
+            writer.member("bytes", copy.sent.byteCount)
+            writer.member("found", copy.foundCount)
+            writer.member("channels", copy.channelCount)
+            writer.member("pointerBehind", !copy.behind.isEmpty)
+            writer.member("requests", copy.figures.requestCount)
+            writer.member("retries", copy.figures.retryCount)
+        } text: { output in
+            output.print(
+                "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
+                    + "\(argument("ORIGIN")); from now on publish only there.")
         }
     }
 

@@ -50,7 +50,8 @@ final class BucketPacking {
             "castree gc deletes what no version has",
             fileSystem)
         let place = try PackingPlace(
-            publishing, "\(StoreLayout.packing) of the store", fileSystem,
+            publishing, PackingPlace.Name(path: try directoryPath(), owner: "the store"),
+            fileSystem,
             isInterrupted: options.isInterrupted)
         var absence = "not in the store; --fetch-bases fetches it"
         var objects: OpenedDirectory?

@@ -19,11 +19,26 @@ struct OriginFoundation {
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
         let condition = try StoreProbe(bucket).run()
+        guard let state = try found(condition, standingPointers()) else {
+            throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
+        }
+        return state
+    }
+
+    /// Writes the marker and entry 1.
+    ///
+    /// - Parameters:
+    ///   - condition: what the store was found to do.
+    ///   - pointers: what entry 1 offers.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    func found(
+        _ condition: LogEntry.PointerCondition, _ pointers: [ChannelPointer]
+    ) throws(StoreError) -> OriginState? {
         var entry = LogEntry(
             kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
             keptFrom: 1)
         entry.pointerCondition = condition
-        for pointer in try standingPointers() {
+        for pointer in pointers {
             entry.channels[pointer.channel] = 1
             entry.pointers[pointer.channel] = pointer
         }
@@ -37,10 +52,7 @@ struct OriginFoundation {
             log.note(entry, 1)
             return OriginState(number: 1, entry: entry, pointers: entry.pointers)
         }
-        guard let state = try log.state(from: 1) else {
-            throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
-        }
-        return state
+        return try log.state(from: 1)
     }
 
     /// What the origin would be, with nothing written.

@@ -119,6 +119,14 @@ package enum OriginLayout {
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
     }
 
+    /// The number of an entry of the log, by the name of its file; `nil` if it is none.
+    static func number(ofLogFile name: String) -> Int64? {
+        guard name.hasSuffix(suffix), let number = Int64(name.dropLast(suffix.count)), number > 0,
+            "\(log)/\(name)" == logEntry(number)
+        else { return nil }
+        return number
+    }
+
     /// Scratch for looking what a store can do: `probe/<32 digits>`.
     static func probe(_ token: String) -> String { "\(probe)/\(token)" }
 

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Goes on without what packing keeps for the next release, where that cannot be kept: it can be made again.
 final class CacheTrouble: Sendable {
-    private let place: String
+    private let place: PackingPlace.Name
     private let notice: @Sendable (String) -> Void
     /// The caches of which this was said.
     private let told = Mutex<Set<String>>([])
@@ -11,7 +11,7 @@ final class CacheTrouble: Sendable {
     /// - Parameters:
     ///   - place: where the caches are, for people.
     ///   - notice: hears it, once for each cache.
-    init(in place: String, _ notice: @escaping @Sendable (String) -> Void) {
+    init(in place: PackingPlace.Name, _ notice: @escaping @Sendable (String) -> Void) {
         self.place = place
         self.notice = notice
     }
@@ -27,7 +27,7 @@ final class CacheTrouble: Sendable {
             guard error.isOfCache else { throw error }
             if told.withLock({ $0.insert(name).inserted }) {
                 notice(
-                    "\(name) in \(place) cannot be used (\(error.message)): packs are "
+                    "\(place.path)/\(name) of \(place.owner) cannot be used (\(error.message)): packs are "
                         + "made without it, and the next ones take longer; delete it, it is only a cache"
                 )
             }

@@ -9,11 +9,17 @@ final class PackingPlace: Sendable {
     /// The origin's `.publish/`; for an origin in a bucket, a directory of the store.
     let publishing: Descriptor
     /// What it is called, for people.
-    let name: String
+    let name: Name
     /// The directory of this work.
     let work: Descriptor
     private let workName: String
     private let lock: Descriptor
+
+    /// What the directory is called, for people.
+    struct Name: Sendable {
+        var path: String
+        var owner: String
+    }
 
     /// In the `.publish/` of an origin that is a directory.
     /// - Parameter root: the origin.
@@ -24,7 +30,7 @@ final class PackingPlace: Sendable {
         try fileSystem.makeDirectoryIfAbsent(root, OriginLayout.work, mode: 0o777)
         let publishing = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
         try self.init(
-            publishing, "\(OriginLayout.work) of the origin", fileSystem,
+            publishing, Name(path: OriginLayout.work, owner: "the origin"), fileSystem,
             isInterrupted: isInterrupted)
     }
 
@@ -32,7 +38,7 @@ final class PackingPlace: Sendable {
     ///   - publishing: the directory in which all publishers of the origin make packs.
     ///   - name: what it is called, for people.
     init(
-        _ publishing: consuming Descriptor, _ name: String, _ fileSystem: any FileSystem,
+        _ publishing: consuming Descriptor, _ name: Name, _ fileSystem: any FileSystem,
         isInterrupted: () -> Bool
     ) throws(StoreError) {
         let lock = try fileSystem.open(

@@ -77,10 +77,11 @@ extension PublisherOptions {
             return try body()
         } catch {
             guard error.code == .outOfSpace || others.contains(error.code) else { throw error }
+            let remedy =
+                error.code == .outOfSpace ? "make room" : "make the store's directory writable"
             notice(
-                "no packs are made of version \(version.name): \(error.message); "
-                    + "castree pack \(version.name) \(origin) --channel \(channel) makes them later"
-            )
+                "no packs are made of version \(version.name): \(error.message); \(remedy), then run "
+                    + "castree pack \(version.name) \(origin) --channel \(channel)")
             return nil
         }
     }

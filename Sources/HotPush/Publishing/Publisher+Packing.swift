@@ -103,6 +103,10 @@ extension Publisher {
         of versions: VersionStore
     ) throws(StoreError) -> PreparedPacks? {
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        // Before anything is compressed in vain.
+        let root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let need = try need(version, in: channel, of: versions, reader)
         guard !need.isMet else { return nil }
         do throws(StoreError) {

@@ -8,7 +8,7 @@ import VersionTree
 extension Invocation {
     /// `publish` to a directory.
     func publishToDirectory() throws -> ExitStatus {
-        let name = try version()
+        let name = try publishedVersion()
         let offer = try offer(of: name)
         let versions = try openStore()
         var publisher = try publisher()
