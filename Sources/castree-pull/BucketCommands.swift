@@ -7,24 +7,30 @@ import StoreCommands
 import StrictJSON
 import VersionTree
 
-// What is done to origins in buckets: `publish`, `withdraw`, `prune`.
+// What is done to origins in buckets: `publish`, `pack`, `withdraw`, `prune`.
 
 extension Invocation {
     /// `publish` to a bucket.
     func publishToBucket() throws -> ExitStatus {
-        let name = try version()
+        if let directory = try value("all-of") { return try copyToBucket(directory) }
+        let name = try publishedVersion()
         let offer = try offer(of: name)
-        try refuse(
-            [
-                "level", "packs-from", "pack-base", "keep-packs", "packs-later", "verify",
-                "dry-run",
-            ])
+        if flag("packs-later") {
+            throw CommandError.usage(
+                "--packs-later is not for origins in buckets: publish with --no-packs, then run castree pack"
+            )
+        }
+        try refuse([])
         let versions = try openStore()
-        let bar = progress("Publishing")
-        defer { bar.finish() }
-        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        if flag("dry-run") {
+            let plan = try publisher.plan(name, of: versions, as: offer)
+            return try reportPlan(plan, isDryRun: true)
+        }
         let commit = try publisher.publish(name, of: versions, as: offer)
-        bar.finish()
+        bars.finish()
         warn(commit)
         return try report { writer in
             writer.member("version", name)
@@ -32,7 +38,10 @@ extension Invocation {
             writer.member("objects", commit.sent.count)
             writer.member("bytes", commit.sent.byteCount)
             writer.member("reusedObjects", commit.reusedObjectCount)
+            PackReport.writeMembers(of: commit.packing, to: &writer)
+            writer.member("fetchedBytes", commit.fetched.byteCount)
             writer.member("changed", !commit.isUnchanged)
+            writer.member("dryRun", false)
         } text: { output in
             let new =
                 "\(counted(commit.sent.count, "new object")), \(sizes.text(commit.sent.byteCount))"
@@ -45,6 +54,70 @@ extension Invocation {
                         + "\(counted(commit.figures.requestCount, "request")); entry \(commit.entry)."
                 )
             }
+            commit.packing?.print(of: name, in: channel, to: output, sizes)
+        }
+    }
+
+    /// `publish --all-of`: a whole origin.
+    private func copyToBucket(_ directory: String) throws -> ExitStatus {
+        let allowed = Option.bucket.map(\.name) + ["all-of"]
+        for option in command.options where isGiven(option.name) {
+            guard !allowed.contains(option.name) else { continue }
+            throw CommandError.usage("--\(option.name) and --all-of exclude each other")
+        }
+        guard optionalArgument("VERSION") == nil else {
+            throw CommandError.usage("--all-of copies a whole origin: give no VERSION")
+        }
+        guard case .directory(let path) = try OriginReference(parsing: directory).location else {
+            throw CommandError.usage("--all-of takes the directory of an origin")
+        }
+        let bar = progress("Copying")
+        defer { bar.finish() }
+        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let copy = try OriginCopy(publisher, from: path).run()
+        bar.finish()
+        for channel in copy.behind {
+            diagnostics.warn(
+                code: "pointerBehind",
+                "the pointer of channel \(channel) could not be written: devices see it after the next command"
+            )
+        }
+        return try report { writer in
+            writer.member("origin", argument("ORIGIN"))
+            writer.member("from", path)
+            writer.member("files", copy.sent.count)
+            writer.member("bytes", copy.sent.byteCount)
+            writer.member("found", copy.foundCount)
+            writer.member("channels", copy.channelCount)
+            writer.member("pointerBehind", !copy.behind.isEmpty)
+            writer.member("requests", copy.figures.requestCount)
+            writer.member("retries", copy.figures.retryCount)
+        } text: { output in
+            output.print(
+                "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
+                    + "\(argument("ORIGIN")); from now on publish only there.")
+        }
+    }
+
+    /// `pack` in a bucket.
+    func packInBucket() throws -> ExitStatus {
+        let name = try version()
+        let channel = try channel()
+        try refuse([])
+        let versions = try openStore()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: packOptions()) { bars.report($0) }
+        if flag("dry-run") {
+            let report = try publisher.planPacks(name, of: versions, in: channel)
+            return try reportPacking(report, of: name, in: channel, isDryRun: true)
+        }
+        let commit = try publisher.pack(name, of: versions, in: channel)
+        bars.finish()
+        warn(commit)
+        return try reportPacking(commit.packing, of: name, in: channel, isDryRun: false) {
+            $0.member("fetchedBytes", commit.fetched.byteCount)
+            writeRequests(commit, to: &$0)
         }
     }
 
@@ -114,6 +187,7 @@ extension Invocation {
     }
 
     private func bucketPublisher(
+        packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
         let bucket = try openBucket(try BucketLocation(parsing: argument("ORIGIN")))
@@ -121,6 +195,8 @@ extension Invocation {
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }
         publishing.progress = progress
+        publishing.packs = packs
+        publishing.verifiesObjects = isDeclared("verify") && flag("verify")
         return BucketPublisher(bucket, options: publishing)
     }
 

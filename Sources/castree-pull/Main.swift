@@ -16,7 +16,7 @@ enum PullProgram {
             Command.pull { try $0.pull() },
             Command.channels { try $0.channels() },
             .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
-            .prune { try $0.pruneBucket() },
+            .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects,
                 origin: { try $0.checkBucket($1, $2) }),

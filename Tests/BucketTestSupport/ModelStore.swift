@@ -30,6 +30,7 @@ package final class ModelStore: Sendable {
         var before: [String: File?] = [:]
         var lastChanged: [String] = []
         var requestCount = 0
+        var changeCount = 0
         var dialect: ModelDialect
         var ghosts: [(due: Int, write: Write)] = []
     }
@@ -42,6 +43,13 @@ package final class ModelStore: Sendable {
         self.clock = clock
     }
 
+    /// A store of its own with the files that another one has, at the same time of day.
+    package init(copying other: ModelStore) {
+        let (files, dialect) = other.state.withLock { ($0.files, $0.dialect) }
+        state = Mutex(State(files: files, dialect: dialect))
+        clock = ServerClock(other.clock.now)
+    }
+
     /// All files, by key: for invariants.
     package var files: [String: File] { state.withLock { $0.files } }
 
@@ -50,6 +58,9 @@ package final class ModelStore: Sendable {
         get { state.withLock { $0.dialect } }
         set { state.withLock { $0.dialect = newValue } }
     }
+
+    /// How often a file was written or removed.
+    package var changeCount: Int { state.withLock { $0.changeCount } }
 
     /// How many requests came.
     package var requestCount: Int { state.withLock { $0.requestCount } }
@@ -136,6 +147,7 @@ package final class ModelStore: Sendable {
     private func change(_ state: inout State, _ key: String, to file: File?) {
         state.before[key] = .some(state.files[key])
         state.files[key] = file
+        state.changeCount += 1
         state.lastChanged = [key]
     }
 

@@ -160,9 +160,10 @@ package struct BucketPruner: Sendable {
             entry.epoch += 1
         }
         let comesAfterTrimming = try hasTrimmed(state.entry.prunedAt, log)
+        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
         guard
             !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
-                || entry.epoch != state.entry.epoch || comesAfterTrimming
+                || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
         else { return nil }
         entry.prunedAt = number
         return entry
@@ -171,6 +172,16 @@ package struct BucketPruner: Sendable {
     /// Whether an entry has trimmed pointers, so that their copies may have been older for some time after it.
     private func hasTrimmed(_ number: Int64, _ log: OriginLog) throws(StoreError) -> Bool {
         number > 0 ? try !log.pastEntry(number).pointers.isEmpty : false
+    }
+
+    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    private func needsMark(
+        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
+    ) throws(StoreError) -> Bool {
+        let newest = max(state.entry.prunedAt, keptFrom)
+        let since = try log.liveReleases(keptFrom: newest, upTo: state)
+        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
+        return since != now
     }
 
     /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.

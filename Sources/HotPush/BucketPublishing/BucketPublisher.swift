@@ -45,14 +45,45 @@ package struct BucketPublisher: Sendable {
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)
-        let upload = ReleaseUpload(manifest, version, of: versions, to: bucket, options)
-        return try committing(to: offer.channel, seen, upon: state, log) {
-            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+        try Publisher.checkName(version, state.pointers)
+        let packing = BucketPacking(
+            manifest, version, of: versions, to: bucket, offer.channel, options)
+        let prepared =
+            options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
+        let (files, watch) = (SeenFiles(in: bucket), UploadWatch(log, now: now))
+        let packs = PackUpload(packing, prepared, files, watch)
+        let upload = ReleaseUpload(
+            manifest, version, for: offer.channel, of: versions, files, watch, options)
+        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            try Publisher.checkName(version, state.pointers)
+            let release = try place(offer, upload, packs, in: &state)
             try Publisher.checkName(version, state.pointers)
             let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-            let release = offer.release(.version(try upload.place(in: state)))
-            return before.offering(release, now: now()).map { ($0, .publish) }
-        }.with(upload)
+            return before.offering(
+                release, keepingDeliveries: options.packs.keptReleaseCount, now: now()
+            ).map { ($0, .publish) }
+        }
+        // The release is offered; whatever is not noted is made again.
+        try? packs.note(after)
+        return commit.with(upload, packs, packing)
+    }
+
+    /// Brings in all files of a release, for a commit upon a state.
+    private func place(
+        _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
+        in state: inout OriginState
+    ) throws(StoreError) -> OfferedRelease {
+        while true {
+            let version = try upload.place(in: &state)
+            let number = state.number
+            let delivery = try packs.place(in: &state)
+            // While packs were sent, the objects may have become useless.
+            guard state.number == number else { continue }
+            var release = offer.release(.version(version))
+            release.delivery = delivery
+            return release
+        }
     }
 
     /// Takes a version out of a channel; its files stay until a prune.
@@ -66,7 +97,7 @@ package struct BucketPublisher: Sendable {
         let seen = try PointerCopy(channel, in: bucket).read()
         let state = try open(seen, log)
         return try committing(to: channel, seen, upon: state, log) {
-            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
                 throw StoreError(
                     .notOffered, "the origin \(bucket.place) has no channel \(channel)")
@@ -82,7 +113,7 @@ package struct BucketPublisher: Sendable {
                 after = after.offering(release, now: now()) ?? after
             }
             return (after, .withdraw)
-        }
+        }.commit
     }
 
     /// The pointers of all channels, as the log has them.
@@ -124,18 +155,18 @@ package struct BucketPublisher: Sendable {
 
     /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
     ///
-    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed.
-    private func committing(
+    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
+    func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
         _ log: OriginLog,
-        _ change: (OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
-    ) throws(StoreError) -> BucketCommit {
+        _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
+    ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
         var state = state
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
-            guard let (changed, kind) = try change(state) else {
-                return try finish(channel, seen, state, log, isUnchanged: true)
+            guard let (changed, kind) = try change(&state) else {
+                return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
             let number = state.number + 1
             var pointer = changed
@@ -147,7 +178,7 @@ package struct BucketPublisher: Sendable {
                 state = OriginState(
                     number: number, entry: entry,
                     pointers: state.pointers.merging([channel: pointer]) { $1 })
-                return try finish(channel, seen, state, log, isUnchanged: false)
+                return (try finish(channel, seen, state, log, isUnchanged: false), state)
             }
             // Somebody else was faster.
             tryCount += 1
@@ -156,7 +187,7 @@ package struct BucketPublisher: Sendable {
         }
     }
 
-    private func finish(
+    func finish(
         _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
         _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> BucketCommit {
@@ -191,13 +222,21 @@ package struct BucketCommit: Sendable {
     package var sent = (count: 0, byteCount: Int64(0))
     /// How many objects of the version the origin had.
     package var reusedObjectCount = 0
+    /// The packs that were made; `nil` if there were none to be made.
+    package var packing: PackReport?
+    /// What was fetched to make packs from it: how many objects, and their bytes.
+    package var fetched = (count: 0, byteCount: Int64(0))
     /// What it took.
     package var figures = BucketFigures()
 
-    fileprivate func with(_ upload: ReleaseUpload) -> BucketCommit {
+    fileprivate func with(
+        _ upload: ReleaseUpload, _ packs: PackUpload, _ packing: BucketPacking
+    ) -> BucketCommit {
         var commit = self
         commit.sent = upload.sent
         commit.reusedObjectCount = upload.objectCount - upload.sent.count
+        commit.packing = packs.report
+        commit.fetched = packing.fetched
         return commit
     }
 }

@@ -67,7 +67,9 @@ struct LogCommit {
             }
             switch outcome {
             case .stored: return true
-            case .unsupported: throw Self.unsuitable(log.bucket)
+            case .unsupported:
+                let refusal = Self.unsuitable(log.bucket)
+                throw undecided.map { unknown("\($0); then: \(refusal.message)") } ?? refusal
             case .unknown(let reason): undecided = reason
             case .conditionFailed, .conflict:
                 if let entry = try standing(undecided) { return entry.author == author }

@@ -18,14 +18,8 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
-        let (marker, bytes) = try bucket.bytes(
-            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
-        if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
+        try checkMarker()
         let condition = try StoreProbe(bucket).run()
-        var entry = LogEntry(
-            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
-            keptFrom: 1)
-        entry.pointerCondition = condition
         let standing: [ChannelPointer]
         do throws(StoreError) {
             standing = try standingPointers()
@@ -34,7 +28,34 @@ struct OriginFoundation {
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
-        for pointer in standing {
+        guard let state = try found(condition, standing) else {
+            throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
+        }
+        return state
+    }
+
+    /// Refuses a place where an origin of a newer castree is, or something else.
+    /// - Throws: `.badOrigin`; `.unsupportedFormat`.
+    func checkMarker() throws(StoreError) {
+        let (marker, bytes) = try bucket.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
+    }
+
+    /// Writes the marker and entry 1.
+    ///
+    /// - Parameters:
+    ///   - condition: what the store was found to do.
+    ///   - pointers: what entry 1 offers.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    func found(
+        _ condition: LogEntry.PointerCondition, _ pointers: [ChannelPointer]
+    ) throws(StoreError) -> OriginState? {
+        var entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        entry.pointerCondition = condition
+        for pointer in pointers {
             entry.channels[pointer.channel] = 1
             entry.pointers[pointer.channel] = pointer
         }
@@ -49,10 +70,18 @@ struct OriginFoundation {
             log.note(entry, 1)
             return OriginState(number: 1, entry: entry, pointers: entry.pointers)
         }
-        guard let state = try log.state(from: 1) else {
-            throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
-        }
-        return state
+        return try log.state(from: 1)
+    }
+
+    /// What the origin would be, with nothing written.
+    func planned() throws(StoreError) -> OriginState {
+        try checkMarker()
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for pointer in try standingPointers() { pointers[pointer.channel] = pointer }
+        let entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        return OriginState(number: 1, entry: entry, pointers: pointers)
     }
 
     /// The pointers that stand in a bucket without a log, with all their manifests.

@@ -16,12 +16,14 @@ struct ReleaseBases {
     }
 
     /// The epochs of those objects that the newest releases on offer have.
+    ///
+    /// - Parameter channel: whose releases are looked at first.
     func epochs(
-        of objects: [Reference], in state: OriginState
+        of objects: [Reference], in state: OriginState, for channel: ChannelName
     ) throws(StoreError) -> [ObjectID: Int64] {
         var lacking = Set(objects.map(\.address))
         var epochs: [ObjectID: Int64] = [:]
-        for release in newest(in: state) {
+        for release in newest(in: state, first: channel) {
             if lacking.isEmpty { break }
             guard let standing = try standing(release) else { continue }
             for (object, epoch) in standing where lacking.remove(object.address) != nil {
@@ -31,11 +33,10 @@ struct ReleaseBases {
         return epochs
     }
 
-    /// The newest releases of all channels, each version once.
-    private func newest(in state: OriginState) -> [LiveRelease] {
-        let offered = state.pointers.values.flatMap(\.releases).sorted {
-            ($0.createdAt, $0.sequence) > ($1.createdAt, $1.sequence)
-        }
+    /// The newest releases of a channel, then those of all others, each version once.
+    private func newest(in state: OriginState, first channel: ChannelName) -> [LiveRelease] {
+        let offered =
+            (state.pointers[channel]?.releases ?? []) + state.releases(besides: channel)
         var seen: Set<ObjectID> = []
         let releases = offered.compactMap(LiveRelease.init)
             .filter { seen.insert($0.version.manifest).inserted }
@@ -46,12 +47,9 @@ struct ReleaseBases {
     private func standing(
         _ release: LiveRelease
     ) throws(StoreError) -> [(object: Reference, epoch: Int64)]? {
-        do throws(StoreError) {
-            return try ReleaseFiles(release, bucket, versions).objects()
-        } catch {
-            // It says that it is damaged to whoever checks the origin; here it is merely no base.
-            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
-            return nil
+        // It says that it is damaged to whoever checks the origin; here it is merely no base.
+        try PackBases.harmless { () throws(StoreError) in
+            try ReleaseFiles(release, bucket, versions).objects()
         }
     }
 }

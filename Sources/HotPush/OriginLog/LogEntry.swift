@@ -24,6 +24,8 @@ struct LogEntry: Sendable, Hashable {
         static let publish = Kind(name: "publish")
         static let withdraw = Kind(name: "withdraw")
         static let prune = Kind(name: "prune")
+        /// Packs of a release that was offered before.
+        static let pack = Kind(name: "pack")
     }
 
     var kind: Kind

@@ -57,6 +57,24 @@ enum OriginMarker {
     }
 }
 
+extension OriginMarker {
+    /// - Throws: `.offeredElsewhere` for a directory with entries of a log: the origin is in a bucket.
+    static func refuseCopyOfBucket(
+        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard let log = try fileSystem.openIfPresent(root, OriginLayout.log, .directory) else {
+            return
+        }
+        for name in try fileSystem.names(in: log.raw)
+        where OriginLayout.number(ofLogEntry: "\(OriginLayout.log)/\(name)") != nil {
+            throw StoreError(
+                .offeredElsewhere,
+                "\(printable(path)) is a copy of an origin in a bucket (it has \(OriginLayout.log)/): publish to "
+                    + "the bucket")
+        }
+    }
+}
+
 /// What the directories of an origin hold.
 enum OriginListing {
     /// The channels that have a pointer, sorted.

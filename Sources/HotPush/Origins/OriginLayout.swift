@@ -68,6 +68,9 @@ package enum OriginLayout {
     /// The objects of an epoch, all of them: `[e/<epoch>/]objects/`.
     static func objectsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(objects)/" }
 
+    /// The packs of an epoch, all of them: `[e/<epoch>/]packs/`.
+    static func packsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(packs)/" }
+
     /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
     static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }

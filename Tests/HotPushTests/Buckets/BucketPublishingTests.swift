@@ -37,6 +37,25 @@ import VersionTree
         #expect(world.broken == [])
     }
 
+    @Test func `what a channel has itself is found, however many others are newer`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        // Four newer releases, which have nothing of it, are as many as are looked at.
+        let others = try TemporaryStore()
+        for number in 1...4 {
+            world.store.clock.advance(10)
+            try others.add("x\(number)", ["x": "other \(number)"])
+            _ = try world.publisher().publish(
+                "x\(number)", of: others.versions,
+                as: ReleaseOffer(channel: try ChannelName("other-\(number)")))
+        }
+        for _ in 0..<2 { _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0) }
+        world.store.clock.advance(10)
+        #expect(try world.publish("2", by: world.publisher()).sent.count == 1)
+        #expect(world.broken == [])
+    }
+
     @Test func `nothing new costs four requests and writes nothing`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
