@@ -26,7 +26,8 @@ final class ReleaseUpload {
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
-        of versions: VersionStore, _ seen: SeenFiles, _ watch: UploadWatch, _ options: PublisherOptions
+        of versions: VersionStore, _ seen: SeenFiles, _ watch: UploadWatch,
+        _ options: PublisherOptions
     ) {
         self.manifest = manifest
         self.version = version
@@ -35,7 +36,8 @@ final class ReleaseUpload {
         self.watch = watch
         self.options = options
         layout = ReleaseLayout(
-            manifest, version, for: channel, of: versions, seen, isVerifying: options.verifiesObjects)
+            manifest, version, for: channel, of: versions, seen,
+            isVerifying: options.verifiesObjects)
     }
 
     /// Brings in what may not be used as it stands, for a commit upon a state.
