@@ -4,7 +4,8 @@ import VersionTree
 
 /// Makes an origin in a bucket that has no log: looks what the store can do, then writes entry 1.
 ///
-/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of entry 1.
+/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of
+/// entry 1.
 struct OriginFoundation {
     private let publisher: BucketPublisher
     private let log: OriginLog
