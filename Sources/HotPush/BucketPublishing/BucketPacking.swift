@@ -43,6 +43,21 @@ final class BucketPacking {
     func prepare(in state: OriginState) throws(StoreError) -> PreparedPacks? {
         let need = try need(in: state)
         guard !need.isMet else { return nil }
+        do throws(StoreError) {
+            return try prepare(need, in: state)
+        } catch {
+            if error.code == .outOfSpace {
+                // What was kept of it takes room that others need.
+                try? PackingPlace.dropUnused(
+                    in: try makeDirectory().raw, offered: state.deliveries, fileSystem)
+            }
+            throw error
+        }
+    }
+
+    private func prepare(
+        _ need: PackNeed, in state: OriginState
+    ) throws(StoreError) -> PreparedPacks {
         let preparation = try preparation(need, state)
         let publishing = try makeDirectory()
         try preparation.checkSpace(

@@ -92,9 +92,37 @@ struct OriginFoundation {
                             + "there; copy the directory origin again, or delete that pointer")
                 }
             }
+            for release in pointer.liveReleases { try checkPacks(of: release, in: name) }
             pointers.append(pointer)
         }
         return pointers
+    }
+
+    /// A pointer must not name packs that are not there: nobody could prune any more.
+    private func checkPacks(
+        of release: LiveRelease, in channel: ChannelName
+    ) throws(StoreError) {
+        guard let delivery = release.delivery else { return }
+        let key = BucketKey(.delivery, delivery.address, in: delivery.epoch)
+        let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+        let (outcome, bytes) = try bucket.bytes(key.path, request)
+        var packs: [BucketKey: Int64] = [:]
+        if case .found = outcome {
+            let document = try PackBases.harmless { () throws(StoreError) in
+                try Delivery(bytes, named: delivery, of: release.version)
+            }
+            for pack in document?.packs ?? [] {
+                packs[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            }
+            if document != nil, try StandingFiles(in: bucket).missing(of: packs).isEmpty {
+                return
+            }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "channel \(channel) in \(bucket.place) offers packs of version \(release.version.name), and they are "
+                + "not all there; copy \(OriginLayout.packs)/ and \(OriginLayout.deliveries)/ of the directory again"
+        )
     }
 }
 

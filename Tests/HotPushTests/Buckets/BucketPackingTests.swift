@@ -227,6 +227,28 @@ import VersionTree
         #expect(again.isUnchanged && again.sent.count == 0)
     }
 
+    @Test func `objects go again where their places would be too large`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3", "4"] {
+            try world.publish(version, by: world.publisher())
+        }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let state = try #require(try OriginLog(world.bucket()).state(from: 0))
+        #expect(state.entry.epoch > 0)
+        let (manifest, version) = try Publisher.describe(
+            "5", of: world.versions, ReleaseOffer())
+        let layout = ReleaseLayout(
+            manifest, version, of: world.versions, SeenFiles(in: world.bucket()),
+            isVerifying: false)
+        // One object is on offer, in an older epoch.
+        let free = try layout.plan(in: state)
+        #expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])
+        layout.placesByteCountMax = Int64(Places(free.epochs).serialized().count - 1)
+        let bounded = try layout.plan(in: state)
+        #expect(Set(bounded.epochs) == [state.entry.epoch])
+        #expect(bounded.lacking.count == 3)
+    }
+
     @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
