@@ -128,6 +128,35 @@ import VersionTree
         #expect(world.broken == [])
     }
 
+    @Test(arguments: [true, false])
+    func `packs that a prune has deleted before the commit are sent again`(
+        isPublishing: Bool
+    ) throws {
+        let world = try BucketWorld()
+        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let wasPruned = Atomic<Bool>(false)
+        let writer = world.publisher(
+            packs: .before,
+            schedule: { request in
+                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                    !wasPruned.exchange(true, ordering: .relaxed)
+                {
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                }
+                return .answered
+            })
+        let commit =
+            isPublishing
+            ? try writer.publish("3", of: world.versions)
+            : try writer.pack("2", of: world.versions)
+        let isDone = wasPruned.load(ordering: .relaxed)
+        #expect(isDone && commit.epoch >= 2)
+        #expect(commit.pointer.releases.first?.delivery?.epoch == commit.epoch)
+        #expect(try read(world).count == 2 || isPublishing)
+        #expect(world.broken == [])
+    }
+
     @Test func `packs that stand two epochs behind are kept, in a newer epoch`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher(packs: .before))
