@@ -21,7 +21,7 @@
 ///   server.json            what a server remembers: its port and its token
 ///   channels.json          the newest sequence seen of every channel
 ///   pointers/<digits>      the last pointer of each channel, as its server sent it; derived
-///   packing/<digits>/      what packs for an origin in a bucket are made of; derived
+///   packing/<32 digits>/   what packs for an origin in a bucket are made of; derived
 ///   owed.json              the version that an app must show before it goes on
 ///   events.jsonl           what happened lately; events.older.jsonl  what happened before
 /// ```
@@ -68,6 +68,12 @@ package enum StoreLayout {
     /// The path of a version's manifest.
     package static func manifestPath(_ version: String) -> String {
         "\(manifests)/\(manifest(version))"
+    }
+
+    /// The directory in which packs for an origin in a bucket are made.
+    /// - Parameter place: the digest of the bucket's place.
+    package static func packingPath(_ place: ObjectID) -> String {
+        "\(packing)/\(place.description.prefix(32))"
     }
 
     /// The path of a version's tree.

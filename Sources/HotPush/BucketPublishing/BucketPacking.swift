@@ -43,6 +43,21 @@ final class BucketPacking {
     func prepare(in state: OriginState) throws(StoreError) -> PreparedPacks? {
         let need = try need(in: state)
         guard !need.isMet else { return nil }
+        do throws(StoreError) {
+            return try prepare(need, in: state)
+        } catch {
+            if error.code == .outOfSpace {
+                // What was kept of it takes room that others need.
+                try? PackingPlace.dropUnused(
+                    in: try makeDirectory().raw, offered: state.deliveries, fileSystem)
+            }
+            throw error
+        }
+    }
+
+    private func prepare(
+        _ need: PackNeed, in state: OriginState
+    ) throws(StoreError) -> PreparedPacks {
         let preparation = try preparation(need, state)
         let publishing = try makeDirectory()
         try preparation.checkSpace(
@@ -141,10 +156,9 @@ final class BucketPacking {
 
     // MARK: The directory
 
-    /// `packing/<32 digits>` in the store: one for each bucket, whose deliveries decide what is of use.
+    /// One for each bucket, whose deliveries decide what is of use.
     private func directoryPath() throws(StoreError) -> String {
-        let digest = try ObjectID(of: Array(bucket.place.utf8)).description
-        return "\(StoreLayout.packing)/\(digest.prefix(32))"
+        StoreLayout.packingPath(try ObjectID(of: Array(bucket.place.utf8)))
     }
 
     private func makeDirectory() throws(StoreError) -> Descriptor {
@@ -153,35 +167,5 @@ final class BucketPacking {
         try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
         try fileSystem.makeDirectoryIfAbsent(root, path)
         return try fileSystem.open(root, path, .directory, mode: 0)
-    }
-}
-
-extension OriginState {
-    /// The delivery of a version: that of the channel, or else of another one that offers the same.
-    func delivery(of manifest: ObjectID, in channel: ChannelName) -> PublishedDelivery? {
-        if let delivery = pointers[channel]?.delivery(of: manifest) { return delivery }
-        for other in pointers.keys.sorted() {
-            if let delivery = pointers[other]?.delivery(of: manifest) { return delivery }
-        }
-        return nil
-    }
-
-    /// What other channels offer, the newest first.
-    func releases(besides channel: ChannelName) -> [OfferedRelease] {
-        pointers.filter { $0.key != channel }.sorted { $0.key < $1.key }.flatMap(\.value.releases)
-            .sorted { ($0.createdAt, $0.sequence) > ($1.createdAt, $1.sequence) }
-    }
-
-    /// The deliveries that all pointers name.
-    var deliveries: Set<ObjectID> {
-        Set(pointers.values.flatMap(\.releases).compactMap { $0.delivery?.address })
-    }
-
-    /// The files of a release on offer that has a manifest.
-    func files(
-        of manifest: ObjectID, _ bucket: any Bucket, _ versions: VersionStore
-    ) -> ReleaseFiles? {
-        pointers.values.flatMap(\.liveReleases).first { $0.version.manifest == manifest }
-            .map { ReleaseFiles($0, bucket, versions) }
     }
 }

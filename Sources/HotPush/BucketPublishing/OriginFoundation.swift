@@ -4,7 +4,8 @@ import VersionTree
 
 /// Makes an origin in a bucket that has no log: looks what the store can do, then writes entry 1.
 ///
-/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of entry 1.
+/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of
+/// entry 1.
 struct OriginFoundation {
     private let publisher: BucketPublisher
     private let log: OriginLog
@@ -119,9 +120,37 @@ struct OriginFoundation {
                             + "there; copy the directory origin again, or delete that pointer")
                 }
             }
+            for release in pointer.liveReleases { try checkPacks(of: release, in: name) }
             pointers.append(pointer)
         }
         return pointers
+    }
+
+    /// A pointer must not name packs that are not there: nobody could prune any more.
+    private func checkPacks(
+        of release: LiveRelease, in channel: ChannelName
+    ) throws(StoreError) {
+        guard let delivery = release.delivery else { return }
+        let key = BucketKey(.delivery, delivery.address, in: delivery.epoch)
+        let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+        let (outcome, bytes) = try bucket.bytes(key.path, request)
+        var packs: [BucketKey: Int64] = [:]
+        if case .found = outcome {
+            let document = try PackBases.harmless { () throws(StoreError) in
+                try Delivery(bytes, named: delivery, of: release.version)
+            }
+            for pack in document?.packs ?? [] {
+                packs[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            }
+            if document != nil, try StandingFiles(in: bucket).missing(of: packs).isEmpty {
+                return
+            }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "channel \(channel) in \(bucket.place) offers packs of version \(release.version.name), and they are "
+                + "not all there; copy \(OriginLayout.packs)/ and \(OriginLayout.deliveries)/ of the directory again"
+        )
     }
 }
 

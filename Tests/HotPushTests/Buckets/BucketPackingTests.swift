@@ -128,6 +128,35 @@ import VersionTree
         #expect(world.broken == [])
     }
 
+    @Test(arguments: [true, false])
+    func `packs that a prune has deleted before the commit are sent again`(
+        isPublishing: Bool
+    ) throws {
+        let world = try BucketWorld()
+        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let wasPruned = Atomic<Bool>(false)
+        let writer = world.publisher(
+            packs: .before,
+            schedule: { request in
+                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                    !wasPruned.exchange(true, ordering: .relaxed)
+                {
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                }
+                return .answered
+            })
+        let commit =
+            isPublishing
+            ? try writer.publish("3", of: world.versions)
+            : try writer.pack("2", of: world.versions)
+        let isDone = wasPruned.load(ordering: .relaxed)
+        #expect(isDone && commit.epoch >= 2)
+        #expect(commit.pointer.releases.first?.delivery?.epoch == commit.epoch)
+        #expect(try read(world).count == 2 || isPublishing)
+        #expect(world.broken == [])
+    }
+
     @Test func `packs that stand two epochs behind are kept, in a newer epoch`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher(packs: .before))
@@ -225,6 +254,28 @@ import VersionTree
         #expect(try read(world).count == 1)
         let again = try verifying.publish("1", of: world.versions)
         #expect(again.isUnchanged && again.sent.count == 0)
+    }
+
+    @Test func `objects go again where their places would be too large`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3", "4"] {
+            try world.publish(version, by: world.publisher())
+        }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let state = try #require(try OriginLog(world.bucket()).state(from: 0))
+        #expect(state.entry.epoch > 0)
+        let (manifest, version) = try Publisher.describe(
+            "5", of: world.versions, ReleaseOffer())
+        let layout = ReleaseLayout(
+            manifest, version, of: world.versions, SeenFiles(in: world.bucket()),
+            isVerifying: false)
+        // One object is on offer, in an older epoch.
+        let free = try layout.plan(in: state)
+        #expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])
+        layout.placesByteCountMax = Int64(Places(free.epochs).serialized().count - 1)
+        let bounded = try layout.plan(in: state)
+        #expect(Set(bounded.epochs) == [state.entry.epoch])
+        #expect(bounded.lacking.count == 3)
     }
 
     @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {

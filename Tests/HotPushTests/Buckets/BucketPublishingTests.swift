@@ -144,6 +144,27 @@ import VersionTree
         #expect(world.broken == [])
     }
 
+    @Test func `a copied origin that lacks packs is not taken over`() throws {
+        let place = try PackingFixture(scale: 10)
+        try place.publish("r1")
+        for dropped in ["packs/", "deliveries/"] {
+            let world = try BucketWorld()
+            _ = try OriginCopy(world.publisher(), from: place.place.origin).run()
+            for key in world.store.files.keys where key.hasPrefix("log/") {
+                world.store.set(key, nil)
+            }
+            for key in world.store.files.keys where key.hasPrefix(dropped) {
+                world.store.set(key, nil)
+            }
+            let refused = code {
+                _ = try BucketPublisher(
+                    ModelBucket(world.store), options: PublisherOptions(), pause: { _ in }
+                ).publish("1", of: world.versions)
+            }
+            #expect(refused?.description == "damagedOrigin")
+        }
+    }
+
     @Test func `a store that overwrites is refused`() throws {
         var dialect = ModelDialect()
         dialect.knowsIfNoneMatch = false

@@ -86,8 +86,8 @@ final class BucketWorld: Sendable {
 
     func publisher(
         _ actor: String = "one", packs: PackOptions.Moment = .never,
-        options change: (inout PublisherOptions) -> Void = { _ in },
-        schedule: @escaping RequestSchedule = { _ in .answered }
+        schedule: @escaping RequestSchedule = { _ in .answered },
+        options change: (inout PublisherOptions) -> Void = { _ in }
     ) -> BucketPublisher {
         let clock = store.clock
         var options = PublisherOptions()
