@@ -115,6 +115,40 @@ import VersionTree
         expectSound(audited)
     }
 
+    /// Refuses everything, and repeats what it was sent.
+    private struct EchoCarrier: BucketCarrier {
+        func carry(
+            _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
+            onBytes: (UnsafeRawBufferPointer) -> Bool
+        ) -> CarryEnd {
+            guard onHead(AnswerHead(status: 403, fields: [])) else { return .refused }
+            let sent = request.fields.filter { $0.name != "x-amz-content-sha256" }
+                .map { "\($0.value)" }.sorted().joined(separator: " ")
+            let body = "<Error><Code>AccessDenied</Code><Message>\(sent)</Message></Error>"
+            return Array(body.utf8).withUnsafeBytes { onBytes($0) } ? .finished : .refused
+        }
+    }
+
+    @Test(
+        "that repeats what it was sent has no key repeated in a message", arguments: Verb.allCases)
+    func echo(_ verb: Verb) throws {
+        let shelf = try BucketWorld.Shelf()
+        let keys = AccessKeys(
+            id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
+            sessionToken: "a t0ken that nobody sees")
+        let bucket = S3Bucket(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
+            keys: FixedKeys(keys), carrier: EchoCarrier())
+        let error = #expect(throws: StoreError.self) {
+            try verb.run(bucket, shelf.temporary.versions)
+        }
+        #expect(error?.code == .accessDenied)
+        for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken"] {
+            #expect(error?.message.contains(hidden) == false, "\(error?.message ?? "")")
+        }
+    }
+
     @Test("in which somebody copies an entry's author takes nobody's commit for another's")
     func author() throws {
         let audited = try AuditedWorld()
