@@ -95,7 +95,9 @@ extension Invocation {
                 "Checked \(entries) of the log, "
                     + "\(counted(report.channelCount, "channel")) and "
                     + "\(counted(report.releaseCount, "release")): \(verdict).")
-            guard leftCount > 0 else { return }
+            // Each other finding says itself what is to be done.
+            let areMendable = report.findings.contains { !$0.isRepaired && $0.kind.isMendable }
+            guard areMendable else { return }
             output.print(
                 isRepairing
                     ? "The rest needs a person, or another --store or --from that has the files."

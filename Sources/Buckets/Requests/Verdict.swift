@@ -105,9 +105,10 @@ struct Refusal {
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?,
         _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
+        // Whoever answers may repeat what it was sent: hidden before it is cut, so that no beginning is left.
         let said = [error.code.isEmpty ? "\(status)" : error.code, error.message]
-            .filter { !$0.isEmpty }.map { printable(String($0.prefix(200))) }
-            .joined(separator: ": ")
+            .filter { !$0.isEmpty }.map { keys?.hidden(in: $0) ?? $0 }
+            .map { printable(String($0.prefix(200))) }.joined(separator: ": ")
         switch (status, error.code) {
         case (404, _):
             return StoreError(.noBucket, "\(endpoint) has no bucket \(endpoint.bucket) (\(said))")

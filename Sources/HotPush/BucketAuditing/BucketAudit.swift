@@ -33,9 +33,9 @@ package final class BucketAudit {
     ///   at is no finding.
     package func run() throws(StoreError) -> BucketAuditReport {
         if options.isProbing {
-            let race = StoreRace(bucket, options.isInterrupted)
-            report.findings += try race.run()
-            report.raceCount = StoreRace.roundCount
+            let (raceCount, finding) = try StoreRace(bucket, options.isInterrupted).run()
+            report.raceCount = raceCount
+            if let finding { report.findings.append(finding) }
         }
         if let state = try readLog() {
             try look(at: state)

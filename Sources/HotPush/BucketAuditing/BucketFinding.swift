@@ -18,6 +18,15 @@ package struct BucketFinding: Sendable, Hashable {
         case damagedRelease
         /// Of several who created one file at once, not exactly one succeeded.
         case unsuitableStore
+
+        /// Whether a repair can put it right, if it has the bytes.
+        package var isMendable: Bool {
+            switch self {
+            case .wrongPointer, .missingFile, .damagedFile: true
+            case .missingEntry, .damagedEntry, .foreignPointer, .damagedRelease, .unsuitableStore:
+                false
+            }
+        }
     }
 
     /// What is wrong.

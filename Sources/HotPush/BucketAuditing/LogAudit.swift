@@ -25,11 +25,15 @@ struct LogAudit {
         let channels: [ChannelName: Int64]
         /// Channels whose pointer says that it stands in another entry.
         let misplaced: [ChannelName]
+        /// The newest epoch of what its pointers offer.
+        let epochMax: Int64
 
         init(_ entry: LogEntry, _ number: Int64) {
             author = entry.author
             (epoch, keptFrom, prunedAt) = (entry.epoch, entry.keptFrom, entry.prunedAt)
             channels = entry.channels
+            epochMax =
+                entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
             misplaced = entry.pointers.filter { ($0.value.log ?? 1) != number }.map(\.key).sorted()
         }
     }
@@ -133,6 +137,9 @@ struct LogAudit {
             }
             for channel in entry.misplaced {
                 problems.append("its pointer of channel \(channel) names another entry")
+            }
+            if entry.epochMax > entry.epoch {
+                problems.append("it offers what stands in epoch \(entry.epochMax)")
             }
             if number == 1 {
                 if entry.keptFrom != 1 || entry.prunedAt != 0 {

@@ -19,21 +19,19 @@ struct StoreRace {
 
     /// Holds the races under `probe/`; what they leave goes with the next prune.
     ///
-    /// - Returns: at most one finding: a store that fails once is not suitable.
+    /// - Returns: how many were held, and what was found: a store that fails once is not suitable.
     /// - Throws: what a bucket refuses; `.network` if no answer came.
-    func run() throws(StoreError) -> [BucketFinding] {
+    func run() throws(StoreError) -> (raceCount: Int, finding: BucketFinding?) {
         for round in 1...Self.roundCount {
             if isInterrupted() { throw OriginWriter.interruption }
             guard let problem = try hold() else { continue }
-            return [
-                BucketFinding(
-                    .unsuitableStore, nil,
-                    "the store of \(bucket.place) is not suitable: in race \(round) \(problem); several publishers "
-                        + "would overwrite each other's releases: publish to a directory and copy it"
-                )
-            ]
+            let finding = BucketFinding(
+                .unsuitableStore, nil,
+                "the store of \(bucket.place) is not suitable: in race \(round) \(problem); several publishers "
+                    + "would overwrite each other's releases: publish to a directory and copy it")
+            return (round, finding)
         }
-        return []
+        return (Self.roundCount, nil)
     }
 
     /// - Returns: what went wrong; `nil` if exactly one has won.

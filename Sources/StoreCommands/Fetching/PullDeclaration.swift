@@ -41,47 +41,56 @@ extension Command {
                     "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
                     completion: .directories)
             ],
-            options: [
-                .choice(
-                    "format", of: ["auto", "castree", "meteor", "8fit"],
-                    "how the origin describes its versions", fallback: "auto"),
-                .text(
-                    "channel", placeholder: "NAME", "the channel of a castree origin",
-                    fallback: "stable"),
-                .text(
-                    "release", placeholder: "NAME", "take this release, not the channel's newest"),
-                .text("version", placeholder: "NAME", "the version's name in the store"),
-                .flag("activate", "make the version current once it is whole"),
-                .flag("keep", "make the version neither current nor pending"),
-                .flag(
-                    "dry-run", "print what would be fetched; fetch no content and change nothing"),
-                .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
-                .integer(
-                    "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
-                ),
-                .text(
-                    "limit-rate", placeholder: "BYTES",
-                    "read at most this many bytes a second, even from a directory; K, M and G are "
-                        + "powers of 1024"),
-                .integer(
-                    "max-entries", in: 1...4_000_000,
-                    "refuse a version with more entries than this, before they are in memory",
-                    fallback: 250_000),
-                .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
-            ] + Option.reaching + Option.reachingBucket + [
-                .text(
-                    "device", placeholder: "ID",
-                    "the device's identity, by which roll-outs choose; kept out of reports"),
-                .text(
-                    "app", placeholder: "KIND=VALUE",
-                    "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
-                        + "fingerprint=; group= for each group that the device is in",
-                    repeats: true),
-                .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
-                .flag(
-                    "force",
-                    "take a version that is banned, rolled out to others or unsuitable; and an older pointer"
-                ),
-            ], statuses: .pull, run: run)
+            options: Option.pulling + Option.reaching + Option.reachingBucket + Option.device,
+            statuses: .pull, run: run)
     }
+}
+
+extension Option {
+    /// What is pulled, and how.
+    fileprivate static let pulling: [Option] = [
+        .choice(
+            "format", of: ["auto", "castree", "meteor", "8fit"],
+            "how the origin describes its versions", fallback: "auto"),
+        .text(
+            "channel", placeholder: "NAME", "the channel of a castree origin",
+            fallback: "stable"),
+        .text(
+            "release", placeholder: "NAME", "take this release, not the channel's newest"),
+        .text("version", placeholder: "NAME", "the version's name in the store"),
+        .flag("activate", "make the version current once it is whole"),
+        .flag("keep", "make the version neither current nor pending"),
+        .flag(
+            "dry-run", "print what would be fetched; fetch no content and change nothing"),
+        .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
+        .integer(
+            "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
+        ),
+        .text(
+            "limit-rate", placeholder: "BYTES",
+            "read at most this many bytes a second, even from a directory; K, M and G are "
+                + "powers of 1024"),
+        .integer(
+            "max-entries", in: 1...4_000_000,
+            "refuse a version with more entries than this, before they are in memory",
+            fallback: 250_000),
+        .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
+    ]
+
+    /// What the device and its app are.
+    fileprivate static let device: [Option] = [
+        .text(
+            "device", placeholder: "ID",
+            "the device's identity, by which roll-outs choose; kept out of reports"),
+        .text(
+            "app", placeholder: "KIND=VALUE",
+            "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
+                + "fingerprint=; group= for each group that the device is in",
+            repeats: true),
+        .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
+        .flag(
+            "force",
+            "take a version that is banned, rolled out to others or unsuitable; and an older pointer"
+        ),
+    ]
 }
