@@ -18,16 +18,16 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
-        let condition = try StoreProbe(bucket).run()
         var entry = LogEntry(
             kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
             keptFrom: 1)
-        entry.pointerCondition = condition
         let standing: [ChannelPointer]
         do throws(StoreError) {
+            entry.pointerCondition = try StoreProbe(bucket).run()
             standing = try standingPointers()
         } catch {
-            // What stands there may be others', who have made the origin meanwhile and gone on.
+            // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
+            // what the probe wrote.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
