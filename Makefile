@@ -29,8 +29,8 @@ swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
-    bucket-mutants $(addprefix s3/,run whole slice life faults crowd rights start stop ceph.sh s3fault.py s3sig.py \
-    ghosts.py bucket.py origin.py people.py service.py)))
+    bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
+    s3fault.py s3sig.py ghosts.py bucket.py origin.py pages.py people.py service.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
