@@ -26,16 +26,16 @@ S3_SECONDS ?= 30
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull delivery scale on-own-disk) \
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
-    bucket-mutants $(addprefix s3/,run whole slice life faults crowd rights start stop ceph.sh s3fault.py s3sig.py \
-    ghosts.py bucket.py origin.py people.py service.py)))
+    bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
+    s3fault.py s3sig.py ghosts.py bucket.py origin.py pages.py people.py service.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
-.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-delivery bench-scale
+.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-bucket bench-delivery bench-scale
 .PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
 run: ## build, then push two real releases through a store and show every step
@@ -110,6 +110,11 @@ bench-delivery: ## build, then measure what releases cost over the air, by every
 	@scripts/setup delivery
 	@$(MAKE) --no-print-directory build
 	Benchmarks/delivery
+
+bench-bucket: ## build, then measure origins in buckets against aws s3 sync, rclone and curl (root: Ceph RGW)
+	@scripts/setup bucket
+	@$(MAKE) --no-print-directory build
+	Benchmarks/bucket
 
 bench-scale: ## build, then measure stores of up to a million objects
 	@scripts/setup bench

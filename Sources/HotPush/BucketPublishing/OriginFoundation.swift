@@ -20,12 +20,14 @@ struct OriginFoundation {
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
         try checkMarker()
-        let condition = try StoreProbe(bucket).run()
+        let condition: LogEntry.PointerCondition
         let standing: [ChannelPointer]
         do throws(StoreError) {
+            condition = try StoreProbe(bucket).run()
             standing = try standingPointers()
         } catch {
-            // What stands there may be others', who have made the origin meanwhile and gone on.
+            // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
+            // what the probe wrote.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }

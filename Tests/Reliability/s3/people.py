@@ -92,6 +92,17 @@ class Castree:
                       time.monotonic() - began)
 
 
+def audit(castree, store, origin, ledger):
+    """The programs' own look at an origin agrees; an older castree has none."""
+    ending = castree.run(store, "fsck", origin, "--deep")
+    if ending.code == "usage":
+        ledger.count("audits passed over")
+    elif ending.status:
+        ledger.fail("fsck --deep " + origin, "%s %s" % (ending.output, ending.errors))
+    else:
+        ledger.count("audits")
+
+
 class Contents:
     """A few contents that share most of their files: what a prune deletes is soon published again."""
 

@@ -84,7 +84,8 @@ class Proxy:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        environment = {**os.environ, "S3FAULT_SEED": str(seed), **({"S3FAULT_TELL": "1"} if tell else {})}
+        environment = {**os.environ, "S3FAULT_SEED": str(seed), "S3FAULT_PARENT": str(os.getpid()),
+                       **({"S3FAULT_TELL": "1"} if tell else {})}
         self.process = subprocess.Popen(
             [sys.executable, os.path.join(HERE, "s3fault.py"), str(self.port), str(service.port), self.rules.name],
             stdout=subprocess.PIPE, text=True, env=environment)
