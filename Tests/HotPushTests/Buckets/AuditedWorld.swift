@@ -48,7 +48,7 @@ struct AuditedWorld {
         let state = try #require(try OriginLog(bucket).state(from: 0))
         let pointer = try #require(state.pointers[try ChannelName("beta")])
         let release = try #require(pointer.liveReleases.first)
-        let keys = try ReleaseFiles(release, bucket, nil).keys().map(\.path)
+        let keys = try BucketSurvey(bucket, OriginLog(bucket)).files(of: release).map(\.path)
         return try #require(keys.first { $0.contains("\(kind)/") })
     }
 

@@ -267,7 +267,7 @@ import VersionTree
         let (manifest, version) = try Publisher.describe(
             "5", of: world.versions, ReleaseOffer())
         let layout = ReleaseLayout(
-            manifest, version, of: world.versions, SeenFiles(in: world.bucket()),
+            manifest, version, for: .stable, of: world.versions, SeenFiles(in: world.bucket()),
             isVerifying: false)
         // One object is on offer, in an older epoch.
         let free = try layout.plan(in: state)
