@@ -30,7 +30,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
     bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
-    s3fault.py s3sig.py ghosts.py bucket.py origin.py pages.py people.py service.py)))
+    s3fault.py s3sig.py ghosts.py explore.py bucket.py origin.py pages.py people.py service.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

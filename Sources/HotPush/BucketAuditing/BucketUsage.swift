@@ -73,7 +73,7 @@ package struct BucketUsage: Sendable {
             }
         }
         (strays.count, strays.byteCount) = (survey.strays.count, survey.strayByteCount)
-        (scratch.count, scratch.byteCount) = (survey.scratch.count, survey.scratchByteCount)
+        for file in survey.scratch { scratch.add(file.byteCount) }
         for channel in state.pointers.keys.sorted() {
             for release in state.pointers[channel]?.liveReleases ?? [] {
                 let files = Set(try survey.files(of: release))

@@ -216,7 +216,7 @@ package struct BucketPruner: Sendable {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
-        var garbage = survey.scratch.map { (path: $0, byteCount: Int64(0)) }
+        var garbage = survey.scratch
         for (key, byteCount) in survey.keys where !live.contains(key) {
             if key.epoch <= state.entry.garbageEpochMax {
                 garbage.append((key.path, byteCount))

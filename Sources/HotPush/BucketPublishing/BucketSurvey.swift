@@ -11,9 +11,8 @@ final class BucketSurvey {
     /// The files that never change, and their sizes.
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
-    private(set) var scratch: [String] = []
-    /// The bytes of these, and of pointers and all else that is overwritten.
-    private(set) var scratchByteCount: Int64 = 0
+    private(set) var scratch: [(path: String, byteCount: Int64)] = []
+    /// Pointers and all else that is overwritten.
     private(set) var pointers = FileFigures()
     /// The files of pointers.
     private(set) var pointerFiles: [String] = []
@@ -47,8 +46,7 @@ final class BucketSurvey {
         if let key = BucketKey(path: file.key) {
             keys[key] = file.byteCount
         } else if OriginLayout.isProbe(file.key) {
-            scratch.append(file.key)
-            scratchByteCount = scratchByteCount.addingClamped(file.byteCount)
+            scratch.append((file.key, file.byteCount))
         } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
             pointers.add(file.byteCount)
         } else if file.key.hasPrefix(OriginLayout.channels + "/") {

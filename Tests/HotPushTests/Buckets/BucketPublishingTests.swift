@@ -104,10 +104,10 @@ import VersionTree
     {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
+        let before = Set(world.store.files.keys.filter { BucketKey(path: $0) != nil })
         for _ in 0..<3 {
-            let report = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
-            // But for what looking at the store has left.
-            #expect(report.garbage.byteCount == 0)
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            #expect(before.isSubset(of: world.store.files.keys))
         }
         world.store.clock.advance(3_700)
         var deleted = 0
