@@ -360,13 +360,14 @@ class BucketBench:
 
     def _race(self, store: Path, place: str, channel: str) -> float:
         failed = []
+        without_packs = self.castree.without_packs()  # asked once, not by eight at a time
 
         def publisher(number: int) -> None:
             for commit in range(COMMITS):
                 done = subprocess.run(
                     [self.castree.program, "--store", store, "publish", f"c{number * COMMITS + commit}",
                      f"s3://{place}", "--endpoint", self.gateway.endpoint, "--channel", channel.format(number),
-                     *self.castree.without_packs()], env=self.stopwatch.environment, capture_output=True, text=True)
+                     *without_packs], env=self.stopwatch.environment, capture_output=True, text=True)
                 if done.returncode:
                     failed.append(done.stderr[-300:])
         threads = [threading.Thread(target=publisher, args=(number,)) for number in range(PUBLISHERS)]
