@@ -86,8 +86,10 @@ class Gateway:
         told = dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
         self.keys = (told["S3_ACCESS_KEY"].strip("'"), told["S3_SECRET_KEY"].strip("'"))
         self.environment = {"AWS_ACCESS_KEY_ID": self.keys[0], "AWS_SECRET_ACCESS_KEY": self.keys[1],
-                            "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "no_proxy": "127.0.0.1"}
-        self.version = subprocess.run(["radosgw", "--version"], capture_output=True, text=True).stdout.split(" (")[0].strip()
+                            "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+                            "no_proxy": "127.0.0.1"}
+        told = subprocess.run(["radosgw", "--version"], capture_output=True, text=True).stdout
+        self.version = told.split(" (")[0].strip()
         self._count()
         return self
 
@@ -118,7 +120,8 @@ class Gateway:
             f"daemon off; pid {root}/pid; error_log {root}/errors warn; worker_processes 1; events {{ }}\n"
             f"http {{ log_format counted '$request_method $status $http_content_length';\n"
             f" access_log {self.log} counted; client_max_body_size 0; client_body_temp_path {root}/body;\n"
-            f" proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/f; uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;\n"
+            f" proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/f; uwsgi_temp_path {root}/u;\n"
+            f" scgi_temp_path {root}/s;\n"
             f" upstream rgw {{ server 127.0.0.1:{self.port}; keepalive 64; }}\n"
             f" server {{ listen 127.0.0.1:{self.counting_port}; location / {{ proxy_pass http://rgw;\n"
             f"  proxy_http_version 1.1; proxy_set_header Connection ''; proxy_set_header Host $http_host;\n"
@@ -357,13 +360,14 @@ class BucketBench:
 
     def _race(self, store: Path, place: str, channel: str) -> float:
         failed = []
+        without_packs = self.castree.without_packs()  # asked once, not by eight at a time
 
         def publisher(number: int) -> None:
             for commit in range(COMMITS):
                 done = subprocess.run(
-                    [self.castree.program, "--store", store, "publish", f"c{number * COMMITS + commit}", f"s3://{place}",
-                     "--endpoint", self.gateway.endpoint, "--channel", channel.format(number),
-                     *self.castree.without_packs()], env=self.stopwatch.environment, capture_output=True, text=True)
+                    [self.castree.program, "--store", store, "publish", f"c{number * COMMITS + commit}",
+                     f"s3://{place}", "--endpoint", self.gateway.endpoint, "--channel", channel.format(number),
+                     *without_packs], env=self.stopwatch.environment, capture_output=True, text=True)
                 if done.returncode:
                     failed.append(done.stderr[-300:])
         threads = [threading.Thread(target=publisher, args=(number,)) for number in range(PUBLISHERS)]

@@ -5,8 +5,8 @@ usage: . DIR/s3.env; origin.py BUCKET/PREFIX        (exit status 1 if anything i
 Written from docs/buckets.md and docs/origin-format.md alone; shares no line with castree.
 
 What it holds: the log has no gaps, and its entries follow each other by the rules; entries that were read before are
-still the same bytes (I4); every file of every release that the entries from `kept` on offer is there, with the size and the
-SHA-256 that its name and the manifest say (I1); the pointers are the log's (I5)."""
+still the same bytes (I4); every file of every release that the entries from `kept` on offer is there, with the size and
+the SHA-256 that its name and the manifest say (I1); the pointers are the log's (I5)."""
 import hashlib
 import json
 import os
@@ -110,7 +110,8 @@ class Origin:
         if entry["epoch"] - before["epoch"] not in ((0, 1) if entry["kind"] == "prune" else (0,)):
             self.complain("entry %d (%s) goes from epoch %d to %d", number, entry["kind"], before["epoch"],
                           entry["epoch"])
-        if not before["kept"] <= entry["kept"] <= number or (entry["kept"] > before["kept"] and entry["kind"] != "prune"):
+        advances = entry["kept"] > before["kept"]
+        if not before["kept"] <= entry["kept"] <= number or (advances and entry["kind"] != "prune"):
             self.complain("entry %d keeps from %d, the one before from %d", number, entry["kept"], before["kept"])
         if entry["prune"] != (number if entry["kind"] == "prune" else before["prune"]):
             self.complain("entry %d: prune is %d", number, entry["prune"])

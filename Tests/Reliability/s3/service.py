@@ -1,4 +1,4 @@
-"""The server under test and the proxy before it: killed, stopped for a while, made to fail. Used by life, faults and crowd."""
+"""The server under test and the proxy before it: killed, stopped for a while, made to fail."""
 
 import collections
 import os
