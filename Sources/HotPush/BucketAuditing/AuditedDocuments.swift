@@ -9,6 +9,8 @@ final class AuditedDocuments {
     private let audit: BucketAudit
     private let release: LiveRelease
     private let survey: BucketSurvey
+    /// Whether a document could not be read: that is a finding.
+    var hasFailed = false
 
     init(_ audit: BucketAudit, _ release: LiveRelease, _ survey: BucketSurvey) {
         self.audit = audit
@@ -34,6 +36,12 @@ final class AuditedDocuments {
         } catch {
             guard error.code == .tooLarge else { throw error }
         }
+        let unread = StoreError(.damagedOrigin, "\(key.path) cannot be read")
+        // Two releases may have the same document.
+        if audit.lost.values.contains(key) {
+            hasFailed = true
+            throw unread
+        }
         let place = audit.report.findings.count
         let problem =
             kind == .missingFile ? "it is not there" : "its bytes are not what its name says"
@@ -43,7 +51,8 @@ final class AuditedDocuments {
             audit.lost[place] = nil
             return bytes
         }
-        throw StoreError(.damagedOrigin, "\(key.path) cannot be read")
+        hasFailed = true
+        throw unread
     }
 
     private func mended(_ key: BucketKey) throws(StoreError) -> [UInt8]? {

@@ -13,27 +13,38 @@ extension BucketAudit {
     ) throws(StoreError) -> (NeededFiles, Bool) {
         var needed = NeededFiles()
         var areAllRead = true
+        // One version may be on offer with and without packs.
+        var versions: Set<PublishedVersion> = []
+        var deliveries: Set<PublishedDelivery> = []
         for release in releases.sorted(by: { $0.version.name < $1.version.name }) {
             try throwIfInterrupted()
             let documents = AuditedDocuments(self, release, survey)
             let files = ReleaseFiles(release, bucket, nil, reading: documents.read)
-            areAllRead =
-                try add(&needed, release) { () throws(StoreError) in try files.contents() }
-                && areAllRead
-            areAllRead =
-                try add(&needed, release) { () throws(StoreError) in try files.packed() }
-                && areAllRead
+            if versions.insert(release.version).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.contents()
+                    }
+                    && areAllRead
+            }
+            if let delivery = release.delivery, deliveries.insert(delivery).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.packed()
+                    }
+                    && areAllRead
+            }
         }
         return (needed, areAllRead)
     }
 
     /// - Returns: whether the documents could be read.
     private func add(
-        _ needed: inout NeededFiles, _ release: LiveRelease,
+        _ needed: inout NeededFiles, _ release: LiveRelease, _ documents: AuditedDocuments,
         _ files: () throws(StoreError) -> [ReleaseFiles.File]
     ) throws(StoreError) -> Bool {
         let version = release.version.name.description
-        let count = report.findings.count
+        documents.hasFailed = false
         do throws(StoreError) {
             for file in try files() {
                 guard let other = needed.add(file, of: version) else { continue }
@@ -47,7 +58,7 @@ extension BucketAudit {
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             // What could not be read is a finding already.
-            guard report.findings.count == count else { return false }
+            if documents.hasFailed { return false }
             let key = BucketKey(.manifest, release.version.manifest, in: release.version.epoch)
             report.findings.append(
                 BucketFinding(

@@ -20,7 +20,8 @@ final class BucketSurvey {
     private(set) var strays: [String] = []
     private(set) var strayByteCount: Int64 = 0
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
-    private var filesOf: [LiveRelease: [BucketKey]] = [:]
+    private var contents: [PublishedVersion: [BucketKey]] = [:]
+    private var packs: [PublishedDelivery: [BucketKey]] = [:]
 
     init(_ bucket: any Bucket, _ log: OriginLog) {
         self.bucket = bucket
@@ -73,19 +74,27 @@ final class BucketSurvey {
     /// All files of a release.
     /// - Throws: as ``live(keptFrom:upTo:)``.
     func files(of release: LiveRelease) throws(StoreError) -> [BucketKey] {
-        if let known = filesOf[release] { return known }
         let reader = ReleaseFiles(release, bucket, nil)
-        var files = try reader.contents().map(\.key)
+        let files =
+            if let known = contents[release.version] { known } else {
+                try reader.contents().map(\.key)
+            }
+        contents[release.version] = files
+        guard let delivery = release.delivery else { return files }
+        let packed = if let known = packs[delivery] { known } else { try self.packed(reader) }
+        packs[delivery] = packed
+        return files + packed
+    }
+
+    private func packed(_ reader: ReleaseFiles) throws(StoreError) -> [BucketKey] {
         do throws(StoreError) {
-            files += try reader.packed().map(\.key)
+            return try reader.packed().map(\.key)
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             // Packs are derived: one delivery that is lost keeps nobody from pruning. All packs stay until it is
             // known again which of them are needed.
-            files += keys.keys.filter { $0.kind == .pack || $0.kind == .delivery }
+            return keys.keys.filter { $0.kind == .pack || $0.kind == .delivery }
         }
-        filesOf[release] = files
-        return files
     }
 
     /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.

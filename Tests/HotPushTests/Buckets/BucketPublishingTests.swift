@@ -104,7 +104,7 @@ import VersionTree
     {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
-        let before = Set(world.store.files.keys.filter { BucketKey(path: $0) != nil })
+        let before = Set(world.store.files.keys.filter { !$0.hasPrefix("probe/") })
         for _ in 0..<3 {
             _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
             #expect(before.isSubset(of: world.store.files.keys))
