@@ -22,18 +22,20 @@ CYCLES ?= 200
 LIMIT ?= 0
 FILTER ?=
 MINUTES ?= 1
+S3_SECONDS ?= 30
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull delivery scale on-own-disk) \
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery scale on-own-disk) \
     Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
-    s3/run s3/start s3/stop s3/ceph.sh s3/s3fault.py s3/s3sig.py s3/ghosts.py s3/bucket.py))
+    bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
+    s3fault.py s3sig.py ghosts.py explore.py bucket.py origin.py pages.py people.py service.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
-.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-delivery bench-scale
+.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-bucket bench-delivery bench-scale
 .PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
 run: ## build, then push two real releases through a store and show every step
@@ -109,6 +111,11 @@ bench-delivery: ## build, then measure what releases cost over the air, by every
 	@$(MAKE) --no-print-directory build
 	Benchmarks/delivery
 
+bench-bucket: ## build, then measure origins in buckets against aws s3 sync, rclone and curl (root: Ceph RGW)
+	@scripts/setup bucket
+	@$(MAKE) --no-print-directory build
+	Benchmarks/bucket
+
 bench-scale: ## build, then measure stores of up to a million objects
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
@@ -163,10 +170,11 @@ ground: ## build, then run the main verbs on foreign file systems, users, kernel
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/ground
 
-s3: setup ## start a real S3 server (Ceph RGW; root where it is missing) and hold buckets against it
+s3: setup ## hold origins in buckets against a real S3 server (Ceph RGW; root where it is missing): S3_SECONDS=600
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	SWIFT_BACKTRACE=enable=no Tests/Reliability/s3/run $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^BucketsTests\.'
+	Tests/Reliability/s3/run Tests/Reliability/s3/whole --programs .build/debug --seconds $(S3_SECONDS)
 
 harness-check: ## build, then show that the suites above see a broken engine (root)
 	@scripts/setup reliability

@@ -14,6 +14,7 @@ TITLES = {
     "engine": "The engine against plain C and OSTree",
     "serve": "The server against nginx",
     "pull": "Pulling against curl and OSTree",
+    "bucket": "Origins in buckets against aws s3 sync, rclone and curl",
     "delivery": "What releases cost over the air",
     "scale": "How costs grow",
 }
@@ -21,6 +22,8 @@ ABOUT = {
     "engine": "Seconds of a whole process, and their ratio: by so much ours may be slower, or must be faster.",
     "serve": "CPU seconds of the server for 100,000 requests, both servers in turn under the same load.",
     "pull": "Seconds of a whole process over a local nginx, and their ratio.",
+    "bucket": "On one Ceph RGW, everything in turn. Requests and bytes are counted by nginx before it, in runs that are not "
+              "timed; seconds are of whole processes that ask the server itself.",
     "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then what packs cost those who "
                 "make them and those who take them apart.",
 }

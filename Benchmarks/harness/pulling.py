@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .comparing import Comparison
 from .content import large_file
-from .programs import PACKLESS, Castree, Ostree, demand
+from .programs import PACKLESS, Castree, Ostree, Raw, demand
 from .scratch import remove_tree, spread_directories
 from .servers import NginxServer
 from .stopwatch import Sample, Stopwatch
@@ -26,7 +26,7 @@ LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 MIB = 1 << 20
 
 
-PACKS = ("packs-curl", "packs-ostree", "packs-update", "update-bytes")
+PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-bytes")
 
 
 def all_rows() -> list[Comparison]:
@@ -36,6 +36,7 @@ def all_rows() -> list[Comparison]:
         Comparison("update-time", "1 % of the files changed, raw", "the first pull, raw", 0.1),
         Comparison("packs-curl", "10,000 files of 4 to 6 KB into an empty store, in a pack", "curl --parallel", 0.5),
         Comparison("packs-ostree", "the same", "ostree pull", 0.2),
+        Comparison("packs-raw", "the same", "the calls alone, in plain C, from local files", 1.5),
         Comparison("packs-update", "1 % of the files changed, in a pack", "the first pull, raw", 0.1),
         Comparison("update-bytes", "the same, bytes sent", "the first pull, in a pack", 0.02, "B"),
         Comparison("pull-none", "nothing new", "curl -s", 1.5),
@@ -60,6 +61,7 @@ class PullBench:
     stopwatch: Stopwatch
     castree: Castree
     ostree: Ostree
+    raw: Raw
     rows: dict[str, Comparison]
     rounds: int
     seed: int
@@ -79,6 +81,7 @@ class PullBench:
         for origin in ("first", "both"):
             self.castree.call(publishing, "publish", "1", self.site / origin)
         with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree", "packs-ostree"))
+        with_raw = not self.raw.missing and bool(self.wants("packs-raw"))
         with_packs = self.castree.knows_packs() and bool(self.wants(*PACKS))
         if with_ostree:
             self._archive(files)
@@ -92,12 +95,13 @@ class PullBench:
             for number in range(self.rounds):
                 self.say(f"round {number + 1} of {self.rounds}")
                 order = ["castree", "curl"] + (["ostree"] if with_ostree else []) + (["packs"] if with_packs else [])
+                order += ["raw"] if with_raw else []
                 random.Random(f"{self.seed}/{number}").shuffle(order)
                 samples = {}
                 for name in order:
                     samples |= getattr(self, f"_{name}")(server, files, number, listed)
                 for name, ours, theirs in (("pull-curl", "castree", "curl"), ("pull-ostree", "castree", "ostree"),
-                                           ("packs-curl", "packs", "curl"), ("packs-ostree", "packs", "ostree")):
+                                           ("packs-curl", "packs", "curl"), ("packs-ostree", "packs", "ostree"), ("packs-raw", "packs", "raw")):
                     for row in self.wants(name):
                         if ours in samples and theirs in samples:
                             row.add(samples[ours], samples[theirs])
@@ -107,6 +111,8 @@ class PullBench:
                 self._nothing_new(server, number)
         for row in self.wants("pull-ostree", "packs-ostree"):
             row.problem = f"not measured: {self.ostree.missing}" if self.ostree.missing else ""
+        for row in self.wants("packs-raw"):
+            row.problem = f"not measured: {self.raw.missing}" if self.raw.missing else ""
         for row in self.wants(*PACKS):
             row.problem = row.problem if self.castree.knows_packs() else PACKLESS
 
@@ -180,6 +186,15 @@ class PullBench:
         found = self.ostree.file_objects(repository)
         demand(found == FILES, f"ostree pulled {found} files")
         return {"ostree": sample}
+
+    def _raw(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+        """What any store must ask of the machine to keep these files, once it has their bytes."""
+        store = self._fresh("raw", number)
+        store.mkdir()
+        self._sync()
+        sample, output = self.stopwatch.run([self.stopwatch.raw["add"], files.root, store, "v1"])
+        demand(output.split()[:2] == [str(FILES), str(FILES)], f"raw add did {output.strip()}")
+        return {"raw": sample}
 
     def _nothing_new(self, server: "PullServer", number: int) -> None:
         for row in self.wants("pull-none"):

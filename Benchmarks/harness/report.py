@@ -46,9 +46,9 @@ def serving_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     return "\n".join([*lines, ""])
 
 
-def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str]) -> str:
-    """The report of `Benchmarks/pull`."""
-    lines = ["# Benchmarks of pull", ""]
+def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str], of: str = "pull") -> str:
+    """The report of `Benchmarks/pull` and `Benchmarks/bucket`."""
+    lines = [f"# Benchmarks of {of}", ""]
     lines += [f"- {name}: {text}" for name, text in {**settings, **machine}.items()]
     lines += ["", "Medians over the rounds, in brackets the lowest and highest; the value is the median of the "
               "rounds' ratios. CPU is that of the client, user and system, in seconds.", ""]

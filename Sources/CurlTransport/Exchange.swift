@@ -150,7 +150,9 @@ final class Exchange {
     }
 
     private func takeHead(_ head: TransferHead) -> Bool {
-        if RedirectPolicy.isRedirect(head.status), let location = head["location"] {
+        if request.followsRedirects, RedirectPolicy.isRedirect(head.status),
+            let location = head["location"]
+        {
             phase = .redirecting(to: location)
             return true
         }

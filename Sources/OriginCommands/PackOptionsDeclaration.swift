@@ -15,5 +15,9 @@ extension Option {
             "pack-base", placeholder: "VERSION",
             "make a pack from this version of the store, too: what an app was shipped with; repeatable",
             repeats: true),
+        .flag(
+            "fetch-bases",
+            "fetch from a bucket what the store lacks of those contents; without it they get no pack"
+        ),
     ]
 }

@@ -34,15 +34,23 @@ extension Command {
 
                 An origin in a bucket, s3://BUCKET/PREFIX, takes any number of publishers at once, on any \
                 machines; devices read it with plain GETs. Keys and endpoint are found as AWS's \
-                tools find them. Packs are not made there yet.
+                tools find them. Its packs are made in the store's directory packing/, from contents \
+                that the store has; --fetch-bases fetches what lacks. There is no --packs-later: publish \
+                with --no-packs, then castree pack. --verify asks for the size of every file of the \
+                origin that the release relies on, and sends again what is missing or cut.
 
                     castree publish 42 s3://updates/app --endpoint https://s3.example.org
+
+                To move an origin from a directory to a bucket, copy it whole, and from then on publish only \
+                to the bucket. An interrupted copy goes on when it is repeated.
+
+                    castree publish --all-of /srv/www/updates s3://updates/app
 
                 To widen a roll-out, publish the same version with a larger share; without --rollout \
                 every device may have it. To go back, publish an older version again, or withdraw the \
                 bad one.
                 """,
-            arguments: [.version, .originDirectory],
+            arguments: [.publishedVersion, .originDirectory],
             options: Option.offering + Option.packing + Option.publishing + Option.bucket,
             run: run)
     }
@@ -74,11 +82,34 @@ extension Option {
         .flag("packs-later", "offer the version first, then make its packs"),
         .flag("verify", "read what the origin has already, also packs; replace what is wrong"),
         .flag("dry-run", "print what would be written, and write nothing"),
+        .text(
+            "all-of", placeholder: "DIR",
+            "copy the origin in this directory whole into a bucket that has none; without VERSION",
+            completion: .directories),
         .noWait, .withoutSync,
     ]
 }
 
+extension Argument {
+    /// The version that is published; none where a whole origin is.
+    fileprivate static var publishedVersion: Argument {
+        var argument = version
+        argument.arity = .optional
+        return argument
+    }
+}
+
 extension Invocation {
+    /// The version that is published.
+    ///
+    /// - Throws: `usage` if none was given; `noVersion` for a name that no version can have.
+    package func publishedVersion() throws -> String {
+        guard optionalArgument("VERSION") != nil else {
+            throw CommandError.usage("missing argument: publish takes VERSION and ORIGIN")
+        }
+        return try version()
+    }
+
     /// How the version is offered, by the command line.
     package func offer(of version: String) throws -> ReleaseOffer {
         var offer = ReleaseOffer(channel: try channel(), isMandatory: flag("mandatory"))

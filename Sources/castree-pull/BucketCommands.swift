@@ -1,31 +1,36 @@
 import Buckets
 import CASStore
 import Console
-import CurlTransport
 import HotPush
 import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
 
-// What is done to origins in buckets: `publish`, `withdraw`, `prune`.
+// What is done to origins in buckets: `publish`, `pack`, `withdraw`, `prune`.
 
 extension Invocation {
     /// `publish` to a bucket.
     func publishToBucket() throws -> ExitStatus {
-        let name = try version()
+        if let directory = try value("all-of") { return try copyToBucket(directory) }
+        let name = try publishedVersion()
         let offer = try offer(of: name)
-        try refuse(
-            [
-                "level", "packs-from", "pack-base", "keep-packs", "packs-later", "verify",
-                "dry-run",
-            ])
+        if flag("packs-later") {
+            throw CommandError.usage(
+                "--packs-later is not for origins in buckets: publish with --no-packs, then run castree pack"
+            )
+        }
+        try refuse([])
         let versions = try openStore()
-        let bar = progress("Publishing")
-        defer { bar.finish() }
-        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        if flag("dry-run") {
+            let plan = try publisher.plan(name, of: versions, as: offer)
+            return try reportPlan(plan, isDryRun: true)
+        }
         let commit = try publisher.publish(name, of: versions, as: offer)
-        bar.finish()
+        bars.finish()
         warn(commit)
         return try report { writer in
             writer.member("version", name)
@@ -33,7 +38,10 @@ extension Invocation {
             writer.member("objects", commit.sent.count)
             writer.member("bytes", commit.sent.byteCount)
             writer.member("reusedObjects", commit.reusedObjectCount)
+            PackReport.writeMembers(of: commit.packing, to: &writer)
+            writer.member("fetchedBytes", commit.fetched.byteCount)
             writer.member("changed", !commit.isUnchanged)
+            writer.member("dryRun", false)
         } text: { output in
             let new =
                 "\(counted(commit.sent.count, "new object")), \(sizes.text(commit.sent.byteCount))"
@@ -46,6 +54,70 @@ extension Invocation {
                         + "\(counted(commit.figures.requestCount, "request")); entry \(commit.entry)."
                 )
             }
+            commit.packing?.print(of: name, in: channel, to: output, sizes)
+        }
+    }
+
+    /// `publish --all-of`: a whole origin.
+    private func copyToBucket(_ directory: String) throws -> ExitStatus {
+        let allowed = Option.bucket.map(\.name) + ["all-of"]
+        for option in command.options where isGiven(option.name) {
+            guard !allowed.contains(option.name) else { continue }
+            throw CommandError.usage("--\(option.name) and --all-of exclude each other")
+        }
+        guard optionalArgument("VERSION") == nil else {
+            throw CommandError.usage("--all-of copies a whole origin: give no VERSION")
+        }
+        guard case .directory(let path) = try OriginReference(parsing: directory).location else {
+            throw CommandError.usage("--all-of takes the directory of an origin")
+        }
+        let bar = progress("Copying")
+        defer { bar.finish() }
+        let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
+        let copy = try OriginCopy(publisher, from: path).run()
+        bar.finish()
+        for channel in copy.behind {
+            diagnostics.warn(
+                code: "pointerBehind",
+                "the pointer of channel \(channel) could not be written: devices see it after the next command"
+            )
+        }
+        return try report { writer in
+            writer.member("origin", argument("ORIGIN"))
+            writer.member("from", path)
+            writer.member("files", copy.sent.count)
+            writer.member("bytes", copy.sent.byteCount)
+            writer.member("found", copy.foundCount)
+            writer.member("channels", copy.channelCount)
+            writer.member("pointerBehind", !copy.behind.isEmpty)
+            writer.member("requests", copy.figures.requestCount)
+            writer.member("retries", copy.figures.retryCount)
+        } text: { output in
+            output.print(
+                "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
+                    + "\(argument("ORIGIN")); from now on publish only there.")
+        }
+    }
+
+    /// `pack` in a bucket.
+    func packInBucket() throws -> ExitStatus {
+        let name = try version()
+        let channel = try channel()
+        try refuse([])
+        let versions = try openStore()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher(packs: packOptions()) { bars.report($0) }
+        if flag("dry-run") {
+            let report = try publisher.planPacks(name, of: versions, in: channel)
+            return try reportPacking(report, of: name, in: channel, isDryRun: true)
+        }
+        let commit = try publisher.pack(name, of: versions, in: channel)
+        bars.finish()
+        warn(commit)
+        return try reportPacking(commit.packing, of: name, in: channel, isDryRun: false) {
+            $0.member("fetchedBytes", commit.fetched.byteCount)
+            writeRequests(commit, to: &$0)
         }
     }
 
@@ -76,6 +148,7 @@ extension Invocation {
             writer.member("waiting", done.waiting.count)
             writer.member("waitingBytes", done.waiting.byteCount)
             writer.member("refused", done.refusedCount)
+            writer.member("unknown", done.unknownCount)
             writer.member("requests", done.figures.requestCount)
             writer.member("retries", done.figures.retryCount)
             writer.member("dryRun", isDryRun)
@@ -89,6 +162,12 @@ extension Invocation {
                     isDryRun
                         ? "The channels would no longer list \(releases)."
                         : "The channels no longer list \(releases).")
+            }
+            let left = done.refusedCount + done.unknownCount
+            if left > 0 {
+                output.print(
+                    "\(counted(left, "file")) may be there still: the store refused, or did not answer. "
+                        + "The next prune tries again.")
             }
             if done.waiting.count > 0 {
                 output.print(
@@ -107,30 +186,17 @@ extension Invocation {
         }
     }
 
-    private func isDeclared(_ name: String) -> Bool { command.options.contains { $0.name == name } }
-
     private func bucketPublisher(
+        packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
-        let location = try BucketLocation(parsing: argument("ORIGIN"))
-        var settings = BucketSettings(environment: environment)
-        settings.endpoint = try value("endpoint")
-        settings.region = try value("region")
-        settings.profile = try value("profile")
-        settings.isAnonymous = flag("anonymous")
-        var transport = TransportOptions()
-        transport.userAgent = "castree/\(program.version)"
-        transport.certificatesFile = settings.environment("AWS_CA_BUNDLE")
-        var options = BucketOptions()
-        options.jobCount = try integer("jobs") ?? options.jobCount
-        options.isStopped = { Interruption.isRequested }
-        options.note = { note($0) }
-        let bucket = try S3Bucket(
-            location, settings, carrier: try CurlBucketCarrier(transport), options)
+        let bucket = try openBucket(try BucketLocation(parsing: argument("ORIGIN")))
         var publishing = PublisherOptions()
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }
         publishing.progress = progress
+        publishing.packs = packs
+        publishing.verifiesObjects = isDeclared("verify") && flag("verify")
         return BucketPublisher(bucket, options: publishing)
     }
 
@@ -139,7 +205,8 @@ extension Invocation {
         diagnostics.warn(
             code: "pointerBehind",
             "entry \(commit.entry) is written, but the pointer of channel \(commit.pointer.channel) could not be: "
-                + "devices see the release before it until the next command (\(problem.message))")
+                + "devices see the release before it until the next command on it, or a prune (\(problem.message))"
+        )
     }
 
     private func write(_ commit: BucketCommit, to writer: inout JSONWriter) {

@@ -1,3 +1,4 @@
+import Buckets
 import CASStore
 import Console
 import CurlTransport
@@ -11,7 +12,10 @@ extension Invocation {
     func channels() throws -> ExitStatus {
         let origin = argument("URL")
         // Refused before any request.
-        _ = try OriginReference(parsing: origin)
+        let reference = try OriginReference(parsing: origin)
+        if case .bucket(let bucket) = reference.location {
+            return try channels(of: bucket, reference.channel)
+        }
         let access = OriginAccess(
             over: try CurlTransport(try connectionOptions()),
             isInterrupted: { Interruption.isRequested })
@@ -20,7 +24,29 @@ extension Invocation {
         for pointer in pointers {
             deliveries.merge(try access.deliveries(of: pointer, at: origin)) { first, _ in first }
         }
-        return try reportDocument { writer in
+        return try show(pointers, deliveries)
+    }
+
+    /// `channels` of an origin in a bucket.
+    private func channels(
+        of location: BucketLocation, _ only: ChannelName?
+    ) throws -> ExitStatus {
+        let channels = BucketChannels(try openBucket(location, connectionOptions()))
+        let (pointers, areOfLog) = try askedOrigin { () throws(StoreError) in
+            try channels.pointers(only)
+        }
+        if !areOfLog {
+            note(
+                "the log of \(location) may not be read, or is not there: these are the pointers "
+                    + "that devices see")
+        }
+        return try show(pointers, channels.deliveries(of: pointers))
+    }
+
+    private func show(
+        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery]
+    ) throws -> ExitStatus {
+        try reportDocument { writer in
             writer.objects(pointers) { writer, pointer in
                 pointer.writeMembers(to: &writer, deliveries)
             }

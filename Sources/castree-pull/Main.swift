@@ -3,7 +3,7 @@ import HotPush
 import OriginCommands
 import StoreCommands
 
-/// The program that reaches others: `castree pull`, `castree fsck --from URL` and what is done to buckets run it.
+/// The program that reaches others: `castree pull`, `castree fsck --from URL` and all that is done to buckets run it.
 ///
 /// No other program uses libcurl, so every other command starts without it.
 @main
@@ -16,8 +16,11 @@ enum PullProgram {
             Command.pull { try $0.pull() },
             Command.channels { try $0.channels() },
             .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
-            .prune { try $0.pruneBucket() },
-            .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
+            .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },
+            .fsck(
+                observed: { $0.recordingEvents() }, fetching: originObjects,
+                origin: { try $0.checkBucket($1, $2) }),
+            .usage(from: .option, origin: { try $0.bucketUsage(of: $1) }),
         ].map(\.reportingStoreErrors),
         statuses: .store)
 

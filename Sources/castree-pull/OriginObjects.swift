@@ -4,7 +4,7 @@ import CurlTransport
 import HotPush
 import VersionTree
 
-/// Opens what `fsck --from` names: a web server, or a directory.
+/// Opens what `fsck --from` names: a web server, a bucket, or a directory.
 ///
 /// - Throws: `.badOrigin`; the error that keeps libcurl from working.
 @Sendable func originObjects(
@@ -14,7 +14,7 @@ import VersionTree
     var transportOptions = TransportOptions()
     transportOptions.byteRateMax = try invocation.byteCount("limit-rate")
     transportOptions.userAgent = "castree/\(invocation.program.version)"
-    let transport = try CurlTransport(transportOptions)
+    let transport = try invocation.transport(to: location, transportOptions)
     return { versions in
         let bar = invocation.progress("Fetching")
         var options = PullOptions()

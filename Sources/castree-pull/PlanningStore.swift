@@ -10,19 +10,26 @@ final class PlanningStore {
     let versions: VersionStore
     private let aside: String?
 
-    init(_ invocation: Invocation) throws {
+    convenience init(_ invocation: Invocation) throws {
         do {
-            versions = try invocation.openStore()
-            aside = nil
+            self.init(try invocation.openStore(), aside: nil)
         } catch {
             guard .noStore ~= error else { throw error }
-            let parent = invocation.environment("TMPDIR") ?? "/tmp"
-            let path = "\(parent)/castree-plan-\(try randomToken())"
-            versions = try VersionStore.create(
-                at: path, options: try invocation.storeOptions(isDurable: false)
-            ).versions
-            aside = path
+            try self.init(asideFor: invocation)
         }
+    }
+
+    /// An empty one in any case.
+    convenience init(asideFor invocation: Invocation) throws {
+        let parent = invocation.environment("TMPDIR") ?? "/tmp"
+        let path = "\(parent)/castree-plan-\(try randomToken())"
+        let options = try invocation.storeOptions(isDurable: false)
+        self.init(try VersionStore.create(at: path, options: options).versions, aside: path)
+    }
+
+    private init(_ versions: VersionStore, aside: String?) {
+        self.versions = versions
+        self.aside = aside
     }
 
     deinit {

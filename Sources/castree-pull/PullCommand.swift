@@ -11,8 +11,8 @@ extension Invocation {
     func pull() throws -> ExitStatus {
         let origin = argument("URL")
         // Refused before anything is created.
-        _ = try OriginReference(parsing: origin)
-        let transport = try CurlTransport(transportOptions())
+        let location = try OriginReference(parsing: origin).location
+        let transport = try transport(to: location, transportOptions())
         var options = try pullOptions()
         options.isDryRun = flag("dry-run")
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
@@ -28,6 +28,10 @@ extension Invocation {
             reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
             if options.isDryRun { return try plan(pull, reply) }
             report = try pull.carryOut(&reply, of: origin)
+        } catch let error as StoreError {
+            // What a bucket refuses looks like what is not there.
+            guard error.code == .notFound, let refusal = pull.refusal else { throw error }
+            throw refusal
         }
         guard let report else { return try reportNothing(pull, reply) }
         return try show(report, versions)

@@ -33,12 +33,14 @@ enum CastreeProgram {
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,
-            .publish { try $0.inDirectory { try $0.publishToDirectory() } }, .pack,
+            .publish { try $0.inDirectory { try $0.publishToDirectory() } },
+            .pack { try $0.inDirectory { try $0.packInDirectory() } },
             .withdraw { try $0.inDirectory { try $0.withdrawFromDirectory() } },
             .prune { try $0.inDirectory { try $0.pruneDirectory() } },
             .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
-            .fsck(observed: { $0.recordingEvents() }, fetching: originObjects),
+            .fsck(
+                observed: { $0.recordingEvents() }, fetching: originObjects, origin: checkedOrigin),
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
                 origin: { try $0.originUsage(of: $1) }), .report,

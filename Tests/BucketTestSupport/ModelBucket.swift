@@ -53,7 +53,8 @@ package final class ModelBucket: Bucket {
             throw StoreError(.tooLarge, "\(key) has more bytes than allowed")
         }
         counts.withLock { $0.receivedByteCount += Int64(range.count) }
-        let part = Array(file.bytes[range])
+        var part = Array(file.bytes[range])
+        if fate.fate == .turned, !part.isEmpty { part[part.count / 2] ^= 1 }
         // In two pieces, as from a network.
         let middle = part.count / 2
         for piece in [part[..<middle], part[middle...]] where !piece.isEmpty {
@@ -201,7 +202,7 @@ package final class ModelBucket: Bucket {
 
     private func read(_ asked: Asked) throws(StoreError) {
         switch asked.fate {
-        case .answered, .stale, .unlisted: return
+        case .answered, .stale, .turned, .unlisted: return
         case .lostAnswer, .dropped, .ghost:
             throw StoreError(StoreError.Code("network"), "no answer to \(asked.request)")
         case .end:
@@ -215,7 +216,7 @@ package final class ModelBucket: Bucket {
     {
         let unknown = WriteOutcome.unknown(UnknownWrite("no answer to \(asked.request)"))
         switch asked.fate {
-        case .answered, .stale, .unlisted: return store.apply(write)
+        case .answered, .stale, .turned, .unlisted: return store.apply(write)
         case .lostAnswer:
             _ = store.apply(write)
             return unknown

@@ -30,20 +30,37 @@ package final class ModelStore: Sendable {
         var before: [String: File?] = [:]
         var lastChanged: [String] = []
         var requestCount = 0
+        var changeCount = 0
+        var dialect: ModelDialect
         var ghosts: [(due: Int, write: Write)] = []
     }
 
-    private let state = Mutex(State())
-    package let dialect: ModelDialect
+    private let state: Mutex<State>
     package let clock: ServerClock
 
     package init(_ dialect: ModelDialect = ModelDialect(), clock: ServerClock = ServerClock()) {
-        self.dialect = dialect
+        state = Mutex(State(dialect: dialect))
         self.clock = clock
+    }
+
+    /// A store of its own with the files that another one has, at the same time of day.
+    package init(copying other: ModelStore) {
+        let (files, dialect) = other.state.withLock { ($0.files, $0.dialect) }
+        state = Mutex(State(files: files, dialect: dialect))
+        clock = ServerClock(other.clock.now)
     }
 
     /// All files, by key: for invariants.
     package var files: [String: File] { state.withLock { $0.files } }
+
+    /// What the store can do; another one if it is replaced by a newer one.
+    package var dialect: ModelDialect {
+        get { state.withLock { $0.dialect } }
+        set { state.withLock { $0.dialect = newValue } }
+    }
+
+    /// How often a file was written or removed.
+    package var changeCount: Int { state.withLock { $0.changeCount } }
 
     /// How many requests came.
     package var requestCount: Int { state.withLock { $0.requestCount } }
@@ -130,6 +147,7 @@ package final class ModelStore: Sendable {
     private func change(_ state: inout State, _ key: String, to file: File?) {
         state.before[key] = .some(state.files[key])
         state.files[key] = file
+        state.changeCount += 1
         state.lastChanged = [key]
     }
 
@@ -139,11 +157,11 @@ package final class ModelStore: Sendable {
             switch condition {
             case .none: break
             case .absent:
-                guard dialect.knowsIfNoneMatch else { return .unsupported }
+                guard state.dialect.knowsIfNoneMatch else { return .unsupported }
                 guard state.files[key] == nil else { return .conditionFailed }
             case .matching(let wanted, let spelling):
-                guard !dialect.tagSpellings.isEmpty else { return .unsupported }
-                guard dialect.tagSpellings.contains(spelling.rawValue),
+                guard !state.dialect.tagSpellings.isEmpty else { return .unsupported }
+                guard state.dialect.tagSpellings.contains(spelling.rawValue),
                     state.files[key]?.tag == wanted
                 else { return .conditionFailed }
             }

@@ -38,6 +38,8 @@ package enum RequestFate: Sendable, Hashable {
     /// A read shows what was there before the last change of the key; a listing, before the last
     /// change of the store. A write is answered.
     case stale
+    /// A file comes with one bit turned, as without TLS it may. Anything else is answered.
+    case turned
     /// A listing does not show that key.
     case unlisted(String)
     /// The caller ends here, as by a kill: `.interrupted` is thrown, and by every later call.

@@ -166,6 +166,40 @@ import Testing
         #expect(script.carrier.requests.count == 2)
     }
 
+    private static func empty(_ token: String) -> Step {
+        listing(
+            "<IsTruncated>true</IsTruncated><NextContinuationToken>\(token)"
+                + "</NextContinuationToken>")
+    }
+
+    @Test func `pages without keys end the listing, whatever their tokens`() throws {
+        let script = try ScriptedBucket(
+            (0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
+        let error = #expect(throws: StoreError.self) { try script.bucket.keys() }
+        #expect(error?.code == .bucketAnswer)
+        #expect(script.carrier.requests.count == 1_000)
+    }
+
+    @Test func `some pages without keys are passed over`() throws {
+        let script = try ScriptedBucket(
+            (0..<900).map { Self.empty("\($0)") } + [
+                Self.listing(
+                    Self.file("app/a")
+                        + "<IsTruncated>true</IsTruncated><NextContinuationToken>x"
+                        + "</NextContinuationToken>")
+            ] + (0..<900).map { Self.empty("\($0)") } + [Self.listing(Self.file("app/b"))])
+        #expect(try script.bucket.keys() == ["a", "b"])
+    }
+
+    @Test func `keys that are not UTF-8 are passed over`() throws {
+        let keys = ["app/a", "app/b%C0", "app/b%C1", "app/b%FF/x", "app/c"]
+        let script = try ScriptedBucket([
+            Self.listing(
+                "<EncodingType>url</EncodingType>" + keys.map { Self.file($0) }.joined())
+        ])
+        #expect(try script.bucket.keys() == ["a", "c"])
+    }
+
     @Test(
         arguments: [
             ("1970-01-01T00:00:00Z", 0), ("2025-11-24T16:00:00.000Z", 1_764_000_000),

@@ -148,6 +148,14 @@ import Testing
         #expect(failure.kind == .noAnswer)
     }
 
+    @Test func `twenty days are not too long`() throws {
+        let server = try OneAnswerServer([Self.ok])
+        defer { server.stop() }
+        var request = request(server)
+        request.totalMilliseconds = 1_728_000_000
+        #expect(try carry(request).end == .finished)
+    }
+
     @Test func `the caller ends a request at its head or at its body`() throws {
         let server = try OneAnswerServer([Self.ok])
         defer { server.stop() }

@@ -62,12 +62,27 @@ import Testing
 
     @Test(arguments: [
         "http://example.org/keys", "http://127.0.0.1.example.org/keys", "ftp://127.0.0.1/",
-        "http://localhost@example.org/", "/keys",
+        "http://localhost@example.org/", "/keys", "http://localhost:x@example.org/",
+        "http://localhost:80@example.org/", "http://[::1]@example.org/",
+        "http://[::1].example.org/", "http://127.0.0.1:80.example.org/",
+        "http://localhost#@example.org/",
     ])
     func `keys are not fetched over a network without TLS`(_ url: String) {
         #expect(throws: StoreError.self) {
             try source(["AWS_CONTAINER_CREDENTIALS_FULL_URI": url], ScriptedCarrier([]))
         }
+    }
+
+    @Test(arguments: [
+        "http://localhost/keys", "http://LOCALHOST:81?x", "http://[::1]:81/keys", "http://[::1]/",
+        "http://[fd00:ec2::23]/v1/credentials", "http://169.254.170.23/v1/credentials",
+        "https://example.org:x@example.org/",
+    ])
+    func `keys are fetched on this machine, or over TLS`(_ url: String) throws {
+        let carrier = ScriptedCarrier([Self.keys("A")])
+        let source = try source(["AWS_CONTAINER_CREDENTIALS_FULL_URI": url], carrier)
+        #expect(try source.keys(at: Self.now)?.id == "A")
+        #expect(carrier.requests.map(\.url) == [url])
     }
 
     @Test func `an instance gives a token, a role, then keys`() throws {
@@ -103,6 +118,15 @@ import Testing
         #expect(try source.keys(at: Self.now + 3_299)?.id == "A")
         #expect(try source.keys(at: Self.now + 3_300)?.id == "B")
         #expect(carrier.requests.count == 2)
+    }
+
+    @Test(arguments: [-62_135_596_800, 0, 253_402_300_799] as [Int64])
+    func `keys without an end hold at any time`(_ now: Int64) throws {
+        let carrier = ScriptedCarrier([
+            .answer(200, [], "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s3cr3t\"}")
+        ])
+        let source = try source(Self.container, carrier)
+        for time in [Self.now, now] { #expect(try source.keys(at: time)?.id == "A") }
     }
 
     @Test func `while they hold, keys that cannot be renewed are used`() throws {

@@ -45,6 +45,16 @@ import Testing
         #expect(throws: StoreError.self) { try endpoint(text) }
     }
 
+    @Test(arguments: [
+        "https://user:s3cr3t@store", "user:s3cr3t@store", "https://user:s3cr3t@store?x",
+        "https://store/user:s3cr3t@x",
+    ])
+    func `a password is not shown`(_ text: String) {
+        let error = #expect(throws: StoreError.self) { try endpoint(text) }
+        #expect(error?.code.description == "badOrigin")
+        #expect(error?.message.contains("s3cr3t") == false)
+    }
+
     @Test func `a region's name has letters, digits and hyphens`() {
         #expect(throws: StoreError.self) { try endpoint(nil, "eu/west") }
         #expect(throws: StoreError.self) { try endpoint(nil, "") }

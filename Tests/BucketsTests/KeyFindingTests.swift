@@ -178,6 +178,12 @@ import Testing
         #expect(try endpoint(settings) == "http://services:9000 us-east-1")
     }
 
+    @Test func `a file of certificates is named by a variable that is not empty`() throws {
+        #expect(try settings().certificatesFile == nil)
+        #expect(try settings(["AWS_CA_BUNDLE": ""]).certificatesFile == nil)
+        #expect(try settings(["AWS_CA_BUNDLE": "/ca.pem"]).certificatesFile == "/ca.pem")
+    }
+
     @Test func `without anything it is AWS`() throws {
         #expect(
             try endpoint(try settings()) == "https://updates.s3.us-east-1.amazonaws.com us-east-1")

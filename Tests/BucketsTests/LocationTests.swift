@@ -38,6 +38,17 @@ import Testing
         #expect(error?.code.description == "badOrigin")
     }
 
+    @Test(arguments: [
+        "s3://user:s3cr3t@updates/app", "https://user:s3cr3t@store/updates",
+        "s3://updates/app?endpoint=https%3A%2F%2Fuser%3As3cr3t%40store&region=",
+        "s3://updates/app?endpoint=https://user:s3cr3t@store",
+    ])
+    func `a password is not shown`(_ text: String) {
+        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
+        #expect(error?.code.description == "badOrigin")
+        #expect(error?.message.contains("s3cr3t") == false)
+    }
+
     @Test func `a prefix of 700 bytes is taken, one of 701 refused`() throws {
         let longest = String(repeating: "a", count: 700)
         #expect(try BucketLocation(parsing: "s3://updates/\(longest)").prefix == longest)

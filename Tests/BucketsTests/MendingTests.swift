@@ -34,6 +34,17 @@ import Testing
         #expect(script.carrier.requests.count == 3)
     }
 
+    @Test(arguments: ["Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    func `a server that is years off is not followed`(_ date: String) throws {
+        let script = try ScriptedBucket(
+            [.refusal(403, "RequestTimeTooSkewed", [("date", date)]), Self.ok])
+        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
+        #expect(error?.code == .accessDenied)
+        _ = try script.bucket.head("a")
+        #expect(script.fields("x-amz-date").allSatisfy { $0?.hasPrefix("20251124T16") == true })
+        #expect(script.notes.all.isEmpty)
+    }
+
     @Test(arguments: [
         Step.refusal(
             400, "AuthorizationHeaderMalformed", [], "<Region>eu-central-1</Region>"),

@@ -1,8 +1,15 @@
 import Platform
 import StorageTestSupport
+import Synchronization
 import Testing
 
 @testable import Buckets
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Files that go in parts, and what may come between.
 @Suite struct PartsTests {
@@ -18,8 +25,10 @@ import Testing
             + "</CompleteMultipartUploadResult>")
     private static let there = Step.answer(200, [("content-length", "25"), ("etag", "\"w-3\"")])
 
-    private func script(_ steps: [Step], then last: Step? = nil) throws -> ScriptedBucket {
-        try ScriptedBucket(steps, then: last) {
+    private func script(
+        _ steps: [Step], then last: Step? = nil, stoppedAfter: Int? = nil
+    ) throws -> ScriptedBucket {
+        try ScriptedBucket(steps, then: last, stoppedAfter: stoppedAfter) {
             $0.wholeByteCountMax = 20
             $0.partByteCount = 10
             $0.partJobCount = 1
@@ -70,6 +79,99 @@ import Testing
         #expect(script.targets.last == "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
+    @Test(arguments: 2...5)
+    func `what is interrupted is aborted, by one short request`(_ count: Int) throws {
+        let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)
+        let script = try script(Array(good), then: .answer(204), stoppedAfter: count)
+        let error = #expect(throws: StoreError.self) {
+            try script.bucket.put("o", try #require(content), .object)
+        }
+        #expect(error?.code == .interrupted)
+        #expect(script.carrier.requests.count == count + 1)
+        #expect(script.targets.last == "DELETE /updates/app/o?uploadId=u%2B1")
+        let longest = try #require(script.carrier.requests.last?.totalMilliseconds)
+        #expect(longest <= 10_000)
+    }
+
+    @Test func `an abort that is interrupted is tried once more`() throws {
+        let script = try script(
+            [Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(503)],
+            then: .answer(204), stoppedAfter: 4)
+        let error = #expect(throws: StoreError.self) {
+            try script.bucket.put("o", try #require(content), .object)
+        }
+        #expect(error?.code == .accessDenied)
+        #expect(
+            script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
+        #expect(script.carrier.requests.count == 5)
+    }
+
+    /// Never answers the first part, and the others once the first has been tried for the last time.
+    private final class DeafToOne: BucketCarrier {
+        let seen = Mutex<[String]>([])
+
+        func carry(
+            _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
+            onBytes: (UnsafeRawBufferPointer) -> Bool
+        ) -> CarryEnd {
+            let isFirst = request.url.contains("partNumber=1&")
+            seen.withLock { $0.append("\(request.method) \(isFirst ? "first" : "")") }
+            if isFirst { return .failed(CarryFailure(.noAnswer, "deaf")) }
+            if request.method == "PUT" {
+                while seen.withLock({ $0.count { $0 == "PUT first" } }) < 8 { sched_yield() }
+                // Time for the thread of the first to tell the others.
+                for _ in 0..<20_000 { sched_yield() }
+            }
+            _ = onHead(AnswerHead(status: 200, fields: [(name: "etag", value: "p")]))
+            let begun =
+                "<InitiateMultipartUploadResult><UploadId>u</UploadId>"
+                + "</InitiateMultipartUploadResult>"
+            if request.method == "POST" { _ = Array(begun.utf8).withUnsafeBytes(onBytes) }
+            return .finished
+        }
+    }
+
+    @Test func `once a part has no answer, no further part is sent`() throws {
+        let carrier = DeafToOne()
+        var options = BucketOptions()
+        options.pause = { _ in }
+        (options.wholeByteCountMax, options.partByteCount, options.partJobCount) = (1, 1, 2)
+        let bucket = S3Bucket(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store", region: nil),
+            keys: FixedKeys(nil), carrier: carrier, options)
+        let outcome = try bucket.put("o", BucketBody(SeededRandom.content(40)), .object)
+        #expect(!outcome.isStored)
+        let seen = carrier.seen.withLock { $0 }
+        #expect(seen.last == "DELETE ")
+        #expect(seen.count { $0 == "PUT " } < 39)
+    }
+
+    /// What an upload that is refused leaves, and why.
+    private func doubt(_ script: ScriptedBucket) throws -> UnknownWrite? {
+        let outcome = try script.bucket.put("o", try #require(content), .object)
+        guard case .unknown(let reason) = outcome else {
+            Issue.record("\(outcome)")
+            return nil
+        }
+        return reason
+    }
+
+    @Test(arguments: [0, 1, 4])
+    func `a refusal after an answer that decides nothing keeps its code`(_ goodCount: Int) throws {
+        let good = [Self.begun, Self.part, Self.part, Self.part].prefix(goodCount)
+        let script = try script(
+            good + [.answer(503), .refusal(403, "QuotaExceeded")], then: .answer(404))
+        #expect(try doubt(script)?.refusal == .outOfSpace)
+    }
+
+    @Test func `an end that is no answer of S3 after a lost one leaves the file unknown`() throws {
+        let script = try script(
+            [Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer), .answer(405)],
+            then: .answer(404))
+        #expect(try doubt(script)?.refusal == .bucketAnswer)
+    }
+
     @Test func `joined, and the answer lost: it is there`() throws {
         let script = try script([
             Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer),
@@ -78,10 +180,24 @@ import Testing
         #expect(try script.bucket.put("o", try #require(content), .object).isStored)
     }
 
+    @Test(arguments: ["InternalError", "SlowDown"])
+    func `an end that begins well and passes badly is sent again`(_ code: String) throws {
+        let late = Step.answer(200, [], " \n<Error><Code>\(code)</Code></Error>")
+        let good = [Self.begun, Self.part, Self.part, Self.part]
+        let mended = try script(good + [late, Self.joined, Self.there])
+        #expect(try mended.bucket.put("o", try #require(content), .object).isStored)
+        #expect(mended.waits.count == 1)
+        // An earlier try may have joined them all the same.
+        let joined = try script(good + [late, .refusal(404, "NoSuchUpload"), Self.there])
+        #expect(try joined.bucket.put("o", try #require(content), .object).isStored)
+        let hopeless = try script(good + Array(repeating: late, count: 8), then: .answer(404))
+        #expect(try doubt(hopeless)?.description.contains("8 tries") == true)
+    }
+
     @Test(arguments: [
         [joined, .answer(404)],
         [joined, .answer(200, [("content-length", "24")])],
-        [.answer(200, [], "<Error><Code>InternalError</Code></Error>"), .answer(404)],
+        [.answer(200, [], "<Error><Code>InvalidPart</Code></Error>"), .answer(404)],
     ])
     func `what is not there whole afterwards is unknown`(_ steps: [Step]) throws {
         let script = try script([Self.begun, Self.part, Self.part, Self.part] + steps)

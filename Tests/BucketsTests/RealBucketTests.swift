@@ -3,6 +3,7 @@ import Buckets
 import CurlTransport
 import Platform
 import StorageTestSupport
+import Synchronization
 import Testing
 
 /// What only a real server can show: run where the environment names one.
@@ -82,6 +83,7 @@ import Testing
         #expect(try anonymous.text("o") == "a")
         let missing = #expect(throws: StoreError.self) { try anonymous.text("missing") }
         #expect(missing?.code == .accessDenied)
+        #expect(missing?.message.contains("s3:ListBucket on arn:aws:s3:::\(name):") == true)
         #expect(try anonymous.head("o") != nil)
         let written = #expect(throws: StoreError.self) { try anonymous.write("o", "b") }
         #expect(written?.code == .accessDenied)
@@ -94,7 +96,8 @@ import Testing
     @Test func `a signed GET can be carried by others, with a range besides`() throws {
         let bucket = try store().bucket()
         try bucket.write("a+b c", "0123456789")
-        let (url, fields) = try bucket.signedGet("a+b c")
+        let get = try bucket.signedGet("a+b c")
+        let (url, fields) = (get.url, get.fields)
         var request = CarriedRequest(
             method: "GET", url: url, fields: fields + [(name: "Range", value: "bytes=3-4")])
         request.usesProxy = false
@@ -129,6 +132,32 @@ import Testing
         #expect(
             answer.fields.first { $0.name == "cache-control" }?.value
                 == StoredFields.object.cacheControl)
+    }
+
+    /// The bucket that its own options ask.
+    private final class Shared: Sendable {
+        let bucket = Mutex<S3Bucket?>(nil)
+    }
+
+    @Test func `an upload that is interrupted leaves no parts`() throws {
+        let begun = Shared()
+        var options = BucketOptions()
+        (options.wholeByteCountMax, options.partByteCount) = (1 << 20, 5 << 20)
+        options.partJobCount = 1
+        // While the second part is on its way.
+        options.isStopped = { (begun.bucket.withLock { $0 }?.figures.requestCount ?? 0) >= 3 }
+        let bucket = try store().bucket(options)
+        begun.bucket.withLock { $0 = bucket }
+        let large = try BucketBody(SeededRandom.content(11 << 20))
+        let error = #expect(throws: StoreError.self) { try bucket.put("big", large, .object) }
+        #expect(error?.code == .interrupted)
+        // The beginning, two parts, the abort.
+        #expect(bucket.figures.requestCount == 4)
+        let answer = try store().ask(
+            "GET", bucket.location.bucket, key: nil,
+            query: [("prefix", bucket.location.key("")), ("uploads", "")])
+        #expect(answer.status == 200)
+        #expect(!String(decoding: answer.body, as: UTF8.self).contains("<UploadId>"))
     }
 
     @Test func `a large file whose bytes have changed is not begun`() throws {

@@ -86,6 +86,28 @@ import Testing
         #expect(try !script.bucket.put("o", body("a"), .object).isStored)
     }
 
+    @Test func `a try has time for its bytes on a slow line, and no more`() throws {
+        let script = try ScriptedBucket([], then: .answer(404))
+        func seconds(_ call: () throws -> Void) rethrows -> Int {
+            try call()
+            return (script.carrier.requests.last?.totalMilliseconds ?? .max) / 1_000
+        }
+        let entry = try seconds {
+            _ = try script.bucket.bytes("log/1", ReadRequest(byteCountMax: 1 << 20))
+        }
+        #expect((3_600...7_200).contains(entry))
+        let object = seconds {
+            let body = BucketBody(file: -1, byteCount: 64 << 20, address: .zero)
+            #expect(throws: StoreError.self) { try script.bucket.put("o", body, .object) }
+        }
+        // 64 MiB at 256 bytes a second.
+        #expect(object >= 262_144)
+        let all = try seconds {
+            _ = try script.bucket.bytes("o", ReadRequest(byteCountMax: .max))
+        }
+        #expect((262_144...1_728_000).contains(all))
+    }
+
     // MARK: conditions
 
     @Test(arguments: [
@@ -134,6 +156,18 @@ import Testing
         #expect(error?.code.description == code)
     }
 
+    @Test func `a refused read names the right to list, since the file may be missing`() throws {
+        let script = try ScriptedBucket([], then: .refusal(403, "AccessDenied"))
+        let read = #expect(throws: StoreError.self) { try script.bucket.text("origin.json") }
+        #expect(read?.message.contains("s3:GetObject on arn:aws:s3:::updates/*") == true)
+        #expect(read?.message.contains("s3:ListBucket on arn:aws:s3:::updates:") == true)
+        let write = #expect(throws: StoreError.self) {
+            try script.bucket.put("o", body("a"), .object)
+        }
+        #expect(write?.message.contains("s3:PutObject on arn:aws:s3:::updates/*") == true)
+        #expect(write?.message.contains("ListBucket") == false)
+    }
+
     @Test(arguments: [
         Step.refusal(403, "AccessDenied"), .refusal(403, "QuotaExceeded"), .answer(418),
         .fail(.useless),
@@ -146,6 +180,23 @@ import Testing
             return
         }
         #expect(reason.refusal != nil)
+    }
+
+    @Test(arguments: [
+        (Step.answer(404), "bucketAnswer"), (.answer(405), "bucketAnswer"),
+        (.answer(304), "bucketAnswer"), (.refusal(501, "NotImplemented"), "unsuitableStore"),
+        (.refusal(400, "NotImplemented"), "unsuitableStore"),
+    ])
+    func `after a lost answer, what decides nothing leaves the entry unknown`(
+        _ step: Step, _ code: String
+    ) throws {
+        let script = try ScriptedBucket([.fail(.noAnswer), step])
+        let outcome = try script.bucket.putIfAbsent("log/1", body("a"), .logEntry)
+        guard case .unknown(let reason) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(reason.refusal?.description == code)
     }
 
     @Test func `after a lost answer, a refused read is refused`() throws {

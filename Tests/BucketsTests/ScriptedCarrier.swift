@@ -2,7 +2,7 @@ import Buckets
 import Platform
 import Synchronization
 
-/// Answers requests from a script, and remembers them.
+/// Answers requests from a script, and remembers them; a request that is stopped fails.
 final class ScriptedCarrier: BucketCarrier {
     /// What happens to one request.
     enum Step: Sendable {
@@ -25,6 +25,7 @@ final class ScriptedCarrier: BucketCarrier {
     private let steps: Mutex<[Step]>
     private let last: Step?
     private let seen = Mutex<[CarriedRequest]>([])
+    private let ended = Mutex(0)
 
     /// - Parameter last: what happens to all requests after the script's end; nil: there may be none.
     init(_ steps: [Step], then last: Step? = nil) {
@@ -35,11 +36,16 @@ final class ScriptedCarrier: BucketCarrier {
     /// The requests that came.
     var requests: [CarriedRequest] { seen.withLock { $0 } }
 
+    /// How many of them have ended.
+    var endedCount: Int { ended.withLock { $0 } }
+
     func carry(
         _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
         onBytes: (UnsafeRawBufferPointer) -> Bool
     ) -> CarryEnd {
         seen.withLock { $0.append(request) }
+        defer { ended.withLock { $0 += 1 } }
+        if request.isStopped() { return .failed(CarryFailure(.stopped, "stopped")) }
         guard let step = steps.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) ?? last else {
             preconditionFailure("no step is left for \(request.method) \(request.url)")
         }
@@ -79,16 +85,19 @@ struct ScriptedBucket {
     /// The waits between tries.
     var waits: [Duration] { waited.times.withLock { $0 } }
 
+    /// - Parameter stoppedAfter: after so many requests everything is stopped.
     init(
         _ steps: [ScriptedCarrier.Step], then last: ScriptedCarrier.Step? = nil,
         endpoint: String? = "http://store:9000", keys: any KeySource = FixedKeys(keys),
-        _ change: (inout BucketOptions) -> Void = { _ in }
+        stoppedAfter: Int? = nil, _ change: (inout BucketOptions) -> Void = { _ in }
     ) throws {
         let waited = Waited()
         self.waited = waited
-        carrier = ScriptedCarrier(steps, then: last)
+        let carrier = ScriptedCarrier(steps, then: last)
+        self.carrier = carrier
         let notes = notes
         var options = BucketOptions()
+        if let stoppedAfter { options.isStopped = { carrier.endedCount >= stoppedAfter } }
         options.note = { notes.add($0) }
         options.pause = { time in waited.times.withLock { $0.append(time) } }
         // Each wait is over at once, and a second later.

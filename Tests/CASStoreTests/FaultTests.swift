@@ -155,7 +155,7 @@ import VersionTree
         _ enumeration: String = #function
     ) throws -> (count: Int, odd: [String]) {
         var odd: [String] = []
-        let count = try TestShare(oneIn: 3, of: "\(enumeration) \(verb)").count { point in
+        let count = try TestShare(oneIn: 6, of: "\(enumeration) \(verb)").count { point in
             let outcome = try survive(verb, fault(start + point))
             odd += outcome.odd
             return outcome.fired

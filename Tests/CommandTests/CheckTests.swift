@@ -30,6 +30,18 @@ import Testing
         #expect(report.checkedTrees == 1)
     }
 
+    @Test(arguments: [
+        ["fsck", "--probe"], ["fsck", "./origin"], ["fsck", "s3://NO/app"],
+        ["fsck", "s3://updates/app", "--since", "7d"],
+        ["fsck", "s3://updates/app", "--repair", "--dry-run"],
+        ["fsck", "s3://updates/app", "--sample", "5"],
+    ])
+    func `what means nothing for a store, or for an origin, is refused`(
+        _ arguments: [String]
+    ) throws {
+        #expect([8, 16].contains(try place.run(.castree, arguments).status))
+    }
+
     @Test func `damage is found, told with its place, and left alone`() throws {
         let address = try damage()
         for deep in [[], ["--deep"]] {

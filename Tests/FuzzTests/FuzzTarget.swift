@@ -16,7 +16,7 @@ struct FuzzTarget: Sendable {
         requests, frames, bridgeFrames, fields, json, manifests, releases, pointers,
         places, deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps,
         paths,
-        answers, channelLists, serverFiles, checkFiles, bucketAnswers,
+        answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
     ]
 }
 

@@ -43,9 +43,14 @@ import Testing
         try expectClean("ground", ["--slice"])
     }
 
+    @Test("lose nothing in a bucket, of a real server, which many write and prune at once")
+    func realBucket() throws {
+        try expectClean("s3/slice", [])
+    }
+
     @Test(
         "are seen to fail where they are broken on purpose",
-        arguments: [
+        arguments: TestShare(oneIn: 2, of: "programs broken on purpose").of([
             ["crashpoints", "--modes", "kill", "--believe", "--verbs", "add-2", "--limit", "20"],
             ["crashpoints", "--modes", "skip", "--verbs", "add-1", "--limit", "30"],
             ["stress", "--seconds", "2", "--round", "1", "--sabotage", "object"],
@@ -59,7 +64,7 @@ import Testing
                 "--cycles", "4",
             ],
             ["ground", "--slice", "--trusting", "--only", "tmpfs"],
-        ])
+        ]))
     func brokenOnPurpose(words: [String]) throws {
         let (status, output) = try run(words[0], Array(words.dropFirst()), seed: 1)
         guard !isSkipped(status, output) else { return }

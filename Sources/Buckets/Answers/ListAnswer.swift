@@ -2,7 +2,7 @@ import Platform
 
 /// The answer to ListObjectsV2.
 struct ListAnswer {
-    /// The keys of the bucket, not relative to a prefix.
+    /// The keys of the bucket, not relative to a prefix; without those that are not UTF-8.
     var files: [ListedFile] = []
     /// Whether more follow.
     var isTruncated = false
@@ -28,7 +28,15 @@ struct ListAnswer {
             }
         }
         if isEncoded {
-            for index in files.indices { files[index].key = try Self.decoded(files[index].key) }
+            // A key that is not UTF-8 is nobody's: repaired, it would name another file, or be out of order.
+            var readable: [ListedFile] = []
+            readable.reserveCapacity(files.count)
+            for var file in files {
+                guard let key = try Self.decoded(file.key) else { continue }
+                file.key = key
+                readable.append(file)
+            }
+            files = readable
         }
         guard !isTruncated || !(token ?? "").isEmpty else {
             throw XMLScanner.Malformed(offset: body.count)
@@ -61,14 +69,13 @@ struct ListAnswer {
         return file
     }
 
-    /// A key as `encoding-type=url` spells it: blanks may be plus signs.
-    private static func decoded(_ key: String) throws(XMLScanner.Malformed) -> String {
+    /// A key as `encoding-type=url` spells it: blanks may be plus signs; nil if it is not UTF-8.
+    private static func decoded(_ key: String) throws(XMLScanner.Malformed) -> String? {
         let plus = UInt8(ascii: "+")
         let bytes = key.utf8.map { $0 == plus ? UInt8(ascii: " ") : $0 }
         guard let decoded = PercentEncoding.decoded(bytes) else {
             throw XMLScanner.Malformed(offset: 0)
         }
-        // A key that is not UTF-8 is nobody's: it is shown, and never asked for.
-        return String(decoding: decoded, as: UTF8.self)
+        return String(validating: decoded, as: UTF8.self)
     }
 }

@@ -28,6 +28,9 @@ package struct BucketSettings: Sendable {
         return value
     }
 
+    /// The file of certificates to trust instead of the system's: that of `AWS_CA_BUNDLE`, unless it is empty.
+    package var certificatesFile: String? { variable("AWS_CA_BUNDLE") }
+
     /// Where the requests go.
     ///
     /// The endpoint is that of the location, of `--endpoint`, of `AWS_ENDPOINT_URL_S3`, of

@@ -59,13 +59,18 @@ struct ContainerKeys: EndingKeys {
     private static func isTrusted(_ url: String) -> Bool {
         if url.lowercased().hasPrefix("https://") { return true }
         guard url.lowercased().hasPrefix("http://") else { return false }
-        var host = url.dropFirst(7).prefix { $0 != "/" && $0 != "?" }
-        if host.hasPrefix("[") {
-            host = host.prefix { $0 != "]" }.dropFirst()
-        } else {
-            host = host.prefix { $0 != ":" }
+        let authority = url.dropFirst(7).prefix { $0 != "/" && $0 != "?" }.lowercased()
+        // The whole of it: before an @ stands a user, whatever it looks like.
+        return trustedHosts.contains { host in
+            guard authority.hasPrefix(host) else { return false }
+            let port = authority.utf8.dropFirst(host.utf8.count)
+            return port.isEmpty
+                || port.first == UInt8(ascii: ":")
+                    && port.dropFirst().allSatisfy { (48...57).contains($0) }
         }
-        return ["localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"]
-            .contains(String(host).lowercased())
     }
+
+    private static let trustedHosts = [
+        "localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]",
+    ]
 }

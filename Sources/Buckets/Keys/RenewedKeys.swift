@@ -21,7 +21,7 @@ final class RenewedKeys: KeySource {
 
     func keys(at now: Int64) throws(StoreError) -> AccessKeys? {
         let result = known.withLock { known -> Result<AccessKeys, StoreError> in
-            if let known, (known.expiresAt ?? .max) - now > Self.secondsBefore {
+            if let known, Self.holds(known, at: now, secondsMore: Self.secondsBefore) {
                 return .success(known)
             }
             do throws(StoreError) {
@@ -30,11 +30,16 @@ final class RenewedKeys: KeySource {
                 return .success(fetched)
             } catch {
                 // Those that are here may do for these five minutes.
-                if let known, (known.expiresAt ?? .max) > now { return .success(known) }
+                if let known, Self.holds(known, at: now, secondsMore: 0) { return .success(known) }
                 return .failure(error)
             }
         }
         return try result.get()
+    }
+
+    /// Whether keys still hold then, and so many seconds longer; those without an end always do.
+    private static func holds(_ keys: AccessKeys, at now: Int64, secondsMore: Int64) -> Bool {
+        keys.expiresAt.map { $0 - now > secondsMore } ?? true
     }
 
     func renew(_ ended: AccessKeys, at now: Int64) throws(StoreError) -> Bool {

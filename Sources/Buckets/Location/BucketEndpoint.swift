@@ -75,6 +75,13 @@ package struct BucketEndpoint: Sendable, Hashable, CustomStringConvertible {
     private static func parse(
         _ endpoint: String
     ) throws(StoreError) -> (isHTTPS: Bool, host: String, path: String) {
+        // It may hold a password: such a text is not shown.
+        guard !endpoint.contains("@") else {
+            throw StoreError(
+                .badOrigin,
+                "the URL of an endpoint holds neither user nor password, and this one has an @; give the keys "
+                    + "in the environment or in a profile")
+        }
         let text = endpoint.lowercased()
         let isHTTPS = text.hasPrefix("https://")
         guard isHTTPS || text.hasPrefix("http://") else {

@@ -19,6 +19,9 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         prefix.isEmpty ? relative : "\(prefix)/\(relative)"
     }
 
+    /// `s3://BUCKET/PREFIX/KEY`: names a file, and is nothing that a network knows.
+    package func url(_ relative: String) -> String { "s3://\(bucket)/\(key(relative))" }
+
     /// `s3://BUCKET/PREFIX`: without endpoint and region.
     package var description: String { "s3://\(bucket)/\(prefix)" }
 
@@ -31,6 +34,13 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `.badOrigin` with what is wrong.
     package init(parsing text: String) throws(StoreError) {
+        // It may hold a password: such a text is not shown.
+        guard !text.contains("@"), !text.contains("%40") else {
+            throw StoreError(
+                .badOrigin,
+                "the name of an origin in a bucket holds neither user nor password, and this one has an @; give "
+                    + "the keys in the environment or in a profile")
+        }
         guard Self.isOne(text) else { throw Self.refuse(text, "it does not begin with s3://") }
         let rest = text.dropFirst(5)
         let path = rest.prefix { $0 != "?" }
@@ -109,7 +119,10 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func refuse(_ text: String, _ problem: String) -> StoreError {
-        StoreError(
+        // Keys are named elsewhere; whoever writes them here all the same should not read them in a log.
+        let secret = text.utf8.lastIndex(of: UInt8(ascii: "@"))
+        let text = secret.map { "s3://***" + text[$0...] } ?? text
+        return StoreError(
             .badOrigin, "\"\(printable(text))\" does not name an origin in a bucket: \(problem)")
     }
 }

@@ -15,6 +15,9 @@ final class RequestRunner: Sendable {
         var failuresInARow = 0
     }
 
+    /// Ten years: a server that is farther off does not know the time either.
+    private static let clockOffsetMax: Int64 = 10 * 31_556_952
+
     let options: BucketOptions
     let keys: any KeySource
     private let carrier: any BucketCarrier
@@ -86,8 +89,18 @@ final class RequestRunner: Sendable {
         }
     }
 
+    /// Makes one try of a call whose answer nobody needs.
+    func runOnce(_ call: S3Call) {
+        do throws(StoreError) {
+            let signing = try keys.keys(at: now)
+            _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
+        } catch {
+            // Nobody needs the reason either.
+        }
+    }
+
     /// What has happened to a call so far.
-    private struct Tries {
+    struct Tries {
         var count = 0
         var failureCount = 0
         /// One of them may have been applied.
@@ -130,7 +143,8 @@ final class RequestRunner: Sendable {
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
-        request.isStopped = options.isStopped
+        request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
+        if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep
         var received: Int64 = 0
         sent.end = carrier.carry(request) { head in
@@ -153,6 +167,18 @@ final class RequestRunner: Sendable {
         return sent
     }
 
+    /// How long a try may take, in milliseconds, though something moves all the time.
+    ///
+    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come: 16 requests
+    /// at once on the slowest of lines.
+    private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
+        let sent = call.body?.byteCount ?? 0
+        let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
+        let seconds = Int64(request.stallSeconds) * 10 + sent / 256 + received / 256
+        // Twenty days; libcurl counts milliseconds in 31 bits.
+        return Int(min(seconds, 1_728_000) * 1_000)
+    }
+
     private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {
         var target = SignableRequest(
             method: call.method, host: endpoint.requestHost, path: endpoint.path(call.key))
@@ -162,15 +188,26 @@ final class RequestRunner: Sendable {
         return target
     }
 
-    /// The URL and the fields of a call that somebody else sends.
-    func signed(
-        _ call: S3Call
-    ) throws(StoreError) -> (url: String, fields: [(name: String, value: String)]) {
-        let endpoint = endpoint
-        let target = Self.target(of: call, endpoint)
-        let signer = RequestSigner(region: endpoint.region)
-        let fields = try signer.fields(for: target, by: try keys.keys(at: now), at: now)
-        return (endpoint.origin + target.encodedTarget, call.fields + fields)
+    /// Signs a GET that somebody else sends.
+    func signed(_ get: SignedGet) throws(StoreError) -> SignedGet {
+        var get = get
+        (get.endpoint, get.signedAt) = (endpoint, now)
+        get.keys = try keys.keys(at: get.signedAt)
+        let target = Self.target(of: get.call, get.endpoint)
+        let signer = RequestSigner(region: get.endpoint.region)
+        get.url = get.endpoint.origin + target.encodedTarget
+        get.fields =
+            get.call.fields + (try signer.fields(for: target, by: get.keys, at: get.signedAt))
+        return get
+    }
+
+    /// The same GET signed anew, if what its refusal tells makes another try worth it.
+    func mended(
+        _ get: SignedGet, _ sent: SentRequest, _ refusal: Refusal
+    ) throws(StoreError) -> SignedGet? {
+        var get = get
+        guard try mend(refusal, sent, get.keys, &get.tries) else { return nil }
+        return try signed(get)
     }
 
     private func leave(_ number: Int, _ sent: SentRequest) {
@@ -191,7 +228,9 @@ final class RequestRunner: Sendable {
     private func mend(
         _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
     ) throws(StoreError) -> Bool {
-        if refusal.isClock, tries.clockCount < 2, let date = refusal.date {
+        if refusal.isClock, tries.clockCount < 2, let date = refusal.date,
+            abs(date - options.now()) <= Self.clockOffsetMax
+        {
             tries.clockCount += 1
             setClock(date, sent.endpoint)
             return true

@@ -18,20 +18,28 @@ extension S3Bucket {
         _ key: String, _ body: BucketBody, _ fields: StoredFields
     ) throws(StoreError) -> WriteOutcome {
         let parts = try parts(of: body)
-        guard let upload = try begin(key, fields) else {
-            return .unknown(UnknownWrite("no answer to the beginning of an upload of \(key)"))
+        let upload: String
+        switch try begin(key, fields) {
+        case .known(let name): upload = name
+        case .unknown(let reason): return .unknown(reason)
         }
         do throws(StoreError) {
-            let tags = try send(parts, key, upload)
-            guard let tags else {
+            switch try send(parts, key, upload) {
+            case .known(let tags): return try complete(key, upload, tags, body)
+            case .unknown(let reason):
                 abort(key, upload)
-                return .unknown(UnknownWrite("no answer to a part of \(key)"))
+                return .unknown(reason)
             }
-            return try complete(key, upload, tags, body)
         } catch {
             abort(key, upload)
             throw error
         }
+    }
+
+    /// What a step of an upload gave, or why nobody knows.
+    private enum Step<Value> {
+        case known(Value)
+        case unknown(UnknownWrite)
     }
 
     /// A part and its digest.
@@ -58,50 +66,53 @@ extension S3Bucket {
             if options.isStopped() { throw StoreError(.interrupted, "interrupted") }
         }
         guard whole.finish({ ObjectID(unchecked: $0) }) == body.address else {
-            throw StoreError(
-                .damagedObject,
-                "the bytes of object \(body.address) do not match its address; "
-                    + "run castree fsck --repair, then repeat the command",
-                object: body.address)
+            throw .damaged(body)
         }
         return parts
     }
 
-    /// The name of a new upload; nil if nobody knows.
-    private func begin(_ key: String, _ fields: StoredFields) throws(StoreError) -> String? {
+    /// The name of a new upload.
+    private func begin(_ key: String, _ fields: StoredFields) throws(StoreError) -> Step<String> {
         let end = try runner.run(make: {
             var call = S3Call("POST", location.key(key), action: "s3:PutObject")
             call.query = [("uploads", "")]
             call.fields = fields.fields
             return call
         })
-        guard case .answer(let answer) = end else { return nil }
-        guard answer.status == 200 else { throw strange(answer, "the beginning of an upload") }
-        do throws(XMLScanner.Malformed) { return try PartsAnswer.upload(answer.body) } catch {
-            throw strange(answer, "the beginning of an upload")
+        switch end {
+        case .undecided(let reason): return .unknown(reason)
+        case .answer(let answer):
+            guard answer.status == 200 else { throw strange(answer, "the beginning of an upload") }
+            do throws(XMLScanner.Malformed) {
+                return .known(try PartsAnswer.upload(answer.body))
+            } catch { throw strange(answer, "the beginning of an upload") }
         }
     }
 
-    /// Sends all parts; their tags, or nil if one got no answer.
+    /// Sends all parts; their tags in order.
     private func send(
         _ parts: [Part], _ key: String, _ upload: String
-    ) throws(StoreError) -> [EntityTag]? {
-        let tags = SharedTags()
+    ) throws(StoreError) -> Step<[EntityTag]> {
+        let tags = SharedTags(count: parts.count)
         try Parallel.run(workers: options.partJobCount, count: parts.count, chunk: 1) {
             [self] (work) throws(StoreError) in
-            while let chunk = work.nextChunk() {
+            while tags.doubt == nil, let chunk = work.nextChunk() {
                 for index in chunk {
-                    guard let tag = try send(parts[index], index + 1, key, upload) else { return }
-                    tags.set(index, tag)
+                    switch try send(parts[index], index + 1, key, upload) {
+                    case .known(let tag): tags.set(index, tag)
+                    // The whole is in vain: the others send no further part.
+                    case .unknown(let reason): tags.giveUp(reason)
+                    }
                 }
             }
         }
-        return tags.all(parts.count)
+        if let doubt = tags.doubt { return .unknown(doubt) }
+        return .known(tags.all)
     }
 
     private func send(
         _ part: Part, _ number: Int, _ key: String, _ upload: String
-    ) throws(StoreError) -> EntityTag? {
+    ) throws(StoreError) -> Step<EntityTag> {
         let end = try runner.run(make: {
             var call = S3Call("PUT", location.key(key), action: "s3:PutObject")
             call.query = [("partNumber", "\(number)"), ("uploadId", upload)]
@@ -109,11 +120,14 @@ extension S3Bucket {
             call.digest = part.digest
             return call
         })
-        guard case .answer(let answer) = end else { return nil }
-        guard answer.status == 200, let tag = answer.head["etag"] else {
-            throw strange(answer, "part \(number) of \(key)")
+        switch end {
+        case .undecided(let reason): return .unknown(reason)
+        case .answer(let answer):
+            guard answer.status == 200, let tag = answer.head["etag"] else {
+                throw strange(answer, "part \(number) of \(key)")
+            }
+            return .known(EntityTag(tag))
         }
-        return EntityTag(tag)
     }
 
     private func complete(
@@ -128,6 +142,7 @@ extension S3Bucket {
             call.send(document)
             // The store joins the parts before it answers.
             call.stallSeconds = max(options.stallSeconds, 300)
+            call.mayFailLate = true
             return call
         })
         switch end {
@@ -140,7 +155,7 @@ extension S3Bucket {
                 if !error.code.isEmpty { reason = UnknownWrite(error.code) }
             // Joined by an earlier try, whose answer was lost.
             case 404 where answer.isAfterUndecided: break
-            default: throw strange(answer, "the end of an upload of \(key)")
+            default: reason = try doubt(answer, "the end of an upload of \(key)")
             }
         }
         // Some answers have no tag, and none proves the size.
@@ -152,30 +167,39 @@ extension S3Bucket {
 
     /// Frees what was sent: nobody needs the answer, and a rule of the bucket does it in the end.
     private func abort(_ key: String, _ upload: String) {
+        var call = S3Call("DELETE", location.key(key), action: "s3:AbortMultipartUpload")
+        call.query = [("uploadId", upload)]
         // Whatever ended the upload is what the caller is told.
-        _ = try? runner.run(make: {
-            var call = S3Call("DELETE", location.key(key), action: "s3:AbortMultipartUpload")
-            call.query = [("uploadId", upload)]
-            return call
-        })
+        do throws(StoreError) { _ = try runner.run(make: { call }) } catch {
+            guard error.code == .interrupted else { return }
+            // What was sent is paid for while it stays: one short try, whoever waits.
+            call.isSentWhenStopped = true
+            call.totalMilliseconds = 10_000
+            runner.runOnce(call)
+        }
     }
 }
 
-/// The tags of parts, as they come.
+/// The tags of parts, as they come, and why the rest is in vain.
 private final class SharedTags: Sendable {
-    private let tags = Mutex<[Int: EntityTag]>([:])
-
-    func set(_ index: Int, _ tag: EntityTag) { tags.withLock { $0[index] = tag } }
-
-    /// All of them in order; nil if one is missing.
-    func all(_ count: Int) -> [EntityTag]? {
-        tags.withLock { tags in
-            var all: [EntityTag] = []
-            for index in 0..<count {
-                guard let tag = tags[index] else { return nil }
-                all.append(tag)
-            }
-            return all
-        }
+    private struct State {
+        var tags: [EntityTag]
+        var doubt: UnknownWrite?
     }
+
+    private let state: Mutex<State>
+
+    init(count: Int) {
+        state = Mutex(State(tags: Array(repeating: EntityTag(""), count: count)))
+    }
+
+    func set(_ index: Int, _ tag: EntityTag) { state.withLock { $0.tags[index] = tag } }
+
+    func giveUp(_ doubt: UnknownWrite) { state.withLock { $0.doubt = $0.doubt ?? doubt } }
+
+    /// Why nobody knows the tag of a part.
+    var doubt: UnknownWrite? { state.withLock { $0.doubt } }
+
+    /// All of them in order, once every part has one.
+    var all: [EntityTag] { state.withLock { $0.tags } }
 }

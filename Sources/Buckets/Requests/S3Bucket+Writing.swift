@@ -48,9 +48,22 @@ extension S3Bucket {
         case 409: return .conflict
         case 501,
             400 where condition != nil:
-            return .unsupported
-        default: throw strange(answer, "PUT of \(key)")
+            guard answer.isAfterUndecided else { return .unsupported }
+            return .unknown(
+                UnknownWrite(
+                    "\(runner.endpoint) answered \(answer.status) to another try of PUT of \(key)",
+                    refusal: .unsuitableStore))
+        default: return .unknown(try doubt(answer, "PUT of \(key)"))
         }
+    }
+
+    /// What an answer that no verb knows leaves of a write: doubt if an earlier try may have been applied.
+    ///
+    /// - Throws: `.bucketAnswer` if this was the only try.
+    func doubt(_ answer: S3Answer, _ what: String) throws(StoreError) -> UnknownWrite {
+        let error = strange(answer, what)
+        guard answer.isAfterUndecided else { throw error }
+        return UnknownWrite(error.message, refusal: error.code)
     }
 }
 

@@ -68,8 +68,11 @@ package final class S3Bucket: Bucket {
 
     private func call(_ key: String, _ reading: Reading) -> S3Call {
         var call = S3Call("GET", location.key(key), action: "s3:GetObject")
+        let request = reading.request
+        // A store that does not know ranges sends all that is before one, too.
+        call.streamedByteCountMax = request.range?.upperBound ?? request.byteCountMax
         if let range = reading.rangeField { call.fields.append(("range", range)) }
-        if let tag = reading.request.unlessTag, reading.deliveredCount == 0 {
+        if let tag = request.unlessTag, reading.deliveredCount == 0 {
             call.fields.append(("if-none-match", tag.quoted))
         }
         return call

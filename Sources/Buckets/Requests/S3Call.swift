@@ -18,10 +18,18 @@ struct S3Call {
     var action: String
     /// The most bytes of an answer that is kept in memory.
     var answerByteCountMax = 1 << 20
+    /// The most bytes of an answer that the verb's own closure takes.
+    var streamedByteCountMax: Int64 = 0
     /// How long nothing may move; nil for the bucket's.
     var stallSeconds: Int?
     /// Whether a condition stands in it, so that 409 and 501 are answers.
     var isConditional = false
+    /// Whether the status comes before the deed, so that a 200 may hold an error.
+    var mayFailLate = false
+    /// How long a try may take, in milliseconds; nil for what its bytes need.
+    var totalMilliseconds: Int?
+    /// Whether it is sent though everything is stopped: what tidies up.
+    var isSentWhenStopped = false
 
     init(_ method: String, _ key: String?, action: String) {
         self.method = method

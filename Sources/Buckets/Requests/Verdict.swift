@@ -46,10 +46,11 @@ enum Verdict {
         _ head: AnswerHead, _ sent: SentRequest, _ call: S3Call, wasUndecided: Bool
     ) -> Verdict {
         let answer = S3Answer(head: head, body: sent.body, isAfterUndecided: wasUndecided)
-        let error = ErrorAnswer(head.status < 300 ? [] : sent.body)
+        let error = ErrorAnswer(head.status < 300 && !call.mayFailLate ? [] : sent.body)
         let passing = Verdict.again(
             "\(head.status) \(error.code)", isUndecided: true, retryAfter: head["retry-after"])
         switch head.status {
+        case 200 where ["InternalError", "SlowDown"].contains(error.code): return passing
         case 200..<300, 304, 412, 416: return .done(answer)
         case 408, 425, 429, 500, 502, 503, 504: return passing
         case 501, 405: return .done(answer)
@@ -104,9 +105,10 @@ struct Refusal {
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?,
         _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
+        // Whoever answers may repeat what it was sent: hidden before it is cut, so that no beginning is left.
         let said = [error.code.isEmpty ? "\(status)" : error.code, error.message]
-            .filter { !$0.isEmpty }.map { printable(String($0.prefix(200))) }
-            .joined(separator: ": ")
+            .filter { !$0.isEmpty }.map { keys?.hidden(in: $0) ?? $0 }
+            .map { printable(String($0.prefix(200))) }.joined(separator: ": ")
         switch (status, error.code) {
         case (404, _):
             return StoreError(.noBucket, "\(endpoint) has no bucket \(endpoint.bucket) (\(said))")
@@ -122,6 +124,11 @@ struct Refusal {
                 .accessDenied,
                 "\(endpoint) does not take \(keys?.description ?? "requests without a key") "
                     + "(\(said)); check the access key and its secret")
+        case _ where isClock:
+            return StoreError(
+                .accessDenied,
+                "\(endpoint) refuses \(call.deed) for its time (\(said)); set the clock of this machine, "
+                    + "or the server's is wrong")
         case (401, _), (403, _):
             return StoreError(.accessDenied, denial(call, endpoint, keys, said))
         default:
@@ -133,11 +140,18 @@ struct Refusal {
     private func denial(
         _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
     ) -> String {
-        let resource =
-            call.action == "s3:ListBucket" ? endpoint.bucket : "\(endpoint.bucket)/*"
+        let bucket = "arn:aws:s3:::\(endpoint.bucket)"
+        let right =
+            switch call.action {
+            case "s3:ListBucket": "s3:ListBucket on \(bucket)"
+            case "s3:GetObject":
+                "s3:GetObject on \(bucket)/*, and s3:ListBucket on \(bucket): without it a missing file is "
+                    + "refused, too"
+            default: "\(call.action) on \(bucket)/*"
+            }
         return "\(endpoint) refuses \(call.deed) to "
             + "\(keys.map { "key \($0.shortID)" } ?? "anonymous requests") (\(said)); "
-            + "the policy needs \(call.action) on arn:aws:s3:::\(resource)"
+            + "the policy needs \(right)"
     }
 
     /// Whose fault it is that other bytes came: the file's, or the way's.
@@ -145,11 +159,7 @@ struct Refusal {
         _ call: S3Call, _ endpoint: BucketEndpoint, _ said: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> StoreError {
         if let body = call.body, try body.digest(fileSystem) != call.digest {
-            return StoreError(
-                .damagedObject,
-                "the bytes of object \(body.body.address) do not match its address; "
-                    + "run castree fsck --repair, then repeat the command",
-                object: body.body.address)
+            return .damaged(body.body)
         }
         return StoreError(
             .bucketAnswer,

@@ -27,6 +27,15 @@ package struct AccessKeys: Sendable, Hashable, CustomStringConvertible,
         id.utf8.count > 8 ? "\(id.prefix(4))…\(id.suffix(2))" : "…"
     }
 
+    /// A text of somebody else's without what nobody should read.
+    func hidden(in text: String) -> String {
+        var text = text
+        for secret in [secret, sessionToken, id].compactMap(\.self) where !secret.isEmpty {
+            text = text.replacing(secret, with: "…")
+        }
+        return text
+    }
+
     /// The ends of the key's name.
     package var description: String { "key \(shortID)" }
     /// The ends of the key's name.

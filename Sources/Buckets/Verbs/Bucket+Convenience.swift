@@ -16,15 +16,19 @@ extension Bucket {
 
     /// All keys below a prefix, page by page, until `take` returns `false`.
     ///
-    /// - Parameter countMax: the most keys of a page.
+    /// - Parameters:
+    ///   - countMax: the most keys of a page.
+    ///   - pageCountMax: a listing with more pages has no end.
     /// - Throws: also `.bucketAnswer` if a page does not lead on: its keys are not after those of the
-    ///   page before, or its token is the same.
+    ///   page before, or its token is the same; if there is no key in 1,000 pages, or no end after so many.
     package func listAll(
         _ prefix: String, startAfter: String? = nil, countMax: Int = 1_000,
+        pageCountMax: Int = 100_000,
         _ take: (ListPage) throws(StoreError) -> Bool
     ) throws(StoreError) {
         var request = ListRequest(prefix: prefix, startAfter: startAfter, countMax: countMax)
         var last: String?
+        var (pageCount, emptyCount) = (0, 0)
         while true {
             let page = try list(request)
             for file in page.files {
@@ -34,8 +38,12 @@ extension Bucket {
                 last = file.key
             }
             guard try take(page), let next = page.next else { return }
-            // Pages without keys may follow each other, but not by the same token.
-            if next == request.token { throw endless(prefix) }
+            pageCount += 1
+            emptyCount = page.files.isEmpty ? emptyCount + 1 : 0
+            // Pages without keys may follow each other, but not by the same token, and not for ever.
+            guard next != request.token, emptyCount < 1_000, pageCount < pageCountMax else {
+                throw endless(prefix)
+            }
             request.token = next
         }
     }

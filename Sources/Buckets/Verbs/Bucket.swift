@@ -47,8 +47,9 @@ package protocol Bucket: Sendable {
 
     /// Writes a file, whatever stands there.
     ///
-    /// The store verifies the bytes against the address: others are never stored. A body of more
-    /// than 64 MiB goes in parts, and the size is looked at afterwards.
+    /// The address goes along, so that the store refuses other bytes, as S3 does. Whether it really does is
+    /// not tried: who reads verifies. A body of more than 64 MiB goes in parts, and the size is looked at
+    /// afterwards.
     /// - Returns: ``WriteOutcome/stored(_:)`` or ``WriteOutcome/unknown(_:)``.
     /// - Throws: also `.damagedObject` if the body's bytes do not have its address.
     func put(

@@ -2,7 +2,7 @@ package import Platform
 
 /// The bytes of a write: in memory or in a file, with their address.
 ///
-/// The address is signed as the payload's digest, so the store refuses other bytes.
+/// The address is signed as the payload's digest, for the store to refuse other bytes.
 package struct BucketBody: Sendable {
     /// Where the bytes are.
     enum Source: Sendable {

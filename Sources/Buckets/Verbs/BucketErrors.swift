@@ -20,3 +20,14 @@ extension StoreError.Code {
     static let damagedObject = Self("damagedObject")
     static let badOrigin = Self("badOrigin")
 }
+
+extension StoreError {
+    /// The error if a body has other bytes than its address says.
+    static func damaged(_ body: BucketBody) -> StoreError {
+        StoreError(
+            .damagedObject,
+            "the bytes of object \(body.address) do not match its address; "
+                + "run castree fsck --repair, then repeat the command",
+            object: body.address)
+    }
+}

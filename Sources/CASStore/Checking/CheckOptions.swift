@@ -51,7 +51,7 @@ public struct CheckOptions: Sendable {
         }
 
         /// Whether an object is in the part.
-        func contains(_ address: ObjectID) -> Bool {
+        package func contains(_ address: ObjectID) -> Bool {
             // Addresses are as good as random, but a maker of content can choose how they begin: so
             // address and seed go through the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
             var mixed = address.w1 &+ (seed &+ 1) &* 0x9e37_79b9_7f4a_7c15

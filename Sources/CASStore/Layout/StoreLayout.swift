@@ -21,6 +21,7 @@
 ///   server.json            what a server remembers: its port and its token
 ///   channels.json          the newest sequence seen of every channel
 ///   pointers/<digits>      the last pointer of each channel, as its server sent it; derived
+///   packing/<32 digits>/   what packs for an origin in a bucket are made of; derived
 ///   owed.json              the version that an app must show before it goes on
 ///   events.jsonl           what happened lately; events.older.jsonl  what happened before
 /// ```
@@ -42,6 +43,7 @@ package enum StoreLayout {
     package static let server = "server.json"
     package static let channels = "channels.json"
     package static let pointers = "pointers"
+    package static let packing = "packing"
     package static let owed = "owed.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
@@ -54,7 +56,7 @@ package enum StoreLayout {
     package static let topLevelNames: Set<String> = Set(
         directories + [
             format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server,
-            channels, pointers, owed, events, olderEvents, index + "-journal",
+            channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
     /// The end of a manifest's file name.
@@ -66,6 +68,12 @@ package enum StoreLayout {
     /// The path of a version's manifest.
     package static func manifestPath(_ version: String) -> String {
         "\(manifests)/\(manifest(version))"
+    }
+
+    /// The directory in which packs for an origin in a bucket are made.
+    /// - Parameter place: the digest of the bucket's place.
+    package static func packingPath(_ place: ObjectID) -> String {
+        "\(packing)/\(place.description.prefix(32))"
     }
 
     /// The path of a version's tree.

@@ -38,6 +38,9 @@ package struct Argument: Sendable {
         self.completion = completion
     }
 
+    /// Whether it must have an operand.
+    var isRequired: Bool { arity == .one || arity == .some }
+
     /// Its part of a usage line.
     var usage: String {
         switch arity {

@@ -89,9 +89,20 @@ package struct Invocation: Sendable {
         guard let index = command.arguments.firstIndex(where: { $0.name == name }) else {
             preconditionFailure("\(command.name) has no argument \(name)")
         }
+        // An optional argument has an operand only if all that are required have theirs.
+        var spareCount = operands.count - command.arguments.filter { $0.isRequired }.count
+        var rest = operands[...]
+        for argument in command.arguments[..<index] {
+            if !argument.isRequired {
+                guard spareCount > 0 else { continue }
+                spareCount -= 1
+            }
+            rest = rest.dropFirst()
+        }
         switch command.arguments[index].arity {
-        case .one, .optional: return Array(operands.dropFirst(index).prefix(1))
-        case .any, .some: return Array(operands.dropFirst(index))
+        case .one: return Array(rest.prefix(1))
+        case .optional: return Array(rest.prefix(min(max(spareCount, 0), 1)))
+        case .any, .some: return Array(rest)
         }
     }
 

@@ -81,7 +81,7 @@ struct Reader {
     }
 
     private func checkOperands(of command: Command) throws(UsageError) {
-        let required = command.arguments.filter { $0.arity == .one || $0.arity == .some }
+        let required = command.arguments.filter(\.isRequired)
         if operands.count < required.count {
             throw error("missing argument \(required[operands.count].name)")
         }

@@ -11,8 +11,14 @@ package struct BucketPruner: Sendable {
     private let publisher: BucketPublisher
     private var bucket: any Bucket { publisher.bucket }
 
+    /// An entry takes no more trimmed pointers when it has so many bytes of them; the next one takes the others.
+    private let trimmedByteCountMax: Int
+
     /// Makes a pruner; nothing is asked of the bucket yet.
-    package init(_ publisher: BucketPublisher) { self.publisher = publisher }
+    package init(_ publisher: BucketPublisher, trimmedByteCountMax: Int = 512 << 10) {
+        self.publisher = publisher
+        self.trimmedByteCountMax = trimmedByteCountMax
+    }
 
     /// What a prune has done, or would do.
     package struct Report: Sendable {
@@ -22,12 +28,14 @@ package struct BucketPruner: Sendable {
         package var epoch: Int64 = 0
         /// How many releases no pointer lists any more.
         package var trimmedCount = 0
-        /// Files that are, or would be, deleted; their bytes.
+        /// Files that were, or would be, deleted; their bytes.
         package var garbage = (count: 0, byteCount: Int64(0))
         /// Files that no release has, and that wait for a later prune.
         package var waiting = (count: 0, byteCount: Int64(0))
         /// Files that the store refused to delete.
         package var refusedCount = 0
+        /// Files of which nobody knows whether they are deleted: no answer came.
+        package var unknownCount = 0
         /// What it took.
         package var figures = BucketFigures()
     }
@@ -42,17 +50,28 @@ package struct BucketPruner: Sendable {
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> Report {
         let log = OriginLog(bucket)
+        var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
+        // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
+        // has come since is listed by the next prune, and what has gone is deleted twice.
+        let survey = try BucketSurvey(bucket, log).run()
         var tryCount = 0
         var trimmedCount = 0
+        var copies = CopiesState.unknown
         while true {
-            let state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
-            let survey = try BucketSurvey(bucket, log, state).run()
             // From here on no device reads an older pointer than those of this state.
-            let mayAdvance = isDryRun ? true : try repairPointers(of: state, log)
-            guard
-                let entry = try nextEntry(
-                    after: state, log, survey, keepCount, grace, mayAdvance: mayAdvance)
-            else {
+            if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
+            let next: LogEntry?
+            do throws(StoreError) {
+                next = try nextEntry(
+                    after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
+            } catch {
+                // Another pruner may have been faster, and has deleted what this state still offers.
+                let newer = try publisher.state(of: log, from: state.number)
+                guard error.code == .damagedOrigin, newer.number > state.number else { throw error }
+                (state, copies) = (newer, .unknown)
+                continue
+            }
+            guard let entry = next else {
                 return try sweep(survey, state, trimmedCount, isDryRun: isDryRun)
             }
             let after = OriginState(
@@ -62,16 +81,34 @@ package struct BucketPruner: Sendable {
                 return try sweep(
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
-            if try LogCommit(entry, after.number, log, publisher.pause).carryOut() {
-                try PointerCopies(log, publisher.pause).writeAll(of: after)
-                trimmedCount += self.trimmedCount(state, after)
-                // Without a grace the next entry follows at once: it keeps from this one on.
-                if grace == 0 { continue }
-                return try sweep(survey, after, trimmedCount, isDryRun: false)
+            guard try LogCommit(entry, after.number, log, publisher.pause).carryOut() else {
+                tryCount += 1
+                publisher.pause(Backoff.log.milliseconds(failureCount: tryCount))
+                (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
+                continue
             }
-            tryCount += 1
-            publisher.pause(Backoff.log.milliseconds(failureCount: tryCount))
+            log.note(entry, after.number)
+            let writer = PointerCopies(log, publisher.pause)
+            for channel in entry.pointers.keys.sorted() {
+                try writer.write(channel, of: after)
+            }
+            trimmedCount += self.trimmedCount(state, after)
+            state = after
+            // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
+            // follows at once: it keeps from this one on.
+            if entry.pointers.isEmpty, grace > 0 {
+                return try sweep(survey, state, trimmedCount, isDryRun: false)
+            }
         }
+    }
+
+    /// What is known of the pointers' copies.
+    private enum CopiesState {
+        case unknown
+        /// No device reads an older pointer than the state's.
+        case areNew
+        /// One lagged behind the last prune, and a plain write of an old pointer may come back.
+        case wereBehind
     }
 
     private func trimmedCount(_ before: OriginState, _ after: OriginState) -> Int {
@@ -80,55 +117,74 @@ package struct BucketPruner: Sendable {
     }
 
     /// Brings the pointers up to the log's.
-    ///
-    /// - Returns: whether it can be relied on that no device reads an older one from now on.
     private func repairPointers(
         of state: OriginState, _ log: OriginLog
-    ) throws(StoreError) -> Bool {
+    ) throws(StoreError) -> CopiesState {
         let condition = try log.pastEntry(1).pointerCondition ?? .none
         let copies = PointerCopies(log, publisher.pause)
+        let prunedAt = state.entry.prunedAt
+        let places = prunedAt > 0 ? try log.pastEntry(prunedAt).channels : [:]
         var isBehind = false
         for channel in state.pointers.keys.sorted() {
             let seen = try PointerCopy(channel, in: bucket).read()
-            if (seen.pointer?.log ?? 1) < state.entry.prunedAt { isBehind = true }
+            if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
             try copies.write(channel, of: state, seen: seen)
         }
-        // A plain write of an old pointer may come back: one that lagged behind the last prune is not trusted.
-        return condition != .none || !isBehind
+        return condition == .none && isBehind ? .wereBehind : .areNew
     }
 
-    /// The entry that trims, advances `kept` or begins an epoch; `nil` if there is nothing to do.
+    /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
+    /// nothing to do.
     private func nextEntry(
         after state: OriginState, _ log: OriginLog, _ survey: BucketSurvey, _ keepCount: Int,
         _ grace: Int64, mayAdvance: Bool
     ) throws(StoreError) -> LogEntry? {
         let number = state.number + 1
         var entry = try LogEntry(after: state, .prune, now: publisher.now())
-        for (channel, pointer) in state.pointers {
+        var byteCount = 0
+        for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
             guard var trimmed = pointer.trimmed(to: keepCount, now: publisher.now()) else {
                 continue
             }
             trimmed.log = number
+            byteCount += trimmed.serialized().count
             entry.pointers[channel] = trimmed
             entry.channels[channel] = number
         }
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
-        let live = try survey.live(keptFrom: entry.keptFrom)
+        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
         if survey.keys.contains(where: {
-            $0.key.epoch > state.entry.epoch - 2 && !live.contains($0.key)
+            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
         }) {
             entry.epoch += 1
         }
+        let comesAfterTrimming = try hasTrimmed(state.entry.prunedAt, log)
+        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
         guard
             !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
-                || entry.epoch != state.entry.epoch
+                || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
         else { return nil }
         entry.prunedAt = number
         return entry
     }
 
-    /// The newest prune that is older than the grace, by the server's clock.
+    /// Whether an entry has trimmed pointers, so that their copies may have been older for some time after it.
+    private func hasTrimmed(_ number: Int64, _ log: OriginLog) throws(StoreError) -> Bool {
+        number > 0 ? try !log.pastEntry(number).pointers.isEmpty : false
+    }
+
+    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    private func needsMark(
+        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
+    ) throws(StoreError) -> Bool {
+        let newest = max(state.entry.prunedAt, keptFrom)
+        let since = try log.liveReleases(keptFrom: newest, upTo: state)
+        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
+        return since != now
+    }
+
+    /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.
     private func keptFrom(
         _ state: OriginState, _ log: OriginLog, _ grace: Int64
     ) throws(StoreError) -> Int64? {
@@ -139,7 +195,8 @@ package struct BucketPruner: Sendable {
             guard try log.liveReleases(keptFrom: candidate, upTo: state).count < live.count else {
                 return nil
             }
-            if let file = try bucket.head(OriginLayout.logEntry(candidate)),
+            if try !hasTrimmed(candidate, log),
+                let file = try bucket.head(OriginLayout.logEntry(candidate)),
                 file.answeredAt - file.modifiedAt >= grace
             {
                 return candidate
@@ -152,32 +209,49 @@ package struct BucketPruner: Sendable {
     // MARK: Deleting
 
     /// Deletes what rule G allows, as of the state.
+    /// - Throws: `.accessDenied` if the store refuses to delete.
     private func sweep(
         _ survey: BucketSurvey, _ state: OriginState, _ trimmedCount: Int, isDryRun: Bool
     ) throws(StoreError) -> Report {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
-        let live = try survey.live(keptFrom: state.entry.keptFrom)
-        var garbage: [String] = survey.scratch
-        report.garbage.count = garbage.count
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+        var garbage = survey.scratch
         for (key, byteCount) in survey.keys where !live.contains(key) {
-            if key.epoch <= state.entry.epoch - 2 {
-                garbage.append(key.path)
-                report.garbage.count += 1
-                report.garbage.byteCount += byteCount
+            if key.epoch <= state.entry.garbageEpochMax {
+                garbage.append((key.path, byteCount))
             } else {
                 report.waiting.count += 1
                 report.waiting.byteCount += byteCount
             }
         }
-        if !isDryRun {
-            for start in stride(from: 0, to: garbage.count, by: 1_000) {
-                if publisher.options.isInterrupted() { throw OriginWriter.interruption }
-                let some = Array(garbage[start..<min(start + 1_000, garbage.count)])
-                report.refusedCount += try bucket.delete(some).refused.count
+        for start in stride(from: 0, to: garbage.count, by: 1_000) {
+            let some = garbage[start..<min(start + 1_000, garbage.count)]
+            let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
+            for (path, byteCount) in some where !spared.contains(path) {
+                report.garbage.count += 1
+                report.garbage.byteCount += byteCount
             }
         }
         report.figures = bucket.figures
         return report
+    }
+
+    /// Deletes some files.
+    /// - Returns: those that are there still, or may be.
+    private func delete(
+        _ paths: [String], _ report: inout Report
+    ) throws(StoreError) -> Set<String> {
+        if publisher.options.isInterrupted() { throw OriginWriter.interruption }
+        let outcome = try bucket.delete(paths)
+        if let denied = outcome.refused.first(where: { $0.code == "AccessDenied" }) {
+            throw StoreError(
+                .accessDenied,
+                "\(bucket.place) refuses to delete \(denied.key) (\(denied.code)): whoever prunes needs "
+                    + "s3:DeleteObject on all but \(OriginLayout.log)/*; the next prune goes on")
+        }
+        report.refusedCount += outcome.refused.count
+        report.unknownCount += outcome.unknownCount
+        return outcome.unknownCount > 0 ? Set(paths) : Set(outcome.refused.map(\.key))
     }
 }

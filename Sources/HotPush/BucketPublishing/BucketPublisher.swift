@@ -45,19 +45,51 @@ package struct BucketPublisher: Sendable {
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)
-        let upload = ReleaseUpload(manifest, version, of: versions, to: bucket, options)
-        return try committing(to: offer.channel, seen, upon: state, log) {
-            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+        try Publisher.checkName(version, state.pointers)
+        let packing = BucketPacking(
+            manifest, version, of: versions, to: bucket, offer.channel, options)
+        let prepared =
+            options.packs.moment == .before ? try packing.prepareIfRoom(in: state) : nil
+        let (files, watch) = (SeenFiles(in: bucket), UploadWatch(log, now: now))
+        let packs = PackUpload(packing, prepared, files, watch)
+        let upload = ReleaseUpload(
+            manifest, version, for: offer.channel, of: versions, files, watch, options)
+        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            try Publisher.checkName(version, state.pointers)
+            let release = try place(offer, upload, packs, in: &state)
             try Publisher.checkName(version, state.pointers)
             let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-            let release = offer.release(.version(try upload.place(in: state)))
-            return before.offering(release, now: now()).map { ($0, .publish) }
-        }.with(upload)
+            return before.offering(
+                release, keepingDeliveries: options.packs.keptReleaseCount, now: now()
+            ).map { ($0, .publish) }
+        }
+        // The release is offered; whatever is not noted is made again.
+        try? packs.note(after)
+        return commit.with(upload, packs, packing)
+    }
+
+    /// Brings in all files of a release, for a commit upon a state.
+    private func place(
+        _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
+        in state: inout OriginState
+    ) throws(StoreError) -> OfferedRelease {
+        while true {
+            let version = try upload.place(in: &state)
+            let number = state.number
+            let delivery = try packs.place(in: &state)
+            // While packs were sent, the objects may have become useless.
+            guard state.number == number else { continue }
+            var release = offer.release(.version(version))
+            release.delivery = delivery
+            return release
+        }
     }
 
     /// Takes a version out of a channel; its files stay until a prune.
     ///
-    /// - Throws: `.noOrigin`; `.notOffered`; as ``publish(_:of:as:)``.
+    /// - Throws: `.noOrigin`; `.notOffered`, after the channel's pointer was brought up to the log: a withdrawal whose
+    ///   pointer could not be written can be repeated; as ``publish(_:of:as:)``.
     package func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> BucketCommit {
@@ -65,12 +97,13 @@ package struct BucketPublisher: Sendable {
         let seen = try PointerCopy(channel, in: bucket).read()
         let state = try open(seen, log)
         return try committing(to: channel, seen, upon: state, log) {
-            (state) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             guard let before = state.pointers[channel] else {
                 throw StoreError(
                     .notOffered, "the origin \(bucket.place) has no channel \(channel)")
             }
             guard var after = before.withdrawing(version, now: now()) else {
+                try PointerCopies(log, pause).write(channel, of: state, seen: seen)
                 throw StoreError(
                     .notOffered,
                     "channel \(channel) of \(bucket.place) does not offer version \(version)")
@@ -80,7 +113,7 @@ package struct BucketPublisher: Sendable {
                 after = after.offering(release, now: now()) ?? after
             }
             return (after, .withdraw)
-        }
+        }.commit
     }
 
     /// The pointers of all channels, as the log has them.
@@ -103,6 +136,14 @@ package struct BucketPublisher: Sendable {
         return state
     }
 
+    /// What the origin is now, where it has a log.
+    func state(of log: OriginLog, from hint: Int64) throws(StoreError) -> OriginState {
+        guard let state = try log.state(from: hint) else {
+            throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
+        }
+        return state
+    }
+
     private func openOrCreate(
         _ seen: PointerCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState {
@@ -114,18 +155,18 @@ package struct BucketPublisher: Sendable {
 
     /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
     ///
-    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed.
-    private func committing(
+    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
+    func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
         _ log: OriginLog,
-        _ change: (OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
-    ) throws(StoreError) -> BucketCommit {
+        _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
+    ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
         var state = state
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
-            guard let (changed, kind) = try change(state) else {
-                return try finish(channel, seen, state, log, isUnchanged: true)
+            guard let (changed, kind) = try change(&state) else {
+                return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
             let number = state.number + 1
             var pointer = changed
@@ -137,19 +178,16 @@ package struct BucketPublisher: Sendable {
                 state = OriginState(
                     number: number, entry: entry,
                     pointers: state.pointers.merging([channel: pointer]) { $1 })
-                return try finish(channel, seen, state, log, isUnchanged: false)
+                return (try finish(channel, seen, state, log, isUnchanged: false), state)
             }
             // Somebody else was faster.
             tryCount += 1
             pause(Backoff.log.milliseconds(failureCount: tryCount))
-            guard let newer = try log.state(from: number) else {
-                throw StoreError(.network, "the log in \(bucket.place) cannot be read any more")
-            }
-            state = newer
+            state = try self.state(of: log, from: number)
         }
     }
 
-    private func finish(
+    func finish(
         _ channel: ChannelName, _ seen: PointerCopy.Seen, _ state: OriginState,
         _ log: OriginLog, isUnchanged: Bool
     ) throws(StoreError) -> BucketCommit {
@@ -178,19 +216,27 @@ package struct BucketCommit: Sendable {
     package var pointer: ChannelPointer
     /// Whether the channel offered exactly this before.
     package var isUnchanged: Bool
-    /// Why devices see the release before it until the next command; `nil` if they see this one.
+    /// Why devices see the release before it until the next command on the channel; `nil` if they see this one.
     package var pointerProblem: StoreError?
     /// How many objects were sent, and their bytes.
     package var sent = (count: 0, byteCount: Int64(0))
     /// How many objects of the version the origin had.
     package var reusedObjectCount = 0
+    /// The packs that were made; `nil` if there were none to be made.
+    package var packing: PackReport?
+    /// What was fetched to make packs from it: how many objects, and their bytes.
+    package var fetched = (count: 0, byteCount: Int64(0))
     /// What it took.
     package var figures = BucketFigures()
 
-    fileprivate func with(_ upload: ReleaseUpload) -> BucketCommit {
+    fileprivate func with(
+        _ upload: ReleaseUpload, _ packs: PackUpload, _ packing: BucketPacking
+    ) -> BucketCommit {
         var commit = self
         commit.sent = upload.sent
         commit.reusedObjectCount = upload.objectCount - upload.sent.count
+        commit.packing = packs.report
+        commit.fetched = packing.fetched
         return commit
     }
 }

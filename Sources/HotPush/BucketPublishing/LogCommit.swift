@@ -12,21 +12,39 @@ struct LogCommit {
     /// So often an undecided write is repeated.
     private static let tryCountMax = 8
 
+    /// - Throws: `.tooLarge` for what readers would refuse: an entry cannot be changed any more.
     init(
         _ entry: LogEntry, _ number: Int64, _ log: OriginLog, _ pause: @escaping (Int) -> Void
     ) throws(StoreError) {
-        let bytes = entry.serialized()
-        guard bytes.count <= LogEntry.byteCountMax else {
+        guard entry.channels.count <= LogEntry.channelCountMax else {
             throw StoreError(
                 .tooLarge,
-                "entry \(number) of the log would have \(bytes.count) bytes, more than "
-                    + "\(LogEntry.byteCountMax); withdraw releases, or prune with a smaller --keep")
+                "\(log.bucket.place) would have \(entry.channels.count) channels, more than "
+                    + "\(LogEntry.channelCountMax); offer it in a channel that is there")
+        }
+        for (channel, pointer) in entry.pointers {
+            let byteCount = pointer.serialized().count
+            guard byteCount <= ChannelPointer.byteCountMax else {
+                throw Self.tooLarge(
+                    "the pointer of channel \(channel)", byteCount, ChannelPointer.byteCountMax)
+            }
+        }
+        let bytes = entry.serialized()
+        guard bytes.count <= LogEntry.byteCountMax else {
+            throw Self.tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)
         }
         self.number = number
         author = entry.author
         body = try BucketBody(bytes)
         self.log = log
         self.pause = pause
+    }
+
+    private static func tooLarge(_ what: String, _ byteCount: Int, _ limit: Int) -> StoreError {
+        StoreError(
+            .tooLarge,
+            "\(what) would have \(byteCount) bytes, more than \(limit); withdraw releases, or prune with a "
+                + "smaller --keep (a directory that is taken over: before it is copied)")
     }
 
     /// Writes it.
@@ -49,7 +67,9 @@ struct LogCommit {
             }
             switch outcome {
             case .stored: return true
-            case .unsupported: throw Self.unsuitable(log.bucket)
+            case .unsupported:
+                let refusal = Self.unsuitable(log.bucket)
+                throw undecided.map { unknown("\($0); then: \(refusal.message)") } ?? refusal
             case .unknown(let reason): undecided = reason
             case .conditionFailed, .conflict:
                 if let entry = try standing(undecided) { return entry.author == author }

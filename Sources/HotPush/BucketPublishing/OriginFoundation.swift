@@ -4,7 +4,8 @@ import VersionTree
 
 /// Makes an origin in a bucket that has no log: looks what the store can do, then writes entry 1.
 ///
-/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of entry 1.
+/// What the recipe for directories has copied there is taken over: the pointers that stand there become those of
+/// entry 1.
 struct OriginFoundation {
     private let publisher: BucketPublisher
     private let log: OriginLog
@@ -18,32 +19,77 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
     func lay() throws(StoreError) -> OriginState {
-        let condition = try StoreProbe(bucket).run()
-        var entry = LogEntry(
-            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
-            keptFrom: 1)
-        entry.pointerCondition = condition
-        for pointer in try standingPointers() {
-            entry.channels[pointer.channel] = 1
-            entry.pointers[pointer.channel] = pointer
+        try checkMarker()
+        let condition: LogEntry.PointerCondition
+        let standing: [ChannelPointer]
+        do throws(StoreError) {
+            condition = try StoreProbe(bucket).run()
+            standing = try standingPointers()
+        } catch {
+            // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
+            // what the probe wrote.
+            guard let state = try log.state(from: 0) else { throw error }
+            return state
         }
-        let marker = try bucket.put(
-            OriginLayout.marker, try BucketBody(OriginMarker.serialized), .pointer)
-        guard marker.isStored else {
-            throw StoreError(
-                .network, "no answer came to \(OriginLayout.marker) in \(bucket.place)")
-        }
-        if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
-            log.note(entry, 1)
-            return OriginState(number: 1, entry: entry, pointers: entry.pointers)
-        }
-        guard let state = try log.state(from: 1) else {
+        guard let state = try found(condition, standing) else {
             throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
         }
         return state
     }
 
+    /// Refuses a place where an origin of a newer castree is, or something else.
+    /// - Throws: `.badOrigin`; `.unsupportedFormat`.
+    func checkMarker() throws(StoreError) {
+        let (marker, bytes) = try bucket.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
+    }
+
+    /// Writes the marker and entry 1.
+    ///
+    /// - Parameters:
+    ///   - condition: what the store was found to do.
+    ///   - pointers: what entry 1 offers.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    func found(
+        _ condition: LogEntry.PointerCondition, _ pointers: [ChannelPointer]
+    ) throws(StoreError) -> OriginState? {
+        var entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        entry.pointerCondition = condition
+        for pointer in pointers {
+            entry.channels[pointer.channel] = 1
+            entry.pointers[pointer.channel] = pointer
+        }
+        let written = try bucket.put(
+            OriginLayout.marker, try BucketBody(OriginMarker.serialized), .pointer)
+        if case .unknown(let why) = written {
+            throw StoreError(
+                why.refusal ?? .network,
+                "no answer came to \(OriginLayout.marker) in \(bucket.place): \(why)")
+        }
+        if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
+            log.note(entry, 1)
+            return OriginState(number: 1, entry: entry, pointers: entry.pointers)
+        }
+        return try log.state(from: 1)
+    }
+
+    /// What the origin would be, with nothing written.
+    func planned() throws(StoreError) -> OriginState {
+        try checkMarker()
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for pointer in try standingPointers() { pointers[pointer.channel] = pointer }
+        let entry = LogEntry(
+            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
+            keptFrom: 1)
+        return OriginState(number: 1, entry: entry, pointers: pointers)
+    }
+
     /// The pointers that stand in a bucket without a log, with all their manifests.
+    ///
+    /// - Throws: `.damagedOrigin` if a manifest is not there, or if a pointer stood in a log that is gone.
     private func standingPointers() throws(StoreError) -> [ChannelPointer] {
         var names: [ChannelName] = []
         try bucket.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
@@ -51,7 +97,7 @@ struct OriginFoundation {
                 let name = String(file.key.dropFirst(OriginLayout.channels.utf8.count + 1))
                 if let channel = OriginLayout.channel(ofPointerFile: name) { names.append(channel) }
             }
-            return names.count <= LogEntry.channelCountMax
+            return true
         }
         var pointers: [ChannelPointer] = []
         for name in names {
@@ -60,6 +106,13 @@ struct OriginFoundation {
                 ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
             guard case .found = outcome else { continue }
             let pointer = try ChannelPointer(parsing: bytes, of: name)
+            if let number = pointer.log {
+                throw StoreError(
+                    .damagedOrigin,
+                    "channel \(name) in \(bucket.place) stood in entry \(number) of a log that has no entry 1 any "
+                        + "more; restore \(OriginLayout.log)/: a new one would forget what is offered"
+                )
+            }
             for version in pointer.releases.compactMap(\.version) {
                 let key = OriginLayout.manifest(version.manifest)
                 guard try bucket.head(key) != nil else {
@@ -69,9 +122,37 @@ struct OriginFoundation {
                             + "there; copy the directory origin again, or delete that pointer")
                 }
             }
+            for release in pointer.liveReleases { try checkPacks(of: release, in: name) }
             pointers.append(pointer)
         }
         return pointers
+    }
+
+    /// A pointer must not name packs that are not there: nobody could prune any more.
+    private func checkPacks(
+        of release: LiveRelease, in channel: ChannelName
+    ) throws(StoreError) {
+        guard let delivery = release.delivery else { return }
+        let key = BucketKey(.delivery, delivery.address, in: delivery.epoch)
+        let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+        let (outcome, bytes) = try bucket.bytes(key.path, request)
+        var packs: [BucketKey: Int64] = [:]
+        if case .found = outcome {
+            let document = try PackBases.harmless { () throws(StoreError) in
+                try Delivery(bytes, named: delivery, of: release.version)
+            }
+            for pack in document?.packs ?? [] {
+                packs[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            }
+            if document != nil, try StandingFiles(in: bucket).missing(of: packs).isEmpty {
+                return
+            }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "channel \(channel) in \(bucket.place) offers packs of version \(release.version.name), and they are "
+                + "not all there; copy \(OriginLayout.packs)/ and \(OriginLayout.deliveries)/ of the directory again"
+        )
     }
 }
 
@@ -86,23 +167,29 @@ struct StoreProbe {
     /// - Returns: how pointers can be replaced in one step.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
     func run() throws(StoreError) -> LogEntry.PointerCondition {
-        let key = OriginLayout.probe(try LogEntry.drawAuthor())
         let body = try BucketBody(Array("castree\n".utf8))
-        let first = try bucket.putIfAbsent(key, body, .logEntry)
-        guard case .stored(let tag) = first else { throw try refusal(first) }
+        var key = OriginLayout.probe(try LogEntry.drawAuthor())
+        var first = try bucket.putIfAbsent(key, body, .logEntry)
+        if case .conditionFailed = first {
+            // The answer to its first try was lost: nobody else has drawn this name.
+            key = OriginLayout.probe(try LogEntry.drawAuthor())
+            first = try bucket.putIfAbsent(key, body, .logEntry)
+        }
+        guard case .stored(let tag) = first else { throw refusal(first) }
         let second = try bucket.putIfAbsent(key, body, .logEntry)
         switch second {
         case .conditionFailed: break
-        case .unknown: throw try refusal(second)
+        case .unknown: throw refusal(second)
         case .stored, .conflict, .unsupported: throw LogCommit.unsuitable(bucket)
         }
         // The file stays until a prune: publishers need no right to delete.
         return try pointerCondition(key, tag, body)
     }
 
-    private func refusal(_ outcome: WriteOutcome) throws(StoreError) -> StoreError {
+    private func refusal(_ outcome: WriteOutcome) -> StoreError {
         guard case .unknown(let reason) = outcome else { return LogCommit.unsuitable(bucket) }
-        return StoreError(.network, "\(bucket.place) cannot be probed: \(reason)")
+        return StoreError(
+            reason.refusal ?? .network, "\(bucket.place) cannot be probed: \(reason)")
     }
 
     private func pointerCondition(
@@ -111,8 +198,10 @@ struct StoreProbe {
         let wrong = EntityTag("00000000000000000000000000000000")
         for spelling in TagSpelling.allCases {
             let right = try bucket.putIf(key, body, .logEntry, matching: tag, spelling)
+            if case .unknown = right { throw refusal(right) }
             guard right.isStored else { continue }
             let other = try bucket.putIf(key, body, .logEntry, matching: wrong, spelling)
+            if case .unknown = other { throw refusal(other) }
             if case .conditionFailed = other {
                 return LogEntry.PointerCondition(rawValue: spelling.rawValue) ?? .none
             }

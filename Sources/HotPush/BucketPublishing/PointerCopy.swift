@@ -19,7 +19,14 @@ struct PointerCopy {
     /// A file that is no pointer has a tag alone.
     func read() throws(StoreError) -> Seen {
         let request = ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax))
-        let (outcome, bytes) = try bucket.bytes(key, request)
+        let outcome: ReadOutcome
+        let bytes: [UInt8]
+        do throws(StoreError) {
+            (outcome, bytes) = try bucket.bytes(key, request)
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return Seen(tag: try bucket.head(key)?.tag)
+        }
         guard case .found(let file) = outcome else { return Seen() }
         // Whatever stands there is replaced by what the log says.
         let pointer = try? ChannelPointer(parsing: bytes, of: channel)
@@ -53,47 +60,71 @@ struct PointerCopies {
 
     /// Writes a channel's copy, unless it is as new as the log, or newer.
     ///
-    /// - Parameter seen: what stood there when the command began.
+    /// - Parameters:
+    ///   - seen: what stood there when the command began.
+    ///   - isForced: whether it is written even if what stands there says that it is newer: no entry has it.
     func write(
-        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil
+        _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
+        isForced: Bool = false
     ) throws(StoreError) {
         var state = state
         var seen = seen
+        var isForced = isForced
         let copy = PointerCopy(channel, in: log.bucket)
+        var spellings = try spellings()[...]
+        var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
             guard let pointer = state.pointers[channel] else { return }
             let there = if let seen { seen } else { try copy.read() }
-            if let old = there.pointer, isAsNew(old, as: pointer) { return }
-            let condition = try log.pastEntry(1).pointerCondition ?? .none
-            if seen.take() != nil, condition == .none { continue }
             let tag = there.tag
-            let body = try BucketBody(pointer.serialized())
-            let outcome: WriteOutcome
-            if tag == nil {
-                outcome = try log.bucket.putIfAbsent(copy.key, body, .pointer)
-            } else if let tag, let spelling = condition.spelling {
-                outcome = try log.bucket.putIf(
-                    copy.key, body, .pointer, matching: tag, spelling)
-            } else {
-                outcome = try log.bucket.put(copy.key, body, .pointer)
+            if let refusedTag, refusedTag == tag {
+                // Nobody has written it since, and still the store says so: it takes tags otherwise.
+                _ = spellings.popFirst()
+            } else if refusedTag != nil {
+                // Somebody else may have written what an entry has.
+                isForced = false
             }
+            refusedTag = nil
+            if !isForced, let old = there.pointer, isAsNew(old, as: pointer) { return }
+            let isPlain = spellings.isEmpty
+            if seen.take() != nil, isPlain { continue }
+            let outcome = try replace(copy.key, tag, spellings.first, by: pointer)
             switch outcome {
             case .stored:
                 try list(channel, state, isNew: tag == nil)
-                guard condition == .none, let newer = try log.state(from: state.number),
+                guard isPlain, let newer = try log.state(from: state.number),
                     newer.number > state.number
                 else { return }
                 // Without a condition it may have replaced a newer one.
                 state = newer
             case .conditionFailed, .conflict, .unknown:
+                if case .conditionFailed = outcome { refusedTag = tag } else { isForced = false }
                 pause(Backoff.log.milliseconds(failureCount: tryNumber))
-            case .unsupported: throw LogCommit.unsuitable(log.bucket)
+            case .unsupported:
+                if tag == nil { throw LogCommit.unsuitable(log.bucket) }
+                spellings = []
             }
         }
         throw StoreError(
             .network,
             "\(copy.key) in \(log.bucket.place) could not be written: others write it, or no answer came"
         )
+    }
+
+    /// Writes a pointer where nothing stands, or what has that tag; if the tag cannot be told, whatever stands there.
+    private func replace(
+        _ key: String, _ tag: EntityTag?, _ spelling: TagSpelling?, by pointer: ChannelPointer
+    ) throws(StoreError) -> WriteOutcome {
+        let body = try BucketBody(pointer.serialized())
+        guard let tag else { return try log.bucket.putIfAbsent(key, body, .pointer) }
+        guard let spelling else { return try log.bucket.put(key, body, .pointer) }
+        return try log.bucket.putIf(key, body, .pointer, matching: tag, spelling)
+    }
+
+    /// How the store may take a tag: as it did when the origin was made, and otherwise, if it has become another since.
+    private func spellings() throws(StoreError) -> [TagSpelling] {
+        guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
+        return [first] + TagSpelling.allCases.filter { $0 != first }
     }
 
     /// Entry 1 has pointers that do not name it.

@@ -1,3 +1,4 @@
+import Buckets
 package import CASStore
 
 /// The URL of an origin: where releases come from, always ending in a slash.
@@ -5,7 +6,7 @@ package import CASStore
 /// `https://host/app` and `https://host/app/` are the same origin here, so a relative source never
 /// replaces its last component.
 package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
-    /// In lower case: `https`, `http` or `file`.
+    /// In lower case: `https`, `http`, `file` or `s3`.
     package let scheme: String
     /// Host and port, and anything before an `@`.
     package let authority: String
@@ -44,6 +45,13 @@ package struct OriginURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
         if scheme != "file", host.isEmpty { throw refuse("it has no host") }
         guard Self.isPort(authority) else { throw refuse("its port is not one of 1 to 65535") }
+    }
+
+    /// The base of a bucket's files, as ``SignedTransport`` knows them: `s3://BUCKET/PREFIX/`.
+    init(of bucket: BucketLocation) {
+        (scheme, authority) = ("s3", bucket.bucket)
+        // A prefix has no character that needs escaping.
+        path = bucket.prefix.isEmpty ? "/" : "/\(bucket.prefix)/"
     }
 
     /// The URL as text.

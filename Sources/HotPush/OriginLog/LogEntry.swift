@@ -24,6 +24,8 @@ struct LogEntry: Sendable, Hashable {
         static let publish = Kind(name: "publish")
         static let withdraw = Kind(name: "withdraw")
         static let prune = Kind(name: "prune")
+        /// Packs of a release that was offered before.
+        static let pack = Kind(name: "pack")
     }
 
     var kind: Kind
@@ -38,6 +40,8 @@ struct LogEntry: Sendable, Hashable {
     /// It grows by at most one with a prune.
     var epoch: Int64 = 0
     /// What the entries from this one on offer is live.
+    ///
+    /// Of all else, what stands in an epoch up to ``garbageEpochMax`` may be deleted (docs/buckets.md, rule G).
     var keptFrom: Int64
     /// The newest prune up to this entry; 0 if there was none.
     var prunedAt: Int64 = 0
@@ -49,6 +53,9 @@ struct LogEntry: Sendable, Hashable {
     var pointerCondition: PointerCondition?
     /// Fields that castree does not know, kept as they came.
     var foreign: [JSONValue.Member] = []
+
+    /// The newest epoch in which what no release has is garbage; negative for none.
+    var garbageEpochMax: Int64 { epoch - 2 }
 
     /// How pointers can be replaced in one step.
     enum PointerCondition: String, Sendable, Hashable {

@@ -24,6 +24,11 @@ final class OriginLog {
         return entry
     }
 
+    /// Whether an error says that an entry is there, and is none.
+    static func saysEntryIsBad(_ error: StoreError) -> Bool {
+        [.damagedOrigin, .tooLarge].contains(error.code)
+    }
+
     /// Takes over an entry that has just been written.
     func note(_ entry: LogEntry, _ number: Int64) { read[number] = entry }
 

@@ -1,4 +1,5 @@
 package import CASStore
+import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
@@ -97,5 +98,13 @@ package final class DirectoryOrigin: Sendable {
                     + "castree publish --verify mends it", object: address)
         }
         return bytes
+    }
+
+    /// A manifest; `nil` if the origin does not hold it.
+    /// - Throws: as ``manifestBytes(_:in:)``; `.badManifest`.
+    func manifest(_ address: ObjectID) throws(StoreError) -> Manifest? {
+        try manifestBytes(address).map { (bytes) throws(StoreError) in
+            try Manifest(parsing: bytes)
+        }
     }
 }

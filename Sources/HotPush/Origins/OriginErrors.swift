@@ -12,6 +12,8 @@ extension StoreError.Code {
     package static let badPointer = Self("badPointer")
     /// The origin has no such channel, or the channel offers no such version.
     public static let notOffered = Self("notOffered")
+    /// The directory is a copy of an origin in a bucket: what is written to it reaches nobody.
+    package static let offeredElsewhere = Self("offeredElsewhere")
     /// Something that a channel names is not in the origin, or not what its name says.
     package static let damagedOrigin = Self("damagedOrigin")
 }

@@ -30,22 +30,48 @@ enum OriginMarker {
             try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
         }
         guard let bytes else { return false }
+        try check(bytes, of: path)
+        return true
+    }
+
+    /// Refuses what is no marker, or that of a newer format.
+    ///
+    /// - Parameter origin: the origin's path or place, for the message.
+    /// - Throws: `.badOrigin`; `.unsupportedFormat`.
+    static func check(_ bytes: [UInt8], of origin: String) throws(StoreError) {
         // Text that is not JSON has no format number either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             let format = document["castreeOrigin"]?.asInt64, format > 0
         else {
             throw StoreError(
                 .badOrigin,
-                "\(printable(path))/\(OriginLayout.marker) is not that of an origin; choose another "
+                "\(printable(origin))/\(OriginLayout.marker) is not that of an origin; choose another "
                     + "directory")
         }
         guard format <= OriginLayout.formatVersion else {
             throw StoreError(
                 .unsupportedFormat,
-                "the origin \(printable(path)) has format \(format); this castree knows up to "
+                "the origin \(printable(origin)) has format \(format); this castree knows up to "
                     + "\(OriginLayout.formatVersion), use a newer one")
         }
-        return true
+    }
+}
+
+extension OriginMarker {
+    /// - Throws: `.offeredElsewhere` for a directory with entries of a log: the origin is in a bucket.
+    static func refuseCopyOfBucket(
+        _ root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard let log = try fileSystem.openIfPresent(root, OriginLayout.log, .directory) else {
+            return
+        }
+        for name in try fileSystem.names(in: log.raw)
+        where OriginLayout.number(ofLogEntry: "\(OriginLayout.log)/\(name)") != nil {
+            throw StoreError(
+                .offeredElsewhere,
+                "\(printable(path)) is a copy of an origin in a bucket (it has \(OriginLayout.log)/): publish to "
+                    + "the bucket")
+        }
     }
 }
 

@@ -68,6 +68,9 @@ package enum OriginLayout {
     /// The objects of an epoch, all of them: `[e/<epoch>/]objects/`.
     static func objectsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(objects)/" }
 
+    /// The packs of an epoch, all of them: `[e/<epoch>/]packs/`.
+    static func packsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(packs)/" }
+
     /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
     static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }
@@ -116,8 +119,26 @@ package enum OriginLayout {
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
     }
 
+    /// The number of an entry; `nil` for a path that is none's.
+    static func number(ofLogEntry path: String) -> Int64? {
+        let digits = path.dropFirst(log.utf8.count + 1).dropLast(suffix.utf8.count)
+        guard let number = Int64(digits), number > 0, logEntry(number) == path else { return nil }
+        return number
+    }
+
     /// Scratch for looking what a store can do: `probe/<32 digits>`.
     static func probe(_ token: String) -> String { "\(probe)/\(token)" }
+
+    /// Whether a path is that of such scratch; others beside it are somebody else's files.
+    static func isProbe(_ path: String) -> Bool {
+        guard path.hasPrefix("\(probe)/") else { return false }
+        let token = path.utf8.dropFirst(probe.utf8.count + 1)
+        return token.count == 32
+            && token.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")) ~= $0
+            }
+    }
 
     static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
 

@@ -1,3 +1,4 @@
+package import Buckets
 package import CASStore
 
 /// Where an origin is.
@@ -6,6 +7,8 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
     case directory(String)
     /// A web server: an absolute `http` or `https` URL without a slash at its end.
     case web(String)
+    /// A bucket, whose requests are signed.
+    case bucket(BucketLocation)
 
     /// The URL or path of something inside, from its path in ``OriginLayout``.
     package func appending(_ path: String) -> String {
@@ -13,10 +16,11 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
         case .directory(let directory):
             directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
         case .web(let base): "\(base)/\(path)"
+        case .bucket(let bucket): bucket.url(path)
         }
     }
 
-    /// The path, or the URL without user and password: for messages.
+    /// The path, or the URL without user and password: for messages, and for what is kept of an origin.
     package var description: String {
         switch self {
         case .directory(let directory): return directory
@@ -25,6 +29,11 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
             let authority = rest.dropFirst(2).utf8.prefix { $0 != 47 }
             guard let at = authority.lastIndex(of: 64) else { return base }
             return "\(scheme ?? "")://***\(rest[at...])"
+        case .bucket(let bucket):
+            // The same name at another service is another bucket.
+            let named = [("endpoint", bucket.endpoint), ("region", bucket.region)]
+                .compactMap { name, value in value.map { "\(name)=\($0)" } }
+            return bucket.description + (named.isEmpty ? "" : "?" + named.joined(separator: "&"))
         }
     }
 }
@@ -36,11 +45,19 @@ package struct OriginReference: Sendable, Hashable {
     /// The channel, if the text is the URL or path of a pointer (`…/channels/beta.json`).
     package var channel: ChannelName?
 
-    /// Reads a path, a `file:` URL (RFC 8089) or an `http` or `https` URL.
+    /// Reads a path, a `file:` URL (RFC 8089), an `http` or `https` URL, or `s3://BUCKET/PREFIX`.
     ///
     /// - Throws: `.badOrigin` with what is wrong; `.badChannelName` if it is the pointer of an
     ///   impossible channel.
     package init(parsing text: String) throws(StoreError) {
+        if BucketLocation.isOne(text) {
+            var bucket = try BucketLocation(parsing: text)
+            // As below a URL: a slash before it, since the prefix may be all of the path.
+            (bucket.prefix, channel) = try Self.splitPointer("/" + bucket.prefix)
+            while bucket.prefix.hasPrefix("/") { bucket.prefix.removeFirst() }
+            location = .bucket(bucket)
+            return
+        }
         let (path, channel) = try Self.splitPointer(text)
         self.channel = channel
         for byte in path.utf8 where byte < 0x20 || byte == 0x7F {
@@ -55,7 +72,7 @@ package struct OriginReference: Sendable, Hashable {
         case let other?:
             throw Self.refuse(
                 text,
-                "\(other): is no scheme that castree knows (file, http, https); "
+                "\(other): is no scheme that castree knows (file, http, https, s3); "
                     + "write ./\(path) if it is a directory")
         }
     }

@@ -2,19 +2,16 @@ package import CASStore
 
 /// What an origin in a directory holds, by kind.
 package struct OriginUsage: Sendable {
-    /// Files and their bytes.
-    package struct Figures: Sendable, Hashable {
-        package var count = 0
-        package var byteCount: Int64 = 0
-    }
-
     /// The raw objects.
-    package var objects = Figures()
-    package var manifests = Figures()
-    package var packs = Figures()
-    package var deliveries = Figures()
+    package var objects = FileFigures()
+    package var manifests = FileFigures()
+    package var packs = FileFigures()
+    package var deliveries = FileFigures()
+    /// What says in which epochs objects stand, and the log: only in the copy of a bucket.
+    package var places = FileFigures()
+    package var log = FileFigures()
     /// What the publisher keeps for itself.
-    package var work = Figures()
+    package var work = FileFigures()
     /// What the channels offer, sorted by name.
     package var pointers: [ChannelPointer] = []
     /// The deliveries of what they offer, by address, as far as they are there.
@@ -33,6 +30,8 @@ package struct OriginUsage: Sendable {
         packs = try Self.figures(of: OriginLayout.packs, in: root.raw, fileSystem)
         deliveries = try Self.figures(of: OriginLayout.deliveries, in: root.raw, fileSystem)
         work = try Self.figures(of: OriginLayout.work, in: root.raw, fileSystem)
+        log = try Self.figures(of: OriginLayout.log, in: root.raw, fileSystem)
+        try countEpochs(in: root.raw, fileSystem)
         for release in pointers.flatMap(\.releases) {
             guard let delivery = release.delivery, let version = release.version else { continue }
             let document = try DeliveryFile.read(delivery, of: version, root.raw, fileSystem)
@@ -40,10 +39,32 @@ package struct OriginUsage: Sendable {
         }
     }
 
+    /// Adds what stands in epochs: `e/<epoch>/…`.
+    private mutating func countEpochs(
+        in root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        guard let all = try fileSystem.openIfPresent(root, OriginLayout.epochs, .directory) else {
+            return
+        }
+        for name in try fileSystem.names(in: all.raw) {
+            guard let epoch = try fileSystem.openIfPresent(all.raw, name, .directory) else {
+                continue
+            }
+            func more(_ kind: String) throws(StoreError) -> FileFigures {
+                try Self.figures(of: kind, in: epoch.raw, fileSystem)
+            }
+            objects = objects + (try more(OriginLayout.objects))
+            manifests = manifests + (try more(OriginLayout.manifests))
+            packs = packs + (try more(OriginLayout.packs))
+            deliveries = deliveries + (try more(OriginLayout.deliveries))
+            places = places + (try more(OriginLayout.places))
+        }
+    }
+
     private static func figures(
         of name: String, in parent: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Figures {
-        var figures = Figures()
+    ) throws(StoreError) -> FileFigures {
+        var figures = FileFigures()
         guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else {
             return figures
         }
@@ -52,11 +73,9 @@ package struct OriginUsage: Sendable {
             guard let status = try fileSystem.status(directory.raw, entry) else { continue }
             if status.kind == .directory {
                 let inner = try Self.figures(of: entry, in: directory.raw, fileSystem)
-                figures.count += inner.count
-                figures.byteCount += inner.byteCount
+                figures = figures + inner
             } else {
-                figures.count += 1
-                figures.byteCount += status.byteCount
+                figures.add(status.byteCount)
             }
         }
         return figures

@@ -20,6 +20,8 @@ package struct PackOptions: Sendable, Hashable {
     package var baseVersions: [String] = []
     /// How many releases of a channel keep their packs.
     package var keptReleaseCount = 2
+    /// Whether objects of those contents that the store lacks are fetched from the bucket.
+    package var fetchesBases = false
     /// Objects above this size have no prefix and are never in memory as a whole; tests lower it.
     var prefixedByteCountMax = PackLimits.baseByteCountMax
 

@@ -7,15 +7,19 @@ import VersionTree
 final class PackSource: Sendable {
     private let store: Store
     private let fileSystem: any FileSystem
-    /// The origin's `objects/`; `nil` if there is none.
+    /// The origin's `objects/`, or what was fetched of them; `nil` if there is none.
     private let objects: OpenedDirectory?
+    /// Where an object is that is not here, for people.
+    let absence: String
     /// What is no object: manifests, and the prefixes for them.
     private let texts: [ObjectID: [UInt8]]
 
     init(
         _ store: Store, origin objects: OpenedDirectory?, _ fileSystem: any FileSystem,
+        absence: String = "neither in the store nor in the origin",
         texts: [ObjectID: [UInt8]] = [:]
     ) {
+        self.absence = absence
         self.store = store
         self.objects = objects
         self.fileSystem = fileSystem
@@ -24,7 +28,7 @@ final class PackSource: Sendable {
 
     /// The same, with texts.
     func adding(_ texts: [ObjectID: [UInt8]]) -> PackSource {
-        PackSource(store, origin: objects, fileSystem, texts: texts)
+        PackSource(store, origin: objects, fileSystem, absence: absence, texts: texts)
     }
 
     /// The bytes of an object; `nil` if neither the store nor the origin has them.

@@ -19,7 +19,7 @@ struct Packer {
         self.options = options
         self.progress = progress
         self.notice = notice
-        trouble = CacheTrouble(notice)
+        trouble = CacheTrouble(in: place.name, notice)
     }
 
     /// A pack from a content is made if it has at most this part of what its objects would have without it.
@@ -164,7 +164,7 @@ struct Packer {
     private func leaveOut(_ base: PackedContent, _ object: Reference) {
         notice(
             "no pack is made from version \(base.version): its object "
-                + "\(object.address.shortDescription) is neither in the store nor in the origin")
+                + "\(object.address.shortDescription) is \(source.absence)")
     }
 
     private func sizes(

@@ -1,25 +1,46 @@
 import CASStore
 
-/// Where a publisher makes packs: a directory of its own in the origin's `.publish/`.
+/// Where a publisher makes packs: a directory of its own in the origin's `.publish/`, or in the store's `packing/`.
 ///
 /// Whoever packs holds a lock shared, and not the origin's: withdrawing a release never waits for its packs. What dead
 /// publishers have left is removed by the next one that finds nobody packing.
 final class PackingPlace: Sendable {
     let fileSystem: any FileSystem
-    /// The origin's `.publish/`.
+    /// The origin's `.publish/`; for an origin in a bucket, a directory of the store.
     let publishing: Descriptor
+    /// What it is called, for people.
+    let name: Name
     /// The directory of this work.
     let work: Descriptor
-    private let name: String
+    private let workName: String
     private let lock: Descriptor
 
+    /// What the directory is called, for people.
+    struct Name: Sendable {
+        var path: String
+        var owner: String
+    }
+
+    /// In the `.publish/` of an origin that is a directory.
     /// - Parameter root: the origin.
-    init(
+    convenience init(
         in root: Int32, _ fileSystem: any FileSystem, isInterrupted: () -> Bool
     ) throws(StoreError) {
         // A copy of an origin may come without it.
         try fileSystem.makeDirectoryIfAbsent(root, OriginLayout.work, mode: 0o777)
         let publishing = try fileSystem.open(root, OriginLayout.work, .directory, mode: 0)
+        try self.init(
+            publishing, Name(path: OriginLayout.work, owner: "the origin"), fileSystem,
+            isInterrupted: isInterrupted)
+    }
+
+    /// - Parameters:
+    ///   - publishing: the directory in which all publishers of the origin make packs.
+    ///   - name: what it is called, for people.
+    init(
+        _ publishing: consuming Descriptor, _ name: Name, _ fileSystem: any FileSystem,
+        isInterrupted: () -> Bool
+    ) throws(StoreError) {
         let lock = try fileSystem.open(
             publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666)
         if try fileSystem.lock(lock.raw, exclusive: true) {
@@ -30,9 +51,10 @@ final class PackingPlace: Sendable {
             // Somebody is cleaning up.
             pause(milliseconds: 5)
         }
-        let name = OriginLayout.packingPrefix + (try randomToken())
-        try fileSystem.makeDirectory(publishing.raw, name, mode: 0o777)
-        work = try fileSystem.open(publishing.raw, name, .directory, mode: 0)
+        let workName = OriginLayout.packingPrefix + (try randomToken())
+        try fileSystem.makeDirectory(publishing.raw, workName, mode: 0o777)
+        work = try fileSystem.open(publishing.raw, workName, .directory, mode: 0)
+        self.workName = workName
         self.fileSystem = fileSystem
         self.publishing = publishing
         self.name = name
@@ -111,6 +133,6 @@ final class PackingPlace: Sendable {
 
     deinit {
         // The next publisher removes what cannot be removed now.
-        try? fileSystem.removeTree(publishing.raw, name)
+        try? fileSystem.removeTree(publishing.raw, workName)
     }
 }

@@ -87,6 +87,7 @@ final class OriginWriter: Sendable {
     static func checkIsOurs(
         _ root: Int32, _ path: String, _ isCreating: Bool, _ fileSystem: any FileSystem
     ) throws(StoreError) {
+        try OriginMarker.refuseCopyOfBucket(root, path, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
         let taken = [

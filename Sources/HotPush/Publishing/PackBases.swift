@@ -17,13 +17,15 @@ struct PackBases: Sendable {
 
     /// - Parameters:
     ///   - pointer: what the channel offers; `nil` for a channel that is new.
+    ///   - others: what others offer, from which packs lead, too, if the channel has offered too few contents.
     ///   - version: that to which the packs lead.
     init(
-        _ pointer: ChannelPointer?, of version: PublishedVersion, _ options: PackOptions,
-        _ versions: VersionStore
+        _ pointer: ChannelPointer?, others: [OfferedRelease] = [], of version: PublishedVersion,
+        _ options: PackOptions, _ versions: VersionStore
     ) throws(StoreError) {
         var seen: Set<ObjectID> = [version.content]
-        for known in pointer?.releases.compactMap(\.version) ?? []
+        let releases = (pointer?.releases ?? []) + others
+        for known in releases.compactMap(\.version)
         where all.count < options.contentCount && seen.insert(known.content).inserted {
             all.append(
                 Base(
@@ -41,16 +43,17 @@ struct PackBases: Sendable {
     var contents: Set<ObjectID> { Set(all.map(\.content)) }
 
     /// Some contents themselves; one whose manifest is lost is left out.
-    /// - Parameter origin: `nil` if there is none yet.
+    /// - Parameter read: reads a manifest of the origin.
     static func load(
-        _ bases: [Base], from origin: DirectoryOrigin?, _ versions: VersionStore,
-        _ notice: (String) -> Void
+        _ bases: [Base], _ versions: VersionStore, _ notice: (String) -> Void,
+        _ read: (ObjectID) throws(StoreError) -> Manifest?
     ) throws(StoreError) -> [PackedContent] {
         var loaded: [PackedContent] = []
         for base in bases {
             let manifest: Manifest
             if let address = base.manifest {
-                guard let found = try Self.manifest(address, in: origin) else {
+                guard let found = try Self.harmless({ () throws(StoreError) in try read(address) })
+                else {
                     notice(
                         "no pack is made from version \(base.version): its manifest is not in the origin"
                     )
@@ -65,16 +68,13 @@ struct PackBases: Sendable {
         return loaded
     }
 
-    private static func manifest(
-        _ address: ObjectID, in origin: DirectoryOrigin?
-    ) throws(StoreError) -> Manifest? {
+    /// What the origin has of a base; `nil` if it is damaged.
+    static func harmless<R>(_ body: () throws(StoreError) -> R?) throws(StoreError) -> R? {
         do throws(StoreError) {
-            return try origin?.manifestBytes(address).map { (bytes) throws(StoreError) in
-                try Manifest(parsing: bytes)
-            }
+            return try body()
         } catch {
-            // Packs only save; what is wrong here, others mend.
-            guard [.damagedOrigin, .tooLarge, .badManifest].contains(error.code) else {
+            // It only saves; what is wrong here, others mend.
+            guard [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code) else {
                 throw error
             }
             return nil

@@ -74,20 +74,26 @@ extension Publisher {
         _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
         in channel: ChannelName
     ) throws(StoreError) -> PackReport? {
-        let target = PackedContent(
-            version: version.name.description, content: version.content, manifest)
         guard try OriginMarker.isThere(path, fileSystem) else {
-            let bases = try PackBases(nil, of: version, options.packs, versions)
-            return PackReport(
-                planned: target, nil,
-                from: try PackBases.load(bases.all, from: nil, versions, options.notice))
+            let need = PackNeed(try PackBases(nil, of: version, options.packs, versions), nil)
+            return try preparation(manifest, version, need, of: versions, nil).planned
         }
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
         let need = try need(version, in: channel, of: versions, reader)
         guard !need.isMet else { return nil }
-        return PackReport(
-            planned: target, need,
-            from: try PackBases.load(need.lacking, from: reader, versions, options.notice))
+        return try preparation(manifest, version, need, of: versions, reader).planned
+    }
+
+    /// - Parameter reader: `nil` if there is no origin yet.
+    private func preparation(
+        _ manifest: Manifest, _ version: PublishedVersion, _ need: PackNeed,
+        of versions: VersionStore, _ reader: DirectoryOrigin?
+    ) throws(StoreError) -> PackPreparation {
+        let contents = try PackBases.load(need.lacking, versions, options.notice) {
+            (address) throws(StoreError) in
+            try reader?.manifest(address)
+        }
+        return PackPreparation(manifest, version, need, from: contents, options)
     }
 
     /// Makes the packs of a version in a channel, unless it has them; takes no lock but the packers' own.
@@ -97,6 +103,10 @@ extension Publisher {
         of versions: VersionStore
     ) throws(StoreError) -> PreparedPacks? {
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        // Before anything is compressed in vain.
+        let root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let need = try need(version, in: channel, of: versions, reader)
         guard !need.isMet else { return nil }
         do throws(StoreError) {
@@ -112,33 +122,17 @@ extension Publisher {
         _ manifest: Manifest, _ version: PublishedVersion, _ need: PackNeed,
         of versions: VersionStore, _ reader: DirectoryOrigin
     ) throws(StoreError) -> PreparedPacks {
-        let contents = try PackBases.load(
-            need.lacking, from: reader, versions, options.notice)
-        let target = PackedContent(
-            version: version.name.description, content: version.content, manifest)
-        let planned = PackReport(planned: target, need, from: contents)
+        let preparation = try preparation(manifest, version, need, of: versions, reader)
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        try checkSpace(for: planned.spaceNeeded, in: root.raw)
+        try preparation.checkSpace(
+            in: root.raw, printable(path), "castree prune deletes what no channel offers",
+            fileSystem)
         let place = try PackingPlace(
             in: root.raw, fileSystem, isInterrupted: options.isInterrupted)
         let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
-        let report = options.progress
-        let progress = PackingProgress(
-            expected: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) },
-            isInterrupted: options.isInterrupted
-        ) { done, total in
-            report(PublishProgress(bytes: done, bytesTotal: total, isPacking: true))
-        }
-        progress.tick()
-        let packer = Packer(
-            place: place, source: PackSource(versions.store, origin: objects, fileSystem),
-            options: options.packs, progress: progress, notice: options.notice)
-        let result = try packer.pack(
-            target, manifest: manifest.serialized(), whole: need.needsWhole, from: contents)
-        return PreparedPacks(
-            content: version.content, manifest: version.manifest, result: result, need: need,
-            place: place, frameCounts: progress.frameCounts)
+        return try preparation.run(
+            in: place, source: PackSource(versions.store, origin: objects, fileSystem))
     }
 
     /// What a release has of packs, and what it lacks.
@@ -164,15 +158,7 @@ extension Publisher {
     func withRoom<R>(
         _ version: PublishedVersion, in channel: ChannelName, _ body: () throws(StoreError) -> R?
     ) throws(StoreError) -> R? {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.code == .outOfSpace else { throw error }
-            options.notice(
-                "no packs are made of version \(version.name): \(error.message); make room, then run "
-                    + "castree pack \(version.name) \(printable(path)) --channel \(channel)")
-            return nil
-        }
+        try options.withRoom(for: version, in: printable(path), channel, body)
     }
 
     private func dropUnused(_ reader: DirectoryOrigin) throws(StoreError) {
@@ -183,25 +169,10 @@ extension Publisher {
             in: work.raw, offered: Set(releases.compactMap { $0.delivery?.address }), fileSystem)
     }
 
-    private func checkSpace(for needed: Int64, in root: Int32) throws(StoreError) {
-        let available = try fileSystem.freeSpace(root).available
-        guard available < needed else { return }
-        throw StoreError(
-            .outOfSpace,
-            "not enough free space in \(printable(path)) to make packs: about \(needed) bytes are "
-                + "needed, \(available) are free; castree prune deletes what no channel offers")
-    }
-
     /// Makes the origin, in which packs are made, if there is none.
     func makeOriginIfAbsent() throws(StoreError) {
         if try OriginMarker.isThere(path, fileSystem) { return }
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         withExtendedLifetime(origin) {}
-    }
-}
-
-extension ChannelPointer {
-    fileprivate func offers(_ manifest: ObjectID) -> Bool {
-        releases.contains { $0.version?.manifest == manifest }
     }
 }

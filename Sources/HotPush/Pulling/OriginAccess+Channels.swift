@@ -25,7 +25,7 @@ extension OriginAccess {
                 // If it was withdrawn between the two looks, it is no channel.
                 if let pointer = try origin.pointer(name) { pointers.append(pointer) }
             }
-        case .web:
+        case .web, .bucket:
             for name in try names(at: reference).prefix(countMax) {
                 let bytes = try document(
                     OriginLayout.pointer(name), at: reference.location,
@@ -35,6 +35,7 @@ extension OriginAccess {
             }
         }
         guard !pointers.isEmpty else {
+            if let refusal, status == 403 { throw refusal }
             throw StoreError(
                 .notFound,
                 status == 403

@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 
 /// The way to origins: what carries requests there, and how many it has carried.
 ///
@@ -22,10 +22,24 @@ package final class OriginAccess {
         self.isInterrupted = isInterrupted
     }
 
-    private func transport(to location: OriginLocation) -> any Transport {
+    /// Why a bucket has refused a file: the request, and the right that would allow it; `nil` elsewhere.
+    package var refusal: StoreError? { (network as? SignedTransport)?.refusal }
+
+    private func transport(
+        to location: OriginLocation
+    ) throws(StoreError) -> any Transport {
         switch location {
-        case .web: network
-        case .directory(let path): DirectoryTransport(path, byteRateMax: network.byteRateMax)
+        case .web: return network
+        case .directory(let path):
+            return DirectoryTransport(path, byteRateMax: network.byteRateMax)
+        case .bucket:
+            guard network is SignedTransport else {
+                throw StoreError(
+                    .badOrigin,
+                    "\(location) needs signed requests, which this transport does not make; castree pull "
+                        + "does, and devices take the URL at which the bucket is served")
+            }
+            return network
         }
     }
 
@@ -111,6 +125,7 @@ extension OriginURL {
         switch location {
         case .web(let base): try self.init(base)
         case .directory: try self.init(Self.directory)
+        case .bucket(let bucket): self.init(of: bucket)
         }
     }
 }

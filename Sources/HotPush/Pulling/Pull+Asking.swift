@@ -47,7 +47,10 @@ extension Pull {
             case .found(let reply): return reply
             case .absent(let answered): status = answered
             }
-            if wanted != nil || options.release != nil {
+            // No server of another format stands behind a bucket.
+            var isBucket = false
+            if case .bucket = location { isBucket = true }
+            if wanted != nil || options.release != nil || isBucket {
                 throw noChannel(channel, at: location, status)
             }
         } else if options.release != nil {
@@ -75,7 +78,8 @@ extension Pull {
     private func noChannel(
         _ channel: ChannelName, at origin: OriginLocation, _ status: Int
     ) -> StoreError {
-        StoreError(
+        if status == 403, let refusal = access.refusal { return refusal }
+        return StoreError(
             .notFound,
             status == 403
                 ? "\(origin.description) does not let its channel \"\(channel)\" be read (it answered "

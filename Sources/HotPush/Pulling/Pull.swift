@@ -26,6 +26,8 @@ public final class Pull {
     let access: OriginAccess
     /// How many requests have been sent.
     package var requestCount: Int { access.requestCount }
+    /// Why a bucket has refused a file; `nil` if none has.
+    package var refusal: StoreError? { access.refusal }
 
     /// Makes a pull into a store.
     public init(

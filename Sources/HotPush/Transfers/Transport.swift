@@ -106,6 +106,8 @@ public struct TransferRequest: Sendable {
     ///
     /// None of the bytes beyond are passed on; if `Content-Length` announces more, none at all.
     public var byteCountMax: Int64 = .max
+    /// Whether to go where an answer redirects to; else the client gets that answer.
+    package var followsRedirects = true
 
     /// The value of the field `Range`; nil if the whole is wanted (RFC 9110, section 14.1.2).
     package var range: String? {

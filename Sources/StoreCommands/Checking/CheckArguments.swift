@@ -19,14 +19,26 @@ extension Option {
         .flag("json-lines", "print each finding as it is found, one JSON document per line"),
     ]
 
+    /// `--probe`: races of creators.
+    static let probe = Option.flag(
+        "probe", "of a bucket: try whether the store lets exactly one of many create a file")
+
     /// The further options of a repair.
-    static let repairing: [Option] = [
-        .flag("dry-run", "print what a repair would do, and change nothing"),
-        .text(
-            "from", placeholder: "ORIGIN",
-            "fetch what is damaged or missing from this castree origin: a directory or a URL",
-            completion: .directories),
-    ]
+    static let repairing: [Option] =
+        [
+            .flag("dry-run", "print what a repair would do, and change nothing"),
+            .text(
+                "from", placeholder: "ORIGIN",
+                "fetch what is damaged or missing from this castree origin: a directory, a URL, or s3://BUCKET/PREFIX",
+                completion: .directories),
+        ]
+        + reachingBucket
+}
+
+extension Argument {
+    /// An origin that is checked in place of the store.
+    static let checkedOrigin = Argument(
+        "ORIGIN", "check this origin in place of the store: s3://BUCKET/PREFIX", .optional)
 }
 
 extension Invocation {

@@ -1,4 +1,4 @@
-internal import CASStore
+package import CASStore
 package import Console
 package import VersionTree
 
@@ -9,15 +9,21 @@ package typealias RepairSourceFinder =
     @Sendable (_ invocation: Invocation, _ origin: String) throws ->
     (_ versions: VersionStore) throws -> RepairSource
 
+/// Checks an origin that is named in place of the store; `options` are those of the command line.
+package typealias OriginCheck =
+    @Sendable (_ invocation: Invocation, _ origin: String, _ options: CheckOptions) throws ->
+    ExitStatus
+
 extension Command {
     /// `fsck` of castree: checks, and repairs with `--repair`.
     ///
     /// - Parameters:
     ///   - observed: lets an observer notice what is found.
     ///   - fetching: finds the origin that `--from` names.
+    ///   - origin: checks an origin in a bucket.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
-        fetching: @escaping RepairSourceFinder
+        fetching: @escaping RepairSourceFinder, origin: @escaping OriginCheck
     ) -> Command {
         check(
             "fsck", summary: "checks everything; with --repair, repairs what can be repaired",
@@ -26,10 +32,13 @@ extension Command {
                 "fsck --since 30d --limit-rate 20M",
                 "fsck --repair --dry-run",
                 "fsck --from https://example.org/app",
+                "fsck s3://updates/app --deep --limit-rate 20M",
+                "fsck s3://updates/app --repair --from /srv/www/updates",
             ], source: .option,
-            more: [.flag("repair", "repair what can be repaired without guessing")]
-                + Option.repairing,
-            observed: observed, fetching: fetching
+            more: [
+                .flag("repair", "repair what can be repaired without guessing"), .probe,
+            ] + Option.repairing,
+            observed: observed, fetching: fetching, origin: origin
         ) { $0.flag("repair") }
     }
 
@@ -52,17 +61,23 @@ extension Command {
         _ name: String, summary: String, examples: [String], source: StoreSource,
         more: [Option] = [],
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
-        fetching: RepairSourceFinder? = nil,
+        fetching: RepairSourceFinder? = nil, origin: OriginCheck? = nil,
         repairs: @escaping @Sendable (Invocation) -> Bool
     ) -> Command {
         Command(
             name, summary: summary,
             discussion: discussion(repairs: !more.isEmpty) + "\n\n"
                 + examples.map { "    \(source.example($0))" }.joined(separator: "\n"),
-            arguments: source.arguments, options: Option.checking + more,
-            statuses: .check
+            arguments: source.arguments + (origin == nil ? [] : [.checkedOrigin]),
+            options: Option.checking + more, statuses: .check
         ) { invocation in
             var options = try invocation.checkOptions()
+            if let origin, let named = invocation.optionalArgument(Argument.checkedOrigin.name) {
+                return try origin(invocation, named, options)
+            }
+            if origin != nil, invocation.flag("probe") {
+                throw CommandError.usage("--probe is for origins in buckets: s3://BUCKET/PREFIX")
+            }
             let origin = try fetching == nil ? nil : invocation.value("from")
             let isRepairing = origin != nil || repairs(invocation)
             if fetching != nil, invocation.flag("dry-run"), !isRepairing {
@@ -127,6 +142,11 @@ extension Command {
             is damaged or missing from an origin and puts it in place; it repairs everything else, \
             too. If neither helps, a damaged object goes to quarantine, and the versions that show \
             it are incomplete until you add or pull the same content again.
+
+            With s3://BUCKET/PREFIX it checks an origin in a bucket in place of the store: its log, \
+            what devices see of it, and whether all files of all releases are there. --deep reads \
+            them. A repair writes pointers again, and lost files from the store, or from the origin \
+            that --from names. It runs safely beside publishers and pruners (docs/buckets.md).
             """
     }
 }
@@ -134,7 +154,6 @@ extension Command {
 extension CheckReport {
     /// The exit status after fsck(8).
     fileprivate var status: ExitStatus {
-        if findings.isEmpty { return .clean }
-        return findings.allSatisfy(\.isRepaired) ? .repaired : .problemsLeft
+        .ofCheck(problemCount: findings.count, leftCount: findings.count { !$0.isRepaired })
     }
 }

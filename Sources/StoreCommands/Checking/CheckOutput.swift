@@ -1,5 +1,5 @@
 internal import CASStore
-internal import Console
+package import Console
 internal import StrictJSON
 internal import VersionTree
 
@@ -159,14 +159,19 @@ extension Invocation {
 
     private func verdict(on findings: [Finding]) -> DisplayText {
         let left = findings.count { !$0.isRepaired }
-        let count = counted(findings.count, "problem")
-        if findings.isEmpty { return "\("no problems", .green)" }
-        if left == 0 {
-            return findings.contains(where: \.isLost)
-                ? "\(count), all repaired or noted as lost" : "\(count), all repaired"
+        if left == 0, findings.contains(where: \.isLost) {
+            return "\(counted(findings.count, "problem")), all repaired or noted as lost"
         }
-        return left == findings.count
-            ? "\(count, .red)" : "\(count), \("\(groupedCount(left)) left", .red)"
+        return verdict(problemCount: findings.count, leftCount: left)
+    }
+
+    /// What a check has found, in a few words.
+    package func verdict(problemCount: Int, leftCount: Int) -> DisplayText {
+        let count = counted(problemCount, "problem")
+        if problemCount == 0 { return "\("no problems", .green)" }
+        if leftCount == 0 { return "\(count), all repaired" }
+        return leftCount == problemCount
+            ? "\(count, .red)" : "\(count), \("\(groupedCount(leftCount)) left", .red)"
     }
 
     /// What to do next; nil if nothing is to be done.

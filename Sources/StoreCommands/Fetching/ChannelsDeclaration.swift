@@ -10,16 +10,23 @@ extension Command {
         Command(
             "channels", summary: "lists the channels of an origin and what each offers",
             discussion: """
-                URL is an origin made by castree publish: a web server's URL, a directory, or the \
-                URL of one channel's pointer. A device takes the newest release that is for it. \
-                The command needs no store. It reads the pointers, and the deliveries that they name: \
-                what packs lead to a release, and what each would cost a device: a request for \
-                the pointer, one for the delivery and one for the pack.
+                URL is an origin made by castree publish: a web server's URL, a directory, \
+                s3://BUCKET/PREFIX, or the URL of one channel's pointer. A device takes the newest \
+                release that is for it. The command needs no store. It reads the pointers, and the \
+                deliveries that they name: what packs lead to a release, and what each would cost \
+                a device: a request for the pointer, one for the delivery and one for the pack. \
+                Of a bucket it shows what the log says, if the log may be read, else the pointers \
+                that devices see.
 
                     castree channels https://example.org/app
+                    castree channels s3://updates/app
                     castree channels ./origin --json | jq -r '.[].channel'
                 """,
-            arguments: [Argument("URL", "the origin's URL or directory", completion: .directories)],
-            options: Option.reaching, run: run)
+            arguments: [
+                Argument(
+                    "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
+                    completion: .directories)
+            ],
+            options: Option.reaching + Option.reachingBucket, run: run)
     }
 }

@@ -1,4 +1,4 @@
-internal import Console
+package import Console
 
 extension Option {
     /// How to reach an origin: the options of every command that does.
@@ -18,5 +18,20 @@ extension Option {
             "cacert", placeholder: "FILE",
             "trust these certificates instead of the system's",
             completion: .files),
+    ]
+
+    /// How a bucket is reached: the options of every command that takes an `s3://` origin.
+    package static let reachingBucket: [Option] = [
+        .text(
+            "endpoint", placeholder: "URL",
+            "the S3 service of an s3:// origin [else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's, AWS]"
+        ),
+        .text(
+            "region", placeholder: "NAME",
+            "its region [else AWS_REGION, AWS_DEFAULT_REGION, the profile's, us-east-1]"),
+        .text(
+            "profile", placeholder: "NAME",
+            "the profile of ~/.aws to take keys from [else AWS_PROFILE]"),
+        .flag("anonymous", "sign nothing"),
     ]
 }

@@ -11,10 +11,10 @@ extension Command {
         Command(
             "pull", summary: "fetches a version, downloading only what is missing",
             discussion: """
-                URL is an origin made by castree publish (on any web server, or a directory), or a \
-                Meteor server. Content that any version in the store has is not fetched again, \
-                whatever its path. Every byte is verified. Once the version is whole it becomes \
-                visible, in one step, and waits for the next boot.
+                URL is an origin made by castree publish (on any web server, in a directory, or in \
+                a bucket, as s3://BUCKET/PREFIX), or a Meteor server. Content that any version in \
+                the store has is not fetched again, whatever its path. Every byte is verified. Once \
+                the version is whole it becomes visible, in one step, and waits for the next boot.
 
                 Where the origin has packs, everything comes in one: compressed, and as the \
                 difference from a version that is here. Whatever is wrong with a pack, what it \
@@ -25,54 +25,72 @@ extension Command {
                     castree pull https://example.org/app --release 41 --keep
                     castree pull https://example.org/app --dry-run
 
+                Requests to s3:// are signed, so the bucket may be private. Keys and endpoint are \
+                found as AWS's tools find them.
+
+                    castree pull s3://updates/app --endpoint https://s3.example.org
+
                 If a cache or mirror is behind and sends a channel's older pointer, nothing \
                 changes and the exit status is 21; --force takes the pointer all the same.
 
                 If the command is interrupted, killed or cut off, repeat it: it continues where it \
                 stopped, even within a file. A missing store is created.
                 """,
-            arguments: [Argument("URL", "the origin's URL or directory", completion: .directories)],
-            options: [
-                .choice(
-                    "format", of: ["auto", "castree", "meteor", "8fit"],
-                    "how the origin describes its versions", fallback: "auto"),
-                .text(
-                    "channel", placeholder: "NAME", "the channel of a castree origin",
-                    fallback: "stable"),
-                .text(
-                    "release", placeholder: "NAME", "take this release, not the channel's newest"),
-                .text("version", placeholder: "NAME", "the version's name in the store"),
-                .flag("activate", "make the version current once it is whole"),
-                .flag("keep", "make the version neither current nor pending"),
-                .flag(
-                    "dry-run", "print what would be fetched; fetch no content and change nothing"),
-                .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
-                .integer(
-                    "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
-                ),
-                .text(
-                    "limit-rate", placeholder: "BYTES",
-                    "read at most this many bytes a second, even from a directory; K, M and G are "
-                        + "powers of 1024"),
-                .integer(
-                    "max-entries", in: 1...4_000_000,
-                    "refuse a version with more entries than this, before they are in memory",
-                    fallback: 250_000),
-                .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
-            ] + Option.reaching + [
-                .text(
-                    "device", placeholder: "ID",
-                    "the device's identity, by which roll-outs choose; kept out of reports"),
-                .text(
-                    "app", placeholder: "KIND=VALUE",
-                    "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
-                        + "fingerprint=; group= for each group that the device is in",
-                    repeats: true),
-                .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
-                .flag(
-                    "force",
-                    "take a version that is banned, rolled out to others or unsuitable; and an older pointer"
-                ),
-            ], statuses: .pull, run: run)
+            arguments: [
+                Argument(
+                    "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
+                    completion: .directories)
+            ],
+            options: Option.pulling + Option.reaching + Option.reachingBucket + Option.device,
+            statuses: .pull, run: run)
     }
+}
+
+extension Option {
+    /// What is pulled, and how.
+    fileprivate static let pulling: [Option] = [
+        .choice(
+            "format", of: ["auto", "castree", "meteor", "8fit"],
+            "how the origin describes its versions", fallback: "auto"),
+        .text(
+            "channel", placeholder: "NAME", "the channel of a castree origin",
+            fallback: "stable"),
+        .text(
+            "release", placeholder: "NAME", "take this release, not the channel's newest"),
+        .text("version", placeholder: "NAME", "the version's name in the store"),
+        .flag("activate", "make the version current once it is whole"),
+        .flag("keep", "make the version neither current nor pending"),
+        .flag(
+            "dry-run", "print what would be fetched; fetch no content and change nothing"),
+        .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
+        .integer(
+            "jobs", in: 1...256, "fetch this many files at once from a server", fallback: 16
+        ),
+        .text(
+            "limit-rate", placeholder: "BYTES",
+            "read at most this many bytes a second, even from a directory; K, M and G are "
+                + "powers of 1024"),
+        .integer(
+            "max-entries", in: 1...4_000_000,
+            "refuse a version with more entries than this, before they are in memory",
+            fallback: 250_000),
+        .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
+    ]
+
+    /// What the device and its app are.
+    fileprivate static let device: [Option] = [
+        .text(
+            "device", placeholder: "ID",
+            "the device's identity, by which roll-outs choose; kept out of reports"),
+        .text(
+            "app", placeholder: "KIND=VALUE",
+            "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
+                + "fingerprint=; group= for each group that the device is in",
+            repeats: true),
+        .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
+        .flag(
+            "force",
+            "take a version that is banned, rolled out to others or unsuitable; and an older pointer"
+        ),
+    ]
 }

@@ -17,6 +17,12 @@ extension ExitStatus {
     package static let unchecked = ExitStatus(rawValue: 8)
     /// The command line of a check was wrong.
     package static let checkUsage = ExitStatus(rawValue: 16)
+
+    /// The status of a check that found so many problems, and left so many.
+    package static func ofCheck(problemCount: Int, leftCount: Int) -> ExitStatus {
+        if problemCount == 0 { return .clean }
+        return leftCount == 0 ? .repaired : .problemsLeft
+    }
 }
 
 extension ExitStatuses {

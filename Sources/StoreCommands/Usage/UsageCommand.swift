@@ -20,12 +20,13 @@ extension Command {
                 + (origin == nil
                     ? ""
                     : "\n\nWhat an origin takes, and what its packs save a device:\n"
-                        + "    castree du /srv/www/updates"),
+                        + "    castree du /srv/www/updates\n    castree du s3://updates/app"),
             arguments: source.arguments + [
                 Argument(
                     operand,
                     "only these versions"
-                        + (origin == nil ? "" : "; or an origin, by its directory"),
+                        + (origin == nil
+                            ? "" : "; or an origin, by its directory or s3://BUCKET/PREFIX"),
                     .any, completion: .versions(from: source))
             ],
             options: [
@@ -40,7 +41,7 @@ extension Command {
                 .text(
                     "retire", placeholder: "A,B", "show what retiring these together would free",
                     repeats: true, completion: .versions(from: source)),
-            ] + (page == nil ? [] : [.html]),
+            ] + (page == nil ? [] : [.html]) + (origin == nil ? [] : Option.reachingBucket),
             statuses: .store
         ) { invocation in
             let named = invocation.arguments(operand)

@@ -4,6 +4,18 @@ import HotPush
 import StoreCommands
 import VersionTree
 
+/// Checks an origin in a bucket, with the program that speaks to networks.
+@Sendable func checkedOrigin(
+    _ invocation: Invocation, _ origin: String, _ options: CheckOptions
+) throws -> ExitStatus {
+    guard case .bucket = try OriginReference(parsing: origin).location else {
+        throw CommandError.usage(
+            "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; castree publish --verify "
+                + "checks and mends a directory")
+    }
+    try FetchingProgram.become()
+}
+
 /// Opens what `fsck --from` names: a directory here, a URL with the program that speaks to networks.
 ///
 /// - Throws: `.badOrigin`; `noFetchingProgram` if that program is not installed.

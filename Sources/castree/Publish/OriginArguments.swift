@@ -8,7 +8,7 @@ extension Invocation {
     /// Does what is to be done in a directory; for a bucket, becomes the program that reaches it.
     func inDirectory(_ body: (Invocation) throws -> ExitStatus) throws -> ExitStatus {
         if isOriginInBucket { try FetchingProgram.become() }
-        for option in Option.bucket where isGiven(option.name) {
+        for option in Option.onlyForBuckets(command) where isGiven(option.name) {
             throw CommandError.usage(
                 "--\(option.name) is for origins in buckets: s3://BUCKET/PREFIX")
         }
@@ -36,5 +36,12 @@ extension Invocation {
         options.notice = { note($0) }
         options.isInterrupted = { Interruption.isRequested }
         return Publisher(path, options: options)
+    }
+
+    /// Shows how far a publisher has come: with its packs, then with the rest.
+    func follow(_ publisher: inout Publisher) -> PublishingBars {
+        let bars = PublishingBars(self)
+        publisher.options.progress = { bars.report($0) }
+        return bars
     }
 }

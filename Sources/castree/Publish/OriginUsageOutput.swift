@@ -19,6 +19,7 @@ extension Invocation {
                 throw CommandError.usage(
                     "du takes versions, or an origin's directory on this machine, not '\(text)'; "
                         + "castree channels URL shows what a server offers")
+            case .bucket: try FetchingProgram.become()
             case .directory(let directory): path = directory
             }
             let usage: OriginUsage
@@ -88,11 +89,13 @@ extension Invocation {
 }
 
 extension OriginUsage {
-    fileprivate var kinds: [(name: String, figures: Figures)] {
-        [
+    fileprivate var kinds: [(name: String, figures: FileFigures)] {
+        // What only the copy of a bucket has is shown only there.
+        let more = [("places", places), ("log", log)].filter { $0.1.count > 0 }
+        return [
             ("objects", objects), ("manifests", manifests), ("packs", packs),
             ("deliveries", deliveries), ("publisher", work),
-        ]
+        ] + more
     }
 
     fileprivate func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {

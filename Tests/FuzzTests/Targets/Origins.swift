@@ -61,4 +61,33 @@ extension FuzzTarget {
             try hold(again == places, "other places when they are written and read")
         }
     }
+
+    /// The input stands in the log under the number 9.
+    static let logEntries = FuzzTarget(
+        name: "logEntries",
+        words: [
+            "{\"castreeLog\":1,", "\"at\":", "\"by\":\"", "\"channels\":{\"stable\":9}",
+            "\"epoch\":3", "\"kept\":7", "\"kind\":\"prune\"", "\"pointers\":{\"stable\":{",
+            "\"prune\":9", "\"probe\":{\"pointerCondition\":\"bare\"}", "\"castreeChannel\":1",
+            "\"log\":9", "9999999999", "-1",
+        ]
+    ) { input in
+        let entry: LogEntry
+        do throws(StoreError) {
+            entry = try LogEntry(parsing: input, number: 9)
+        } catch {
+            try hold(
+                [.damagedOrigin, .unsupportedFormat].contains(error.code), "\(error.code)")
+            return
+        }
+        try hold(1...9 ~= entry.keptFrom && 0...9 ~= entry.prunedAt, "a later entry is named")
+        try hold(entry.channels.values.allSatisfy { 1...9 ~= $0 }, "a channel in a later entry")
+        for (channel, place) in entry.channels {
+            try hold((place == 9) == (entry.pointers[channel] != nil), "no pointer of \(channel)")
+        }
+        try hold(entry.garbageEpochMax < entry.epoch, "the newest epoch may be deleted")
+        let written = entry.serialized()
+        let again = try LogEntry(parsing: written, number: 9)
+        try hold(again == entry, "another entry when it is written and read")
+    }
 }

@@ -12,7 +12,7 @@ import VersionTree
 @Suite struct BucketFaultTests {
     /// What one command does to an origin that already has releases and a prune behind it.
     enum Verb: String, CaseIterable, Sendable {
-        case first, publish, back, beta, withdraw, prune, once, patient
+        case first, publish, packed, back, beta, withdraw, later, prune, once, patient
 
         /// For so many seconds a device finds what a pointer names.
         var grace: Int64 { self == .prune ? 0 : 3_600 }
@@ -20,12 +20,14 @@ import VersionTree
         func run(_ world: BucketWorld, _ actor: String, _ schedule: @escaping RequestSchedule)
             throws
         {
-            let publisher = world.publisher(actor, schedule: schedule)
+            let publisher = world.publisher(
+                actor, packs: self == .packed ? .before : .never, schedule: schedule)
             switch self {
-            case .first, .publish: try world.publish("4", by: publisher)
+            case .first, .publish, .packed: try world.publish("4", by: publisher)
             case .back: try world.publish("5", by: publisher)
             case .beta: try world.publish("2", to: "beta", by: publisher)
             case .withdraw: _ = try publisher.withdraw(VersionName("3"))
+            case .later: _ = try publisher.pack("3", of: world.versions)
             case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0)
             case .once: _ = try BucketPruner(publisher).prune(keeping: 1, grace: grace)
             case .patient:
@@ -38,7 +40,8 @@ import VersionTree
 
         func prepare(_ world: BucketWorld) throws {
             guard self != .first else { return }
-            for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+            try world.publish("1", by: world.publisher())
+            try world.publish("2", by: world.publisher(packs: .before))
             _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
             try world.publish("3", by: world.publisher())
         }
@@ -50,12 +53,16 @@ import VersionTree
         .end(isApplied: true), .end(isApplied: false),
     ]
 
-    /// Calls `body` with each number of a request in this run's share, until one is not reached.
+    /// Calls `body` with a world and each number of a request in this run's share, until one is not reached.
     private func enumerate(
-        _ enumeration: String, oneIn step: Int, _ body: (BucketWorld.Shelf, Int) throws -> Bool
+        _ enumeration: String, oneIn step: Int, upon verb: Verb,
+        _ body: (BucketWorld, Int) throws -> Bool
     ) throws {
-        let shelf = try BucketWorld.Shelf()
-        let count = try TestShare(oneIn: step, of: enumeration).count { try body(shelf, $0 + 1) }
+        let prepared = try BucketWorld()
+        try verb.prepare(prepared)
+        let count = try TestShare(oneIn: step, of: enumeration).count {
+            try body(BucketWorld(copying: prepared), $0 + 1)
+        }
         #expect(count < 500)
     }
 
@@ -83,9 +90,7 @@ import VersionTree
     func `one fault at any request breaks no promise, and the command can be said again`(
         verb: Verb, fate: RequestFate
     ) throws {
-        try enumerate("\(verb) \(fate)", oneIn: 24) { shelf, number in
-            let world = try BucketWorld(shelf)
-            try verb.prepare(world)
+        try enumerate("\(verb) \(fate)", oneIn: 45, upon: verb) { world, number in
             world.hold(grace: verb.grace)
             let once = Once(number, fate)
             // How it ends is its own affair; what is promised holds.
@@ -113,9 +118,7 @@ import VersionTree
         verb: Verb, other: Verb
     ) throws {
         guard (verb == .first) == (other == .first) else { return }
-        try enumerate("\(verb) \(other)", oneIn: 24) { shelf, number in
-            let world = try BucketWorld(shelf)
-            try verb.prepare(world)
+        try enumerate("\(verb) \(other)", oneIn: 60, upon: verb) { world, number in
             world.hold(grace: min(verb.grace, other.grace))
             let wasReached = Atomic<Bool>(false)
             try? verb.run(world, "one") { request in
@@ -134,9 +137,7 @@ import VersionTree
 
     @Test(arguments: Verb.allCases)
     func `prunes that come true late take nothing that is used again`(verb: Verb) throws {
-        try enumerate("late \(verb)", oneIn: 30) { shelf, number in
-            let world = try BucketWorld(shelf)
-            try verb.prepare(world)
+        try enumerate("late \(verb)", oneIn: 30, upon: verb) { world, number in
             let wasReached = Atomic<Bool>(false)
             try? Verb.prune.run(world, "one") { request in
                 guard request.verb == .delete, request.number <= number else { return .answered }

@@ -12,7 +12,7 @@ import VersionTree
 ///
 /// What is promised is read from the bucket's files alone, as `docs/buckets.md` describes them.
 final class BucketWorld: Sendable {
-    let store = ModelStore()
+    let store: ModelStore
     var versions: VersionStore { shelf.temporary.versions }
     private let shelf: Shelf
     /// Acknowledged: version and channel.
@@ -29,17 +29,36 @@ final class BucketWorld: Sendable {
     final class Shelf: Sendable {
         let temporary: TemporaryStore
 
-        init() throws {
+        /// - Parameter only: the versions that the store has, if not all.
+        init(only: Set<String>? = nil) throws {
             temporary = try TemporaryStore()
+            // All have much in common: what leads from one version to the next is worth a pack.
+            var random = SeededRandom(seed: 9)
+            let text = (0..<1_500).map { _ in String(UInt8.random(in: 0...9, using: &random)) }
+                .joined()
             for (number, content) in ["abc", "bcd", "cde", "def", "abf"].enumerated() {
+                guard only?.contains("\(number + 1)") ?? true else { continue }
                 var files: [String: String] = [:]
-                for letter in content { files["\(letter).txt"] = "content \(letter)" }
+                for letter in content { files["\(letter).txt"] = "content \(letter) \(text)" }
                 try temporary.add("\(number + 1)", files)
             }
         }
     }
 
-    init(_ shelf: Shelf? = nil) throws { self.shelf = try shelf ?? Shelf() }
+    init(_ shelf: Shelf? = nil, _ dialect: ModelDialect = ModelDialect()) throws {
+        self.shelf = try shelf ?? Shelf()
+        store = ModelStore(dialect)
+    }
+
+    /// A world of its own in which all has happened that happened in another one.
+    init(copying other: BucketWorld) {
+        shelf = other.shelf
+        store = ModelStore(copying: other.store)
+        acknowledged.withLock { $0 = other.acknowledged.withLock { $0 } }
+        entries.withLock { $0 = other.entries.withLock { $0 } }
+        readable.withLock { $0 = other.readable.withLock { $0 } }
+        trouble.withLock { $0 = other.broken }
+    }
 
     /// From now on a device that has read a pointer may take so many seconds for what it names.
     func hold(grace: Int64) { graceHeld.store(grace, ordering: .relaxed) }
@@ -48,7 +67,12 @@ final class BucketWorld: Sendable {
         let key: String
         let file: ModelStore.File
         var lastSeenAt: Int64
+        /// Whether it stood there when somebody looked last.
+        var isThere = true
     }
+
+    /// How often the store had changed when somebody looked last.
+    private let checkedCount = Atomic<Int>(-1)
 
     func bucket(
         _ actor: String = "one", rights: ModelRights = .all,
@@ -61,11 +85,16 @@ final class BucketWorld: Sendable {
     }
 
     func publisher(
-        _ actor: String = "one", schedule: @escaping RequestSchedule = { _ in .answered }
+        _ actor: String = "one", packs: PackOptions.Moment = .never,
+        schedule: @escaping RequestSchedule = { _ in .answered },
+        options change: (inout PublisherOptions) -> Void = { _ in }
     ) -> BucketPublisher {
         let clock = store.clock
         var options = PublisherOptions()
         options.isDurable = false
+        options.packs.moment = packs
+        options.packs.level = 1
+        change(&options)
         return BucketPublisher(
             bucket(actor, schedule: schedule), options: options, now: { clock.now },
             pause: { _ in clock.advance(1) })
@@ -94,11 +123,17 @@ final class BucketWorld: Sendable {
     private func checkReaders(_ files: [String: ModelStore.File], _ when: String) {
         let (now, grace) = (store.clock.now, graceHeld.load(ordering: .relaxed))
         let pointers = readable.withLock { readable -> [ReadPointer] in
+            for place in readable.indices where readable[place].isThere {
+                // Until this change it could be read.
+                readable[place].lastSeenAt = now
+                readable[place].isThere = false
+            }
             for (key, file) in files where key.hasPrefix("channels/") {
                 if let place = readable.firstIndex(where: {
                     $0.key == key && $0.file.bytes == file.bytes
                 }) {
                     readable[place].lastSeenAt = now
+                    readable[place].isThere = true
                 } else {
                     readable.append(ReadPointer(key: key, file: file, lastSeenAt: now))
                 }
@@ -121,11 +156,14 @@ final class BucketWorld: Sendable {
 
     /// I1, I2 and I4: all that the log and the pointers offer is there, and entries never change.
     func check(after when: String) {
+        // What was read changes no file.
+        let changeCount = store.changeCount
+        guard checkedCount.exchange(changeCount, ordering: .relaxed) != changeCount else { return }
         let files = store.files
         checkReaders(files, when)
         let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
         for (position, key) in log.enumerated() {
-            if key != String(format: "log/%010d.json", position + 1) { say("gap at \(key)", when) }
+            if key != Self.entry(position + 1) { say("gap at \(key)", when) }
             let bytes = files[key]?.bytes ?? []
             let before = entries.withLock { entries -> [UInt8] in
                 let before = entries[key] ?? bytes
@@ -140,16 +178,16 @@ final class BucketWorld: Sendable {
         guard let last = log.last, let end = object(files[last]) else { return }
         let kept = end["kept"] as? Int ?? 0
         var offered: [[String: Any]] = []
-        for number in kept...log.count where number > 0 {
-            guard let entry = object(files[log[number - 1]]) else { continue }
+        for number in min(kept, log.count)...log.count where number > 0 {
+            guard let entry = object(files[Self.entry(number)]) else { continue }
             offered += releases(entry["pointers"])
         }
         for place in (end["channels"] as? [String: Int] ?? [:]).values.sorted() {
-            offered += releases(object(files[log[place - 1]])?["pointers"])
+            offered += releases(object(files[Self.entry(place)])?["pointers"])
         }
-        let first = object(files[log[max(kept, 1) - 1]])
+        let first = object(files[Self.entry(max(kept, 1))])
         for place in (first?["channels"] as? [String: Int] ?? [:]).values.sorted() {
-            offered += releases(object(files[log[place - 1]])?["pointers"])
+            offered += releases(object(files[Self.entry(place)])?["pointers"])
         }
         for release in offered {
             for key in Self.keys(of: release, files) where files[key] == nil {
@@ -164,7 +202,7 @@ final class BucketWorld: Sendable {
         let log = files.keys.filter { $0.hasPrefix("log/") }.sorted()
         guard let last = log.last, let end = object(files[last]) else { return }
         for (channel, place) in end["channels"] as? [String: Int] ?? [:] {
-            let pointers = object(files[log[place - 1]])?["pointers"] as? [String: Any]
+            let pointers = object(files[Self.entry(place)])?["pointers"] as? [String: Any]
             let copy = object(files["channels/\(channel).json"])
             let said = pointers?[channel] as? NSDictionary
             if (copy as NSDictionary?) != said {
@@ -173,16 +211,20 @@ final class BucketWorld: Sendable {
         }
         var counts: [String: Int] = [:]
         for key in log {
-            guard let entry = object(files[key]), entry["kind"] as? String == "publish" else {
+            guard let entry = object(files[key]), let kind = entry["kind"] as? String else {
                 continue
             }
+            if kind == "pack" { counts["packs", default: 0] += 1 }
+            guard kind == "publish" else { continue }
             for (channel, pointer) in entry["pointers"] as? [String: [String: Any]] ?? [:] {
                 let head = (pointer["releases"] as? [[String: Any]])?.first
-                counts["\(channel) \(head?["version"] ?? "")", default: 0] += 1
+                // With packs it is another offer than without.
+                let delivery = head?["delivery"] as? String ?? ""
+                counts["\(channel) \(head?["version"] ?? "") \(delivery)", default: 0] += 1
             }
         }
         for (version, channel) in acknowledged.withLock({ $0 }) {
-            if counts["\(channel) \(version)"] == nil {
+            if !counts.keys.contains(where: { $0.hasPrefix("\(channel) \(version) ") }) {
                 say("\(version) was acknowledged in vain", "the end")
             }
         }
@@ -198,6 +240,10 @@ final class BucketWorld: Sendable {
             $0.version?.name.description
         }
             ?? []
+    }
+
+    private static func entry(_ number: Int) -> String {
+        String(format: "log/%010d.json", number)
     }
 
     private static func keys(
@@ -225,11 +271,33 @@ final class BucketWorld: Sendable {
                 epochs = runs.flatMap { Array(repeating: $0[0], count: $0[1]) }
             }
         }
+        keys += packKeys(of: release, files)
         if epochs.count != addresses.count { return keys + ["places that fit \(address)"] }
         for (address, epoch) in zip(addresses, epochs) {
             keys.append(place("objects/\(address.prefix(2))/\(address.dropFirst(2))", epoch))
         }
         return keys
+    }
+
+    /// The delivery of a release and the packs that it names, all in one epoch.
+    private static func packKeys(
+        of release: [String: Any], _ files: [String: ModelStore.File]
+    ) -> [String] {
+        guard let address = release["delivery"] as? String else { return [] }
+        let epoch = release["deliveryEpoch"] as? Int ?? 0
+        let root = epoch == 0 ? "" : "e/\(epoch)/"
+        let key = "\(root)deliveries/\(address).json"
+        guard let bytes = files[key]?.bytes,
+            let delivery = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+        else { return [key] }
+        guard delivery["manifest"] as? String == release["manifest"] as? String,
+            bytes.count == release["deliveryBytes"] as? Int
+        else { return [key, "a delivery that leads to \(release["version"] ?? "?")"] }
+        let packs = delivery["packs"] as? [[String: Any]] ?? []
+        return [key]
+            + packs.compactMap { $0["address"] as? String }.map {
+                "\(root)packs/\($0.prefix(2))/\($0.dropFirst(2))"
+            }
     }
 
     private func object(_ file: ModelStore.File?) -> [String: Any]? {

@@ -34,7 +34,7 @@ import Testing
     @Test(
         "is refused where it can mean nothing",
         arguments: [
-            "", "s3://app/updates", "ftp://host/x", "castree:x", "http:", "http://", "http:///x",
+            "", "gs://app/updates", "ftp://host/x", "castree:x", "http:", "http://", "http:///x",
             "https:/x",
             "http://user@", "https://cdn.example/?a=b", "https://cdn.example/#x",
             "https://cdn.example/a b",

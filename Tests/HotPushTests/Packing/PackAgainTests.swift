@@ -114,8 +114,8 @@ import VersionTree
         let all = try (0..<70).map { try pack($0) }
         let wanted = Set(all[65...].compactMap(\.base))
         let listed = Set(all[10..<65].compactMap(\.base))
-        #expect(PackPublishing.fitting(Array(all.prefix(64)), wanted: [], listed: []).count == 64)
-        let kept = PackPublishing.fitting(all, wanted: wanted, listed: listed)
+        #expect(DeliveryDraft.fitting(Array(all.prefix(64)), wanted: [], listed: []).count == 64)
+        let kept = DeliveryDraft.fitting(all, wanted: wanted, listed: listed)
         #expect(kept.count == 64 && kept[0] == all[0])
         #expect(Set(kept).isSuperset(of: all[10...]))
     }

@@ -99,7 +99,7 @@ import VersionTree
         _ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault,
         _ enumeration: String = #function
     ) throws -> Int {
-        let share = TestShare(oneIn: 3, of: "\(enumeration) \(verb.testDescription)")
+        let share = TestShare(oneIn: 6, of: "\(enumeration) \(verb.testDescription)")
         return try share.count { try survive(verb, fault(start + $0)) }
     }
 

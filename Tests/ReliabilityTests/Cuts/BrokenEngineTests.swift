@@ -101,7 +101,7 @@ import Testing
         },
     ]
 
-    @Test("catches an engine that", arguments: TestShare(oneIn: 6, of: "broken engines").of(faults))
+    @Test("catches an engine that", arguments: TestShare(oneIn: 9, of: "broken engines").of(faults))
     func broken(_ fault: Fault) throws {
         for scenario in fault.scenarios {
             if try isCaught(fault, in: scenario) { return }

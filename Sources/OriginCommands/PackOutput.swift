@@ -1,18 +1,18 @@
 import CASStore
-import Console
-import HotPush
-import OriginCommands
+package import Console
+package import HotPush
 import StoreCommands
-import StrictJSON
+package import StrictJSON
 import Synchronization
 
 extension Invocation {
     /// The packs that the command line asks for.
-    func packOptions() throws -> PackOptions {
+    package func packOptions() throws -> PackOptions {
         var options = PackOptions()
         options.level = try integer("level") ?? options.level
         options.contentCount = try integer("packs-from") ?? options.contentCount
         options.baseVersions = values("pack-base")
+        options.fetchesBases = isOriginInBucket && flag("fetch-bases")
         // Its own, the one of everything, and as many as a delivery may name.
         guard options.contentCount + options.baseVersions.count <= 63 else {
             throw CommandError.usage("--packs-from and --pack-base name more than 63 contents")
@@ -20,22 +20,34 @@ extension Invocation {
         return options
     }
 
-    /// Shows how far a publisher has come: with its packs, then with the rest.
-    func follow(_ publisher: inout Publisher) -> PublishingBars {
-        let bars = PublishingBars(self)
-        publisher.options.progress = { bars.report($0) }
-        return bars
+    /// When `publish` makes the packs, and which.
+    package func publishedPacks() throws -> PackOptions {
+        var options = try packOptions()
+        options.keptReleaseCount = try integer("keep-packs") ?? options.keptReleaseCount
+        if flag("no-packs") {
+            let others = [
+                "packs-later", "level", "packs-from", "pack-base", "keep-packs", "fetch-bases",
+            ]
+            if let other = others.first(where: isGiven) {
+                throw CommandError.usage("--no-packs and --\(other) exclude each other")
+            }
+        }
+        if flag("no-packs") { options.moment = .never }
+        if flag("packs-later") { options.moment = .after }
+        return options
     }
 }
 
 /// The bars of a publisher: each begins when its work does, so its clock tells of nothing else.
-final class PublishingBars: Sendable {
+package final class PublishingBars: Sendable {
     private let invocation: Invocation
     private let current = Mutex<(isPacking: Bool, bar: ProgressBar)?>(nil)
 
-    init(_ invocation: Invocation) { self.invocation = invocation }
+    /// Makes none yet.
+    package init(_ invocation: Invocation) { self.invocation = invocation }
 
-    func report(_ step: PublishProgress) {
+    /// Shows a step; from any thread.
+    package func report(_ step: PublishProgress) {
         let bar = current.withLock { current in
             if let current, current.isPacking == step.isPacking { return current.bar }
             current?.bar.finish()
@@ -46,14 +58,15 @@ final class PublishingBars: Sendable {
         bar.report(step.bytes, of: step.bytesTotal)
     }
 
-    func finish() {
+    /// Ends the bar that is shown.
+    package func finish() {
         current.withLock { $0?.bar.finish() }
     }
 }
 
 extension PackReport {
     /// Writes the members that tell of the packs; the same ones where none are made.
-    static func writeMembers(of report: PackReport?, to writer: inout JSONWriter) {
+    package static func writeMembers(of report: PackReport?, to writer: inout JSONWriter) {
         writer.member("packs", report?.packs ?? []) { writer, pack in
             writer.member("from", pack.base?.description)
             writer.member("fromVersion", pack.version)
@@ -73,7 +86,7 @@ extension PackReport {
 
     /// Prints a line for each pack.
     /// - Parameter version: the version to which they lead.
-    func print(
+    package func print(
         of version: String, in channel: ChannelName, to output: Output, _ sizes: SizeStyle
     ) {
         if isWithdrawn {

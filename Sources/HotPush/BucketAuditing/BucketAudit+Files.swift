@@ -1,0 +1,229 @@
+import Buckets
+import CASStore
+import Synchronization
+import VersionTree
+
+// The files of the releases that the newest entry keeps.
+extension BucketAudit {
+    /// Reads the manifests, places and deliveries of releases.
+    ///
+    /// - Returns: all files that the releases need, and whether every document could be read.
+    func checkReleases(
+        _ releases: Set<LiveRelease>, _ survey: BucketSurvey
+    ) throws(StoreError) -> (NeededFiles, Bool) {
+        var needed = NeededFiles()
+        var areAllRead = true
+        // One version may be on offer with and without packs.
+        var versions: Set<PublishedVersion> = []
+        var deliveries: Set<PublishedDelivery> = []
+        for release in releases.sorted(by: { $0.version.name < $1.version.name }) {
+            try throwIfInterrupted()
+            let documents = AuditedDocuments(self, release, survey)
+            let files = ReleaseFiles(release, bucket, nil, reading: documents.read)
+            if versions.insert(release.version).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.contents()
+                    }
+                    && areAllRead
+            }
+            if let delivery = release.delivery, deliveries.insert(delivery).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        try files.packed()
+                    }
+                    && areAllRead
+            }
+        }
+        return (needed, areAllRead)
+    }
+
+    /// - Returns: whether the documents could be read.
+    private func add(
+        _ needed: inout NeededFiles, _ release: LiveRelease, _ documents: AuditedDocuments,
+        _ files: () throws(StoreError) -> [ReleaseFiles.File]
+    ) throws(StoreError) -> Bool {
+        let version = release.version.name.description
+        documents.hasFailed = false
+        do throws(StoreError) {
+            for file in try files() {
+                guard let other = needed.add(file, of: version) else { continue }
+                report.findings.append(
+                    BucketFinding(
+                        .damagedRelease, file.key.path,
+                        "version \(version) says that it has \(file.byteCount ?? 0) bytes, and another release "
+                            + "\(other)", version: version))
+            }
+            return true
+        } catch {
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            // What could not be read is a finding already.
+            if documents.hasFailed { return false }
+            let key = BucketKey(.manifest, release.version.manifest, in: release.version.epoch)
+            report.findings.append(
+                BucketFinding(
+                    .damagedRelease, key.path, "version \(version): \(error.message)",
+                    version: version))
+            return false
+        }
+    }
+
+    /// Holds the listing against what is needed, and asks for what it does not show: it is a hint.
+    func checkPresence(
+        _ needed: NeededFiles, _ survey: BucketSurvey
+    ) throws(StoreError) {
+        var unlisted: [BucketKey] = []
+        let known = Set(lost.values)
+        for (key, byteCount) in needed.byteCounts where !known.contains(key) {
+            report.needed.add(byteCount)
+            guard let listed = survey.keys[key] else {
+                unlisted.append(key)
+                continue
+            }
+            if listed != byteCount { noteSize(listed, of: key, needed) }
+        }
+        unlisted.sort { $0.path < $1.path }
+        let (bucket, options, keys) = (bucket, options, unlisted)
+        let sizes = Mutex<[BucketKey: Int64]>([:])
+        try bucket.inParallel(keys.count) { (position) throws(StoreError) in
+            if options.isInterrupted() { throw OriginWriter.interruption }
+            guard let file = try bucket.head(keys[position].path) else { return }
+            sizes.withLock { $0[keys[position]] = file.byteCount }
+        }
+        let asked = sizes.withLock { $0 }
+        for key in unlisted {
+            if let byteCount = asked[key] {
+                if byteCount != needed.byteCounts[key] { noteSize(byteCount, of: key, needed) }
+            } else {
+                note(.missingFile, key, "it is not there", needed.version(of: key))
+            }
+        }
+    }
+
+    private func noteSize(_ byteCount: Int64, of key: BucketKey, _ needed: NeededFiles) {
+        note(
+            .damagedFile, key,
+            "it has \(byteCount) bytes, and should have \(needed.byteCounts[key] ?? 0)",
+            needed.version(of: key))
+    }
+
+    /// Reads objects and packs, and compares them with their names.
+    func checkBytes(_ needed: NeededFiles) throws(StoreError) {
+        let known = Set(lost.values)
+        let sample = options.check.sample
+        let keys = needed.byteCounts.keys.filter { key in
+            (key.kind == .object || key.kind == .pack) && !known.contains(key)
+                && sample?.contains(key.address) ?? true
+        }.sorted { $0.path < $1.path }
+        let total = keys.reduce(Int64(0)) { $0.addingClamped(needed.byteCounts[$1] ?? 0) }
+        options.willRead(keys.count, total)
+        let reading = DeepReading(bucket, options, total: total)
+        let bad = Mutex<[BucketKey: BucketFinding.Kind]>([:])
+        try bucket.inParallel(keys.count) { (position) throws(StoreError) in
+            let key = keys[position]
+            guard let kind = try reading.problem(with: key, needed.byteCounts[key] ?? 0) else {
+                return
+            }
+            bad.withLock { $0[key] = kind }
+        }
+        report.read.count += keys.count
+        report.read.byteCount = report.read.byteCount.addingClamped(total)
+        for (key, kind) in bad.withLock({ $0 }).sorted(by: { $0.key.path < $1.key.path }) {
+            let problem =
+                kind == .missingFile ? "it is not there" : "its bytes are not what its name says"
+            note(kind, key, problem, needed.version(of: key))
+        }
+    }
+
+    func note(
+        _ kind: BucketFinding.Kind, _ key: BucketKey, _ problem: String, _ version: String?
+    ) {
+        let needing = version.map { "version \($0) needs it, and " } ?? ""
+        lost[report.findings.count] = key
+        report.findings.append(
+            BucketFinding(kind, key.path, needing + problem, version: version))
+    }
+
+    /// Forgets findings about files that no release has any more: somebody has pruned meanwhile.
+    ///
+    /// - Returns: whether there is anything to repair.
+    func areStillNeeded(after state: OriginState) throws(StoreError) -> Bool {
+        guard !lost.isEmpty else { return false }
+        guard let now = try log.state(from: state.number),
+            now.entry.keptFrom != state.entry.keptFrom
+        else { return true }
+        let live: Set<BucketKey>
+        do throws(StoreError) {
+            live = try BucketSurvey(bucket, log).live(keptFrom: now.entry.keptFrom, upTo: now)
+        } catch {
+            // Then what is damaged is needed.
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            return true
+        }
+        var findings: [BucketFinding] = []
+        var stillLost: [Int: BucketKey] = [:]
+        for (place, finding) in report.findings.enumerated() {
+            if let key = lost[place] {
+                guard live.contains(key) else { continue }
+                stillLost[findings.count] = key
+            }
+            findings.append(finding)
+        }
+        (report.findings, lost) = (findings, stillLost)
+        return !lost.isEmpty
+    }
+}
+
+/// Reads files whole, no faster than it may, and compares them with their names.
+private final class DeepReading: Sendable {
+    private let bucket: any Bucket
+    private let options: BucketAuditOptions
+    private let total: Int64
+    private let done = Mutex(Int64(0))
+    private let rate: Mutex<RateLimit>
+    private let began = ContinuousClock.now
+
+    init(_ bucket: any Bucket, _ options: BucketAuditOptions, total: Int64) {
+        self.bucket = bucket
+        self.options = options
+        self.total = total
+        rate = Mutex(RateLimit(byteRate: options.check.byteRateMax))
+    }
+
+    /// `nil` if the bytes are what the name says.
+    func problem(
+        with key: BucketKey, _ byteCount: Int64
+    ) throws(StoreError) -> BucketFinding.Kind? {
+        var digester = try Digester(.sha256)
+        let outcome: ReadOutcome
+        do throws(StoreError) {
+            outcome = try bucket.get(key.path, ReadRequest(byteCountMax: byteCount)) {
+                (bytes) throws(StoreError) in
+                if options.isInterrupted() { throw OriginWriter.interruption }
+                digester.update(bytes)
+                take(bytes.count)
+            }
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return .damagedFile
+        }
+        guard case .found = outcome else { return .missingFile }
+        let address = digester.finish { ObjectID(unchecked: $0) }
+        return address == key.address ? nil : .damagedFile
+    }
+
+    private func take(_ count: Int) {
+        let sum = done.withLock { (done) -> Int64 in
+            done += Int64(count)
+            return done
+        }
+        options.progress(sum, total)
+        let now = (ContinuousClock.now - began).milliseconds
+        let wait = rate.withLock { (rate) -> Int64 in
+            rate.fill(at: now)
+            rate.take(count)
+            return rate.wait
+        }
+        if wait > 0 { options.pause(Int(wait)) }
+    }
+}

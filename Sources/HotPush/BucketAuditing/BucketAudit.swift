@@ -1,0 +1,211 @@
+package import Buckets
+package import CASStore
+import VersionTree
+
+/// Checks an origin in a bucket beside everything else that happens to it, and repairs it.
+///
+/// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps:
+/// every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes nothing. Belongs to one thread.
+package final class BucketAudit {
+    let bucket: any Bucket
+    let log: OriginLog
+    let options: BucketAuditOptions
+    /// Where a repair takes bytes from; `nil` if nothing is repaired.
+    let mender: BucketMender?
+    var report = BucketAuditReport()
+    /// The findings about files, by their place in the report.
+    var lost: [Int: BucketKey] = [:]
+
+    /// Makes a check; nothing is asked yet.
+    package init(
+        _ bucket: any Bucket, _ options: BucketAuditOptions = BucketAuditOptions(),
+        repairingFrom mender: BucketMender? = nil
+    ) {
+        self.bucket = bucket
+        self.options = options
+        self.mender = mender
+        log = OriginLog(bucket)
+    }
+
+    /// Looks, and repairs if it has a mender.
+    ///
+    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what a bucket refuses: what could not be looked
+    ///   at is no finding.
+    package func run() throws(StoreError) -> BucketAuditReport {
+        if options.isProbing {
+            let (raceCount, finding) = try StoreRace(bucket, options.isInterrupted).run()
+            report.raceCount = raceCount
+            if let finding { report.findings.append(finding) }
+        }
+        if let state = try readLog() {
+            try look(at: state)
+        }
+        let figures = bucket.figures
+        (report.requestCount, report.retryCount) = (figures.requestCount, figures.retryCount)
+        return report
+    }
+
+    private func look(at state: OriginState) throws(StoreError) {
+        (report.entry, report.epoch) = (state.number, state.entry.epoch)
+        report.channelCount = state.pointers.count
+        let survey = try BucketSurvey(bucket, log).run()
+        report.strays += survey.strays
+        try checkPointers(of: state, survey)
+        let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
+        report.releaseCount = releases.count
+        let (needed, areAllRead) = try checkReleases(releases, survey)
+        try checkPresence(needed, survey)
+        if options.check.isDeep { try checkBytes(needed) }
+        if areAllRead { count(survey, needed, state) }
+        if try areStillNeeded(after: state) { try mend(needed) }
+    }
+
+    func throwIfInterrupted() throws(StoreError) {
+        if options.isInterrupted() { throw OriginWriter.interruption }
+    }
+
+    // MARK: The log
+
+    /// What the origin is; `nil` if the log does not tell.
+    private func readLog() throws(StoreError) -> OriginState? {
+        let result = try LogAudit(bucket).run()
+        report.findings += result.findings
+        report.strays += result.strays
+        report.entryCount = result.entryCount
+        // Whoever only wants to know what a store can do needs no origin there.
+        if !result.isThere, options.isProbing { return nil }
+        let seen = try PointerCopy(.stable, in: bucket).read()
+        do throws(StoreError) {
+            guard let state = try log.state(from: seen.pointer?.log ?? 0) else {
+                throw StoreError(
+                    .noOrigin,
+                    "there is no origin in \(bucket.place): it has no log; publish makes one")
+            }
+            return state
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            if !report.findings.contains(where: { $0.message == error.message }) {
+                report.findings.append(BucketFinding(.damagedEntry, nil, error.message))
+            }
+            return nil
+        }
+    }
+
+    // MARK: Pointers
+
+    private func checkPointers(
+        of state: OriginState, _ survey: BucketSurvey
+    ) throws(StoreError) {
+        for channel in state.pointers.keys.sorted() { try checkPointer(channel, of: state) }
+        for path in survey.pointerFiles {
+            let name = String(path.dropFirst(OriginLayout.channels.utf8.count + 1))
+            guard let channel = OriginLayout.channel(ofPointerFile: name) else {
+                report.strays.append(path)
+                continue
+            }
+            guard state.pointers[channel] == nil else { continue }
+            report.findings.append(
+                BucketFinding(
+                    .foreignPointer, path,
+                    "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
+                        + "the file, and publish to the bucket"))
+        }
+        try checkList(of: state)
+        guard try bucket.head(OriginLayout.marker) == nil else { return }
+        let body = try BucketBody(OriginMarker.serialized)
+        try found(
+            BucketFinding(
+                .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
+        ) { () throws(StoreError) in
+            try bucket.put(OriginLayout.marker, body, .pointer).isStored
+        }
+    }
+
+    private func checkPointer(
+        _ channel: ChannelName, of state: OriginState
+    ) throws(StoreError) {
+        let copy = PointerCopy(channel, in: bucket)
+        let seen = try copy.read()
+        guard let problem = try problem(with: seen, channel, state) else { return }
+        let finding = BucketFinding(
+            .wrongPointer, copy.key,
+            "\(problem); devices do not see what the log offers")
+        try found(finding) { () throws(StoreError) in
+            let isBeyond = (seen.pointer?.log ?? 1) > state.number
+            try PointerCopies(log, options.pause).write(
+                channel, of: state, seen: seen, isForced: isBeyond)
+            return true
+        }
+    }
+
+    /// What is wrong with a pointer's copy; `nil` if nothing is.
+    private func problem(
+        with seen: PointerCopy.Seen, _ channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) -> String? {
+        guard let there = seen.pointer else {
+            return seen.tag == nil ? "it is not there" : "it is no pointer"
+        }
+        if there == state.pointers[channel] { return nil }
+        let (mine, theirs) = (state.pointers[channel]?.log ?? 1, there.log ?? 1)
+        if theirs > state.number {
+            // Somebody has published meanwhile.
+            if let newer = try log.state(from: state.number), newer.pointers[channel] == there {
+                return nil
+            }
+            return "it says that it stands in entry \(theirs), and does not"
+        }
+        if theirs < mine {
+            return "it is that of entry \(theirs), and the log's stands in entry \(mine)"
+        }
+        return "it is not the one in entry \(mine) of the log"
+    }
+
+    private func checkList(of state: OriginState) throws(StoreError) {
+        let request = ReadRequest(byteCountMax: ChannelList.byteCountMax)
+        let (outcome, bytes) = try bucket.bytes(OriginLayout.channelList, request)
+        let body = try BucketBody(ChannelList.serialized(Array(state.pointers.keys)))
+        if case .found = outcome, try ObjectID(of: bytes) == body.address { return }
+        if case .missing = outcome, state.pointers.isEmpty { return }
+        try found(
+            BucketFinding(
+                .wrongPointer, OriginLayout.channelList,
+                "it does not list the channels that the log has; only people and pages read it")
+        ) { () throws(StoreError) in
+            try bucket.put(OriginLayout.channelList, body, .pointer).isStored
+        }
+    }
+
+    /// Notes a finding, and repairs it if this is a repair.
+    private func found(
+        _ finding: BucketFinding, _ repair: () throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        var finding = finding
+        if mender != nil { finding.isRepaired = try repair() }
+        report.findings.append(finding)
+    }
+
+    // MARK: What is over
+
+    private func count(_ survey: BucketSurvey, _ needed: NeededFiles, _ state: OriginState) {
+        let unneeded = survey.unneeded(in: state.entry) { needed.contains($0) }
+        (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
+    }
+}
+
+/// How an origin in a bucket is checked.
+package struct BucketAuditOptions: Sendable {
+    /// Whether bytes are read, of which share of the files, and how fast.
+    package var check = CheckOptions()
+    /// Whether it is tried if the store lets exactly one of several creators succeed.
+    package var isProbing = false
+    /// Called now and then; `true` ends the check with `.interrupted`.
+    package var isInterrupted: @Sendable () -> Bool = { false }
+    /// Told how many files a deep check is about to read, and how many bytes.
+    package var willRead: @Sendable (Int, Int64) -> Void = { _, _ in }
+    /// Gets bytes read and bytes to be read, from several threads.
+    package var progress: @Sendable (Int64, Int64) -> Void = { _, _ in }
+    /// Waits for so many milliseconds.
+    package var pause: @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
+
+    package init() {}
+}

@@ -1,0 +1,113 @@
+package import Buckets
+package import CASStore
+import VersionTree
+
+/// What the channels of an origin in a bucket offer: what the log says, or devices' copies of it.
+package struct BucketChannels: Sendable {
+    private let bucket: any Bucket
+
+    /// Looks at nothing yet.
+    package init(_ bucket: any Bucket) { self.bucket = bucket }
+
+    /// The pointers, sorted by name.
+    ///
+    /// - Parameter only: this channel alone; `nil` for all.
+    /// - Returns: also whether they are the log's: who may not read that gets the copies.
+    /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; what reading
+    ///   throws.
+    package func pointers(
+        _ only: ChannelName? = nil
+    ) throws(StoreError) -> (pointers: [ChannelPointer], areOfLog: Bool) {
+        let state = try logged(PointerCopy(only ?? .stable, in: bucket).hint())
+        let all = if let state { Array(state.pointers.values) } else { try copies(only) }
+        let pointers = all.filter { only == nil || $0.channel == only }
+            .sorted { $0.channel < $1.channel }
+        guard !pointers.isEmpty else {
+            throw StoreError(
+                .notFound,
+                "\(bucket.place) has no channel\(only.map { " \($0)" } ?? ""); castree publish makes one"
+            )
+        }
+        return (pointers, state != nil)
+    }
+
+    /// What the log says; `nil` if there is none, or it may not be read.
+    private func logged(_ hint: Int64) throws(StoreError) -> OriginState? {
+        do throws(StoreError) {
+            return try OriginLog(bucket).state(from: hint)
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            return nil
+        }
+    }
+
+    /// The copies that devices read.
+    private func copies(_ only: ChannelName?) throws(StoreError) -> [ChannelPointer] {
+        var pointers: [ChannelPointer] = []
+        var refusal: StoreError?
+        let wanted = if let only { [only] } else { try names() }
+        for name in wanted {
+            do throws(StoreError) {
+                let (outcome, bytes) = try bucket.bytes(
+                    OriginLayout.pointer(name),
+                    ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
+                guard case .found = outcome else { continue }
+                pointers.append(try ChannelPointer(parsing: bytes, of: name))
+            } catch {
+                // Who may not list is refused what is not there.
+                guard error.code == .accessDenied else { throw error }
+                refusal = error
+            }
+        }
+        if pointers.isEmpty, let refusal { throw refusal }
+        return pointers
+    }
+
+    private func names() throws(StoreError) -> [ChannelName] {
+        do throws(StoreError) {
+            let (outcome, bytes) = try bucket.bytes(
+                OriginLayout.channelList, ReadRequest(byteCountMax: ChannelList.byteCountMax))
+            guard case .found = outcome else { return [.stable] }
+            return try ChannelList.names(parsing: bytes)
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            return [.stable]
+        }
+    }
+
+    /// The deliveries of what channels offer, by address; those that cannot be had are left out.
+    /// - Throws: what reading throws, but for a refusal.
+    package func deliveries(
+        of pointers: [ChannelPointer]
+    ) throws(StoreError) -> [ObjectID: Delivery] {
+        var deliveries: [ObjectID: Delivery] = [:]
+        for release in pointers.flatMap(\.releases) {
+            guard let published = release.delivery, let version = release.version,
+                deliveries[published.address] == nil
+            else { continue }
+            let key = BucketKey(.delivery, published.address, in: published.epoch)
+            do throws(StoreError) {
+                let (outcome, bytes) = try bucket.bytes(
+                    key.path, ReadRequest(byteCountMax: published.byteCount))
+                guard case .found = outcome else { continue }
+                deliveries[published.address] = try Delivery(bytes, named: published, of: version)
+            } catch {
+                let harmless: [StoreError.Code] = [.accessDenied, .badPack, .tooLarge]
+                guard harmless.contains(error.code) else { throw error }
+            }
+        }
+        return deliveries
+    }
+}
+
+extension PointerCopy {
+    /// The entry that a pointer names: where to begin to look for the end of the log; 0 for none.
+    fileprivate func hint() throws(StoreError) -> Int64 {
+        do throws(StoreError) {
+            return try read().pointer?.log ?? 0
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            return 0
+        }
+    }
+}

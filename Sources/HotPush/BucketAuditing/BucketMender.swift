@@ -1,0 +1,112 @@
+import Buckets
+package import CASStore
+package import VersionTree
+
+/// Where the repair of an origin in a bucket takes bytes from: stores on this machine.
+///
+/// Another origin is one through a store of its own, into which the lost files are fetched. Belongs to one thread.
+package final class BucketMender {
+    /// A lost file: the key it has in the bucket, and its size.
+    package struct Lost: Sendable {
+        /// Its path below the origin.
+        package let path: String
+        /// The object that has its bytes.
+        package let reference: Reference
+        /// Whether it is an object of a version, and not what describes one.
+        package let isObject: Bool
+    }
+
+    private let stores: [VersionStore]
+    private let fetching: ([Lost]) throws(StoreError) -> Void
+
+    /// Makes a mender.
+    ///
+    /// - Parameters:
+    ///   - stores: where bytes are looked for, in this order.
+    ///   - fetching: brings lost files as objects into one of the stores; leaves out what it cannot get.
+    package init(
+        _ stores: [VersionStore],
+        fetching: @escaping ([Lost]) throws(StoreError) -> Void = { _ in }
+    ) {
+        self.stores = stores
+        self.fetching = fetching
+    }
+
+    /// Fetches what no store has.
+    func fetch(_ keys: [(key: BucketKey, byteCount: Int64)]) throws(StoreError) {
+        var lost: [Lost] = []
+        for (key, byteCount) in keys where try file(key.address) == nil {
+            lost.append(
+                Lost(
+                    path: key.path,
+                    reference: Reference(address: key.address, byteCount: byteCount),
+                    isObject: key.kind == .object))
+        }
+        if !lost.isEmpty { try fetching(lost) }
+    }
+
+    /// The open file of an object; `nil` if no store has it.
+    func file(_ address: ObjectID) throws(StoreError) -> Descriptor? {
+        for versions in stores {
+            if let file = try versions.store.objects.open(address) { return file }
+        }
+        return nil
+    }
+
+    /// The bytes of a document that was fetched as an object.
+    func bytes(of key: BucketKey) throws(StoreError) -> [UInt8]? {
+        for versions in stores {
+            guard let file = try versions.store.objects.open(key.address) else { continue }
+            let status = try versions.fileSystem.status(file.raw)
+            return try versions.fileSystem.read(file.raw, at: 0, count: Int(status.byteCount))
+        }
+        return nil
+    }
+
+    /// The bytes of a version's manifest, if a store has the version.
+    func manifest(_ version: PublishedVersion) throws(StoreError) -> [UInt8]? {
+        for versions in stores {
+            if let manifest = try ReleaseFiles.manifest(of: version, in: versions) {
+                return try manifest.serialized()
+            }
+        }
+        return nil
+    }
+}
+
+extension BucketAudit {
+    /// Writes lost files again, under the same names.
+    ///
+    /// They are needed, so nobody deletes them, and no deletion of them is under way.
+    func mend(_ needed: NeededFiles) throws(StoreError) {
+        guard let mender else { return }
+        let places = lost.sorted { $0.key < $1.key }
+        try mender.fetch(
+            places.compactMap { (_, key) in needed.byteCounts[key].map { (key, $0) } })
+        for (place, key) in places {
+            try throwIfInterrupted()
+            guard let byteCount = needed.byteCounts[key], let file = try mender.file(key.address)
+            else { continue }
+            let body = BucketBody(file: file.raw, byteCount: byteCount, address: key.address)
+            do throws(StoreError) {
+                let outcome = try bucket.put(key.path, body, key.fields)
+                report.findings[place].isRepaired = outcome.isStored
+            } catch {
+                // The store's is damaged, too: the finding stays.
+                guard error.code == .damagedObject else { throw error }
+            }
+            withExtendedLifetime(file) {}
+        }
+        lost = [:]
+    }
+}
+
+extension BucketKey {
+    /// What it is stored with.
+    fileprivate var fields: StoredFields {
+        switch kind {
+        case .object, .pack: .object
+        case .manifest, .places, .delivery, .delta: .document
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Buckets
+import CASStore
+import Synchronization
+
+/// Checks the log of an origin in a bucket: no gaps, and every entry follows from the one before.
+struct LogAudit {
+    /// What was found.
+    struct Result {
+        var findings: [BucketFinding] = []
+        var strays: [String] = []
+        /// How many entries were read.
+        var entryCount = 0
+        /// The bytes of the log.
+        var byteCount: Int64 = 0
+        /// Whether the listing has any entry.
+        var isThere = false
+    }
+
+    /// What an entry says, without its pointers: ten thousand of them fit into the memory.
+    private struct Summary: Sendable {
+        let author: String
+        let epoch: Int64
+        let keptFrom: Int64
+        let prunedAt: Int64
+        let channels: [ChannelName: Int64]
+        /// Channels whose pointer says that it stands in another entry.
+        let misplaced: [ChannelName]
+        /// The newest epoch of what its pointers offer.
+        let epochMax: Int64
+
+        init(_ entry: LogEntry, _ number: Int64) {
+            author = entry.author
+            (epoch, keptFrom, prunedAt) = (entry.epoch, entry.keptFrom, entry.prunedAt)
+            channels = entry.channels
+            epochMax =
+                entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
+            misplaced = entry.pointers.filter { ($0.value.log ?? 1) != number }.map(\.key).sorted()
+        }
+    }
+
+    private let bucket: any Bucket
+    /// More entries than this are missing in a row: nobody asks for each.
+    private static let askedGapMax: Int64 = 100
+
+    init(_ bucket: any Bucket) { self.bucket = bucket }
+
+    /// Lists the log and reads every entry.
+    /// - Throws: what listing and reading throw.
+    func run() throws(StoreError) -> Result {
+        var result = Result()
+        var numbers: [Int64] = []
+        try bucket.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
+            for file in page.files {
+                guard let number = OriginLayout.number(ofLogEntry: file.key) else {
+                    result.strays.append(file.key)
+                    continue
+                }
+                numbers.append(number)
+                result.byteCount = result.byteCount.addingClamped(file.byteCount)
+            }
+            return true
+        }
+        result.isThere = !numbers.isEmpty
+        result.entryCount = numbers.count
+        numbers = try filled(numbers, &result)
+        try read(numbers, &result)
+        return result
+    }
+
+    /// The numbers with those that a listing has not shown though they are there.
+    private func filled(
+        _ listed: [Int64], _ result: inout Result
+    ) throws(StoreError) -> [Int64] {
+        var all: [Int64] = []
+        var next: Int64 = 1
+        for number in listed {
+            if number > next {
+                var missing = next...(number - 1)
+                while missing.count <= Self.askedGapMax,
+                    try bucket.head(OriginLayout.logEntry(missing.lowerBound)) != nil
+                {
+                    all.append(missing.lowerBound)
+                    guard missing.count > 1 else { break }
+                    missing = (missing.lowerBound + 1)...missing.upperBound
+                }
+                if all.last != missing.upperBound {
+                    result.findings.append(Self.gap(missing))
+                }
+            }
+            all.append(number)
+            next = number + 1
+        }
+        return all
+    }
+
+    private static func gap(_ missing: ClosedRange<Int64>) -> BucketFinding {
+        let (first, last) = (missing.lowerBound, missing.upperBound)
+        let what = first == last ? "entry \(first) is" : "entries \(first) to \(last) are"
+        return BucketFinding(
+            .missingEntry, OriginLayout.logEntry(first),
+            "\(what) not there, and later ones are: somebody has deleted from the log; restore it from an "
+                + "older version of the bucket")
+    }
+
+    private func read(_ numbers: [Int64], _ result: inout Result) throws(StoreError) {
+        let read = Mutex<[Int64: Summary]>([:])
+        let broken = Mutex<[BucketFinding]>([])
+        let bucket = bucket
+        try bucket.inParallel(numbers.count) { (position) throws(StoreError) in
+            let number = numbers[position]
+            do throws(StoreError) {
+                // A log of its own: none belongs to two threads.
+                guard let entry = try OriginLog(bucket).entry(number) else { return }
+                read.withLock { $0[number] = Summary(entry, number) }
+            } catch {
+                guard OriginLog.saysEntryIsBad(error) else { throw error }
+                let finding = BucketFinding(
+                    .damagedEntry, OriginLayout.logEntry(number), error.message)
+                broken.withLock { $0.append(finding) }
+            }
+        }
+        result.findings += broken.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
+        compare(numbers, read.withLock { $0 }, &result)
+    }
+
+    // MARK: Rules
+
+    private func compare(
+        _ numbers: [Int64], _ read: [Int64: Summary], _ result: inout Result
+    ) {
+        var authors: [String: Int64] = [:]
+        for number in numbers {
+            guard let entry = read[number] else { continue }
+            var problems: [String] = []
+            if let other = authors.updateValue(number, forKey: entry.author) {
+                problems.append("it is the same commit as entry \(other)")
+            }
+            for channel in entry.misplaced {
+                problems.append("its pointer of channel \(channel) names another entry")
+            }
+            if entry.epochMax > entry.epoch {
+                problems.append("it offers what stands in epoch \(entry.epochMax)")
+            }
+            if number == 1 {
+                if entry.keptFrom != 1 || entry.prunedAt != 0 {
+                    problems.append("it is the first, and speaks of earlier ones")
+                }
+            } else if let before = read[number - 1] {
+                problems += Self.breaches(of: entry, number, after: before)
+            }
+            for problem in problems {
+                result.findings.append(
+                    BucketFinding(
+                        .damagedEntry, OriginLayout.logEntry(number),
+                        "entry \(number) breaks the rules of the log: \(problem)"))
+            }
+        }
+    }
+
+    private static func breaches(
+        of entry: Summary, _ number: Int64, after before: Summary
+    ) -> [String] {
+        var problems: [String] = []
+        if entry.epoch != before.epoch, entry.epoch != before.epoch + 1 {
+            problems.append("its epoch is \(entry.epoch) after \(before.epoch)")
+        }
+        if entry.keptFrom < before.keptFrom {
+            problems.append("it keeps what the entry before it gave up")
+        }
+        if entry.prunedAt != before.prunedAt, entry.prunedAt != number {
+            problems.append("its newest prune is neither itself nor that of the entry before")
+        }
+        for (channel, place) in before.channels.sorted(by: { $0.key < $1.key })
+        where entry.channels[channel] != place && entry.channels[channel] != number {
+            problems.append("it does not place channel \(channel) where the entry before does")
+        }
+        for (channel, place) in entry.channels.sorted(by: { $0.key < $1.key })
+        where before.channels[channel] == nil && place != number {
+            problems.append("it places channel \(channel), which is new, in entry \(place)")
+        }
+        return problems
+    }
+}

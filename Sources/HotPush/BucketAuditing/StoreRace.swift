@@ -1,0 +1,70 @@
+import Buckets
+import CASStore
+import Synchronization
+
+/// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
+struct StoreRace {
+    /// How many races are held.
+    static let roundCount = 10
+    /// How many creators each has.
+    static let creatorCount = 8
+
+    private let bucket: any Bucket
+    private let isInterrupted: @Sendable () -> Bool
+
+    init(_ bucket: any Bucket, _ isInterrupted: @escaping @Sendable () -> Bool) {
+        self.bucket = bucket
+        self.isInterrupted = isInterrupted
+    }
+
+    /// Holds the races under `probe/`; what they leave goes with the next prune.
+    ///
+    /// - Returns: how many were held, and what was found: a store that fails once is not suitable.
+    /// - Throws: what a bucket refuses; `.network` if no answer came.
+    func run() throws(StoreError) -> (raceCount: Int, finding: BucketFinding?) {
+        for round in 1...Self.roundCount {
+            if isInterrupted() { throw OriginWriter.interruption }
+            guard let problem = try hold() else { continue }
+            let finding = BucketFinding(
+                .unsuitableStore, nil,
+                "the store of \(bucket.place) is not suitable: in race \(round) \(problem); several publishers "
+                    + "would overwrite each other's releases: publish to a directory and copy it")
+            return (round, finding)
+        }
+        return (Self.roundCount, nil)
+    }
+
+    /// - Returns: what went wrong; `nil` if exactly one has won.
+    private func hold() throws(StoreError) -> String? {
+        let key = OriginLayout.probe(try LogEntry.drawAuthor())
+        var bodies: [BucketBody] = []
+        for number in 0..<Self.creatorCount {
+            bodies.append(try BucketBody(Array("creator \(number)\n".utf8)))
+        }
+        let outcomes = Mutex<[Int: WriteOutcome]>([:])
+        let (bucket, all) = (bucket, bodies)
+        try bucket.inParallel(all.count) { (position) throws(StoreError) in
+            let outcome = try bucket.putIfAbsent(key, all[position], .logEntry)
+            outcomes.withLock { $0[position] = outcome }
+        }
+        let ended = outcomes.withLock { $0 }
+        if ended.values.contains(.unsupported) {
+            return "it answered that it does not know If-None-Match: *"
+        }
+        let winners = ended.filter { $0.value.isStored }.map(\.key)
+        guard winners.count <= 1 else {
+            return "\(winners.count) of \(Self.creatorCount) creators of one file succeeded"
+        }
+        let (outcome, bytes) = try bucket.bytes(key, ReadRequest(byteCountMax: 1_024))
+        guard case .found = outcome else { return "the file that was created is not there" }
+        let address = try ObjectID(of: bytes)
+        // Who got no answer, and then a refusal, may have won.
+        guard let place = all.firstIndex(where: { $0.address == address }) else {
+            return "the file that was created has other bytes"
+        }
+        if let winner = winners.first, winner != place {
+            return "who succeeded was overwritten"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,66 @@
+import Buckets
+import CASStore
+import VersionTree
+
+/// Fetches from a bucket what the store lacks of contents from which packs are to lead (`--fetch-bases`).
+struct BaseFetching: Sendable {
+    /// An object that is in the bucket, and not here.
+    struct Wanted: Sendable {
+        var key: BucketKey
+        var byteCount: Int64
+    }
+
+    /// What is to be fetched, sorted.
+    let objects: [Wanted]
+    private let bucket: any Bucket
+    private let options: PublisherOptions
+    /// Its bytes.
+    var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+
+    private static let directory = "objects"
+
+    init(
+        _ bases: [PackBases.Base], in state: OriginState, _ bucket: any Bucket,
+        _ versions: VersionStore, _ options: PublisherOptions
+    ) throws(StoreError) {
+        var wanted: [ObjectID: Wanted] = [:]
+        for base in bases {
+            guard let manifest = base.manifest,
+                let files = state.files(of: manifest, bucket, versions)
+            else { continue }
+            let found = try PackBases.harmless { () throws(StoreError) in try files.objects() }
+            for (object, epoch) in found ?? []
+            where object.byteCount <= options.packs.prefixedByteCountMax {
+                guard try versions.store.objects.open(object.address) == nil else { continue }
+                let key = BucketKey(.object, object.address, in: epoch)
+                wanted[object.address] = Wanted(key: key, byteCount: object.byteCount)
+            }
+        }
+        objects = wanted.values.sorted { $0.key.address < $1.key.address }
+        self.bucket = bucket
+        self.options = options
+    }
+
+    /// Fetches them into a place; what cannot be had is merely no base.
+    /// - Returns: a directory laid out as `objects/` of an origin; `nil` if there was nothing to fetch.
+    func run(into place: PackingPlace) throws(StoreError) -> OpenedDirectory? {
+        guard !objects.isEmpty else { return nil }
+        options.notice(
+            "fetching \(objects.count) objects of older versions, \(byteCount) bytes, to make packs from them"
+        )
+        let fileSystem = place.fileSystem
+        try fileSystem.makeDirectory(place.work.raw, Self.directory, mode: 0o755)
+        let opened = try OpenedDirectory.open(place.work.raw, Self.directory, fileSystem)
+        guard let directory = opened else { return nil }
+        let (bucket, options, objects) = (bucket, options, objects)
+        try bucket.inParallel(objects.count) { (index) throws(StoreError) in
+            if options.isInterrupted() { throw OriginWriter.interruption }
+            let wanted = objects[index]
+            let path = StoreLayout.objectPath(wanted.key.address)
+            try fileSystem.makeDirectoryIfAbsent(directory.raw, String(path.prefix(2)))
+            let download = BucketDownload(wanted.key, wanted.byteCount, bucket)
+            _ = try download.run(to: directory.raw, path, fileSystem)
+        }
+        return directory
+    }
+}

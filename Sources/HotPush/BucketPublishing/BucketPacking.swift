@@ -1,0 +1,171 @@
+import Buckets
+import CASStore
+import VersionTree
+
+/// Makes the packs of a release in a bucket, in the store's own directory: nobody can lock a bucket.
+///
+/// Belongs to one thread.
+final class BucketPacking {
+    let bucket: any Bucket
+    let version: PublishedVersion
+    let versions: VersionStore
+    let options: PublisherOptions
+    let channel: ChannelName
+    private let manifest: Manifest
+    /// What deliveries have, by their addresses.
+    private var known: [ObjectID: OfferedDelivery.State?] = [:]
+    /// What was fetched to make packs from it: how many objects, and their bytes.
+    private(set) var fetched = (count: 0, byteCount: Int64(0))
+    private var fileSystem: any FileSystem { versions.store.fileSystem }
+
+    init(
+        _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
+        to bucket: any Bucket, _ channel: ChannelName, _ options: PublisherOptions
+    ) {
+        self.bucket = bucket
+        self.version = version
+        self.versions = versions
+        self.options = options
+        self.channel = channel
+        self.manifest = manifest
+    }
+
+    /// What making packs would give; `nil` if there is nothing to do.
+    ///
+    /// Makes nothing.
+    func plan(in state: OriginState) throws(StoreError) -> PackReport? {
+        let need = try need(in: state)
+        return need.isMet ? nil : try preparation(need, state).planned
+    }
+
+    /// Makes the packs that the release lacks.
+    /// - Returns: `nil` if there is nothing to do.
+    func prepare(in state: OriginState) throws(StoreError) -> PreparedPacks? {
+        let need = try need(in: state)
+        guard !need.isMet else { return nil }
+        do throws(StoreError) {
+            return try prepare(need, in: state)
+        } catch {
+            if error.code == .outOfSpace {
+                // What was kept of it takes room that others need.
+                try? PackingPlace.dropUnused(
+                    in: try makeDirectory().raw, offered: state.deliveries, fileSystem)
+            }
+            throw error
+        }
+    }
+
+    private func prepare(
+        _ need: PackNeed, in state: OriginState
+    ) throws(StoreError) -> PreparedPacks {
+        let preparation = try preparation(need, state)
+        let publishing = try makeDirectory()
+        try preparation.checkSpace(
+            in: publishing.raw, printable(versions.store.path),
+            "castree gc deletes what no version has",
+            fileSystem)
+        let place = try PackingPlace(
+            publishing, PackingPlace.Name(path: try directoryPath(), owner: "the store"),
+            fileSystem,
+            isInterrupted: options.isInterrupted)
+        var absence = "not in the store; --fetch-bases fetches it"
+        var objects: OpenedDirectory?
+        if options.packs.fetchesBases {
+            absence = "neither in the store nor in the bucket"
+            let fetching = try BaseFetching(need.lacking, in: state, bucket, versions, options)
+            objects = try fetching.run(into: place)
+            fetched = (fetching.objects.count, fetching.byteCount)
+        }
+        let source = PackSource(
+            versions.store, origin: objects, fileSystem, absence: absence)
+        return try preparation.run(in: place, source: source)
+    }
+
+    /// The same where packs may as well be left out: there is no room for them, or the store may not be written to.
+    func prepareIfRoom(in state: OriginState) throws(StoreError) -> PreparedPacks? {
+        // Where it is, without the endpoint.
+        let origin = String(bucket.place.prefix { $0 != " " })
+        return try options.withRoom(
+            for: version, in: origin, channel, besides: [.readOnly, .permission]
+        ) { () throws(StoreError) in try prepare(in: state) }
+    }
+
+    private func preparation(
+        _ need: PackNeed, _ state: OriginState
+    ) throws(StoreError) -> PackPreparation {
+        let contents = try PackBases.load(need.lacking, versions, options.notice) {
+            (address) throws(StoreError) in
+            try state.files(of: address, bucket, versions)?.manifest()
+        }
+        return PackPreparation(manifest, version, need, from: contents, options)
+    }
+
+    // MARK: What there is
+
+    /// The contents from which packs are wanted.
+    func bases(in state: OriginState) throws(StoreError) -> PackBases {
+        try PackBases(
+            state.pointers[channel], others: state.releases(besides: channel), of: version,
+            options.packs, versions)
+    }
+
+    private func need(in state: OriginState) throws(StoreError) -> PackNeed {
+        let need = PackNeed(try bases(in: state), try offered(in: state)?.state)
+        for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
+        return need
+    }
+
+    /// The delivery that the release has, and what there is of it; `nil` if it has none, or that cannot be read.
+    func offered(
+        in state: OriginState
+    ) throws(StoreError) -> (delivery: PublishedDelivery, state: OfferedDelivery.State)? {
+        guard let delivery = state.delivery(of: version.manifest, in: channel) else { return nil }
+        if known[delivery.address] == nil { known[delivery.address] = try read(delivery) }
+        return (known[delivery.address] ?? nil).map { (delivery, $0) }
+    }
+
+    private func read(
+        _ delivery: PublishedDelivery
+    ) throws(StoreError) -> OfferedDelivery.State? {
+        let document = try PackBases.harmless { () throws(StoreError) -> Delivery? in
+            let key = BucketKey(.delivery, delivery.address, in: delivery.epoch)
+            let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+            let (outcome, bytes) = try bucket.bytes(key.path, request)
+            guard case .found = outcome else { return nil }
+            return try Delivery(bytes, named: delivery, of: version)
+        }
+        guard let document else { return nil }
+        var state = OfferedDelivery.State(packs: document.packs)
+        if options.verifiesObjects {
+            var wanted: [BucketKey: Int64] = [:]
+            for pack in document.packs {
+                wanted[BucketKey(.pack, pack.address, in: delivery.epoch)] = pack.byteCount
+            }
+            let missing = Set(try StandingFiles(in: bucket).missing(of: wanted).map(\.address))
+            state.damaged = document.packs.filter { missing.contains($0.address) }
+            state.packs.removeAll { missing.contains($0.address) }
+        }
+        if let publishing = try fileSystem.openIfPresent(
+            versions.store.directories.root.raw, try directoryPath(), .directory)
+        {
+            let record = try PackingRecord.read(publishing.raw, fileSystem)
+            state.work = record.works[delivery.address]
+        }
+        return state
+    }
+
+    // MARK: The directory
+
+    /// One for each bucket, whose deliveries decide what is of use.
+    private func directoryPath() throws(StoreError) -> String {
+        StoreLayout.packingPath(try ObjectID(of: Array(bucket.place.utf8)))
+    }
+
+    private func makeDirectory() throws(StoreError) -> Descriptor {
+        let root = versions.store.directories.root.raw
+        let path = try directoryPath()
+        try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
+        try fileSystem.makeDirectoryIfAbsent(root, path)
+        return try fileSystem.open(root, path, .directory, mode: 0)
+    }
+}

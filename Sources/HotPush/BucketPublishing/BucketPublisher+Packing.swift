@@ -1,0 +1,71 @@
+import Buckets
+package import CASStore
+package import VersionTree
+
+extension BucketPublisher {
+    /// Makes the packs of a version that a channel offers, and offers them: the second half of a publication without
+    /// packs.
+    ///
+    /// The release keeps its place and its sequence. If it has been withdrawn meanwhile, nothing happens.
+    /// - Returns: what was committed; ``BucketCommit/packing`` is `nil` if the release has its packs already.
+    /// - Throws: `.noOrigin`; `.notOffered` if the channel does not offer the version; what ``publish(_:of:as:)`` throws.
+    package func pack(
+        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
+    ) throws(StoreError) -> BucketCommit {
+        let pin = try Publisher.pin(name, of: versions)
+        defer { withExtendedLifetime(pin) {} }
+        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
+        let log = OriginLog(bucket)
+        let seen = try PointerCopy(channel, in: bucket).read()
+        let state = try open(seen, log)
+        try checkOffered(version, in: channel, state)
+        let packing = BucketPacking(
+            manifest, version, of: versions, to: bucket, channel, options)
+        guard let prepared = try packing.prepare(in: state) else {
+            return try finish(channel, seen, state, log, isUnchanged: true)
+        }
+        let packs = PackUpload(
+            packing, prepared, SeenFiles(in: bucket), UploadWatch(log, now: now))
+        var isWithdrawn = false
+        let (done, after) = try committing(to: channel, seen, upon: state, log) {
+            (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
+            let delivery = try packs.place(in: &state)
+            let pointer = state.pointers[channel]
+            isWithdrawn = pointer?.offers(version.manifest) != true
+            return pointer?.delivering(version.manifest, by: delivery, now: now())
+                .map { ($0, .pack) }
+        }
+        // The packs are offered; whatever is not noted is made again.
+        if !isWithdrawn { try? packs.note(after) }
+        var commit = done
+        commit.packing = isWithdrawn ? .withdrawn : packs.report
+        commit.fetched = packing.fetched
+        return commit
+    }
+
+    /// What packing would make; `nil` if there is nothing to do.
+    ///
+    /// Writes nothing.
+    /// - Throws: as ``pack(_:of:in:)``.
+    package func planPacks(
+        _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
+    ) throws(StoreError) -> PackReport? {
+        let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
+        let state = try open(PointerCopy(channel, in: bucket).read(), OriginLog(bucket))
+        try checkOffered(version, in: channel, state)
+        return try BucketPacking(
+            manifest, version, of: versions, to: bucket, channel, options
+        ).plan(in: state)
+    }
+
+    private func checkOffered(
+        _ version: PublishedVersion, in channel: ChannelName, _ state: OriginState
+    ) throws(StoreError) {
+        guard state.pointers[channel]?.offers(version.manifest) == true else {
+            throw StoreError(
+                .notOffered,
+                "channel \(channel) of \(bucket.place) does not offer version \(version.name); publish it"
+            )
+        }
+    }
+}

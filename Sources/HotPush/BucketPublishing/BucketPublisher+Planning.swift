@@ -1,0 +1,37 @@
+package import CASStore
+package import VersionTree
+
+extension BucketPublisher {
+    /// What publishing a version would write; writes nothing, not even to look what the store can do.
+    ///
+    /// - Throws: as ``publish(_:of:as:)``.
+    package func plan(
+        _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
+    ) throws(StoreError) -> PublishPlan {
+        let (manifest, version) = try Publisher.describe(name, of: versions, offer)
+        let log = OriginLog(bucket)
+        let seen = try PointerCopy(offer.channel, in: bucket).read()
+        let known = try log.state(from: seen.pointer?.log ?? 0)
+        let state = if let known { known } else { try OriginFoundation(self, log).planned() }
+        try Publisher.checkName(version, state.pointers)
+        let packing = BucketPacking(
+            manifest, version, of: versions, to: bucket, offer.channel, options)
+        let report = options.packs.moment == .never ? nil : try packing.plan(in: state)
+        let layout = ReleaseLayout(
+            manifest, version, for: offer.channel, of: versions, SeenFiles(in: bucket),
+            isVerifying: options.verifiesObjects)
+        let plan = try layout.plan(in: state)
+        var release = offer.release(.version(plan.standing ?? version))
+        release.delivery = state.delivery(of: version.manifest, in: offer.channel)
+        let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
+        let after = before.offering(
+            release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+        return PublishPlan(
+            version: version, objects: plan.lacking,
+            reusedObjectCount: layout.objects.count - plan.lacking.count,
+            reusedByteCount: layout.objects.reduce(0) { $0 + $1.byteCount }
+                - plan.lacking.reduce(0) { $0 + $1.byteCount },
+            writesManifest: plan.standing == nil, packing: report, pointer: after ?? before,
+            writesPointer: after != nil)
+    }
+}

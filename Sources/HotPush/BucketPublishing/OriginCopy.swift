@@ -1,0 +1,137 @@
+package import Buckets
+package import CASStore
+import Synchronization
+import VersionTree
+
+/// Copies an origin that is a directory whole into a bucket that has none: the first step from one to the other.
+///
+/// Files first, then entry 1 of the log, then the pointers. Until the entry stands, the bucket offers nothing, and the
+/// call may be repeated: what is there is not sent again.
+package struct OriginCopy: Sendable {
+    private let publisher: BucketPublisher
+    private let path: String
+    private let fileSystem: any FileSystem
+    private var bucket: any Bucket { publisher.bucket }
+
+    /// - Parameter path: the origin's directory.
+    package init(
+        _ publisher: BucketPublisher, from path: String,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) {
+        self.publisher = publisher
+        self.path = path
+        self.fileSystem = fileSystem
+    }
+
+    /// What was copied.
+    package struct Report: Sendable {
+        /// Files that were sent, and their bytes.
+        package var sent = (count: 0, byteCount: Int64(0))
+        /// Files that were there already.
+        package var foundCount = 0
+        /// How many channels there are.
+        package var channelCount = 0
+        /// Channels whose pointer could not be written: devices see them after the next command.
+        package var behind: [ChannelName] = []
+        /// What it took.
+        package var figures = BucketFigures()
+    }
+
+    /// Copies it.
+    ///
+    /// - Throws: `.noOrigin`; `.offeredElsewhere` if the directory is itself a copy of a bucket; `.damagedOrigin` if
+    ///   something that it offers is missing, or a file is not what its name says; `.badOrigin` if the bucket has an
+    ///   origin already; `.unsuitableStore`; what a bucket throws.
+    package func run() throws(StoreError) -> Report {
+        let root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
+        let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
+        let pointers = try origin.pointers()
+        let log = OriginLog(bucket)
+        var report = Report(channelCount: pointers.count)
+        if let state = try log.state(from: 0) {
+            // A run that was killed after its entry: only pointers may lack.
+            guard state.number == 1, state.pointers == pointers else { throw occupied("a log") }
+            return try finish(state, log, report)
+        }
+        try bucket.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
+            guard page.files.isEmpty else { throw occupied("pointers") }
+            return true
+        }
+        let files = try OriginFileList(root.raw, path, fileSystem)
+        try files.check(pointers, origin)
+        let foundation = OriginFoundation(publisher, log)
+        try foundation.checkMarker()
+        let condition = try StoreProbe(bucket).run()
+        let standing = try self.standing()
+        let lacking = files.all.filter { standing[$0.key] != $0.byteCount }
+        report.foundCount = files.all.count - lacking.count
+        try send(lacking, root.raw)
+        report.sent = (lacking.count, lacking.reduce(0) { $0 + $1.byteCount })
+        let state = try foundation.found(condition, Array(pointers.values))
+        guard let state, state.pointers == pointers else { throw occupied("a log") }
+        return try finish(state, log, report)
+    }
+
+    private func finish(
+        _ state: OriginState, _ log: OriginLog, _ report: Report
+    ) throws(StoreError) -> Report {
+        var report = report
+        for channel in state.pointers.keys.sorted() {
+            do throws(StoreError) {
+                try PointerCopies(log, publisher.pause).write(channel, of: state)
+            } catch {
+                // The entry stands; devices see it with the next command.
+                report.behind.append(channel)
+            }
+        }
+        report.figures = bucket.figures
+        return report
+    }
+
+    private func occupied(_ what: String) -> StoreError {
+        StoreError(
+            .badOrigin,
+            "\(bucket.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
+                + "choose an empty prefix, or publish to it")
+    }
+
+    /// What the bucket has already, and its sizes.
+    private func standing() throws(StoreError) -> [BucketKey: Int64] {
+        var standing: [BucketKey: Int64] = [:]
+        for kind in OriginFileList.kinds {
+            try bucket.listAll(kind + "/") { (page) throws(StoreError) in
+                for file in page.files {
+                    if let key = BucketKey(path: file.key) { standing[key] = file.byteCount }
+                }
+                return true
+            }
+        }
+        return standing
+    }
+
+    private func send(_ files: [OriginFileList.File], _ root: Int32) throws(StoreError) {
+        let (bucket, fileSystem, path) = (bucket, fileSystem, path)
+        let options = publisher.options
+        let byteCount = files.reduce(0) { $0 + $1.byteCount }
+        let done = Mutex(Int64(0))
+        try bucket.inParallel(files.count) { (index) throws(StoreError) in
+            if options.isInterrupted() { throw OriginWriter.interruption }
+            let (key, size) = (files[index].key, files[index].byteCount)
+            let file = try fileSystem.openBeneath(root, key.path, .reading)
+            var checker = try ObjectChecker()
+            guard try checker.hash(file.raw, fileSystem).address == key.address else {
+                throw OriginFileList.damaged(path, "\(key.path) is not what its name says")
+            }
+            let body = BucketBody(file: file.raw, byteCount: size, address: key.address)
+            let isDocument = key.kind == .manifest || key.kind == .delivery
+            try SeenFiles.send(body, key, isDocument ? .document : .object, to: bucket)
+            let sum = done.withLock { (sum) -> Int64 in
+                sum += size
+                return sum
+            }
+            options.progress(PublishProgress(bytes: sum, bytesTotal: byteCount))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Buckets
+import CASStore
+import VersionTree
+
+/// The files of a release in a bucket.
+struct ReleaseFiles {
+    /// One of them, and its size as far as anything says it.
+    struct File {
+        let key: BucketKey
+        let byteCount: Int64?
+    }
+
+    private let release: LiveRelease
+    private let bucket: any Bucket
+    /// Where the manifest may be, too; `nil` for none.
+    private let versions: VersionStore?
+    /// Gives the bytes of a document in place of the bucket; `nil` for that.
+    private let reading: Reading?
+    typealias Reading = (_ key: BucketKey, _ byteCountMax: Int64) throws(StoreError) -> [UInt8]
+
+    init(
+        _ release: LiveRelease, _ bucket: any Bucket, _ versions: VersionStore?,
+        reading: Reading? = nil
+    ) {
+        self.release = release
+        self.bucket = bucket
+        self.versions = versions
+        self.reading = reading
+    }
+
+    /// Whether an error says that a document of a release cannot be read, or breaks its rules.
+    static func saysReleaseIsBad(_ error: StoreError) -> Bool {
+        [.damagedOrigin, .badManifest, .tooLarge, .badPack, .unsupportedFormat].contains(error.code)
+    }
+
+    /// Its objects and their epochs, in ascending order.
+    /// - Throws: `.damagedOrigin`, `.badManifest`; what reading throws.
+    func objects() throws(StoreError) -> [(object: Reference, epoch: Int64)] {
+        let objects = Array(try manifest().references)
+        let version = release.version
+        guard let places = version.places else { return objects.map { ($0, version.epoch) } }
+        let key = BucketKey(.places, places, in: version.epoch)
+        let bytes = try content(key, byteCountMax: Places.byteCountMax)
+        let found = try Places(bytes, of: version, count: objects.count)
+        return objects.indices.map { (objects[$0], found.epoch(of: $0)) }
+    }
+
+    /// What has the version without its packs: manifest, places, objects.
+    /// - Throws: as ``objects()``.
+    func contents() throws(StoreError) -> [File] {
+        let version = release.version
+        var files = [
+            File(
+                key: BucketKey(.manifest, version.manifest, in: version.epoch),
+                byteCount: version.manifestByteCount)
+        ]
+        if let places = version.places {
+            files.append(
+                File(key: BucketKey(.places, places, in: version.epoch), byteCount: nil))
+        }
+        return files
+            + (try objects()).map {
+                File(
+                    key: BucketKey(.object, $0.object.address, in: $0.epoch),
+                    byteCount: $0.object.byteCount)
+            }
+    }
+
+    /// The delivery and its packs; none if there are none.
+    /// - Throws: `.damagedOrigin`, `.badPack`; what reading throws.
+    func packed() throws(StoreError) -> [File] {
+        guard let delivery = release.delivery else { return [] }
+        let key = BucketKey(.delivery, delivery.address, in: delivery.epoch)
+        let bytes = try content(key, byteCountMax: Delivery.byteCountMax)
+        let document = try Delivery(bytes, named: delivery, of: release.version)
+        return [File(key: key, byteCount: delivery.byteCount)]
+            + document.packs.map {
+                File(
+                    key: BucketKey(.pack, $0.address, in: delivery.epoch),
+                    byteCount: $0.byteCount)
+            }
+    }
+
+    /// The version's manifest.
+    /// - Throws: as ``objects()``.
+    func manifest() throws(StoreError) -> Manifest {
+        if let versions, let known = try Self.manifest(of: release.version, in: versions) {
+            return known
+        }
+        let key = BucketKey(.manifest, release.version.manifest, in: release.version.epoch)
+        let bytes = try content(key, byteCountMax: Int64(OriginLayout.manifestByteCountMax))
+        return try Manifest(parsing: bytes)
+    }
+
+    /// The manifest if a store has it, which costs no request.
+    static func manifest(
+        of version: PublishedVersion, in versions: VersionStore
+    ) throws(StoreError) -> Manifest? {
+        for (row, _) in try versions.store.versionRows() where row.content == version.content {
+            guard let manifest = try versions.readableManifest(of: row.name),
+                try ObjectID(of: manifest.serialized()) == version.manifest
+            else { continue }
+            return manifest
+        }
+        return nil
+    }
+
+    private func content(
+        _ key: BucketKey, byteCountMax: Int64
+    ) throws(StoreError) -> [UInt8] {
+        if let reading { return try reading(key, byteCountMax) }
+        // Once more: where there is no TLS, bytes may change on their way.
+        for _ in 0..<2 {
+            let (outcome, bytes) = try bucket.bytes(
+                key.path, ReadRequest(byteCountMax: byteCountMax))
+            guard case .found = outcome else { break }
+            if try ObjectID(of: bytes) == key.address { return bytes }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "version \(release.version.name) is offered in \(bucket.place), and \(key.path) is not there, or "
+                + "not what its name says; castree fsck --repair writes it again from a store that has it"
+        )
+    }
+}

@@ -1,0 +1,119 @@
+import Buckets
+import CASStore
+import VersionTree
+
+/// Decides where the files of a release stand for a commit upon a state; sends nothing.
+///
+/// Belongs to one thread.
+final class ReleaseLayout {
+    private let version: PublishedVersion
+    private let channel: ChannelName
+    private let versions: VersionStore
+    private let seen: SeenFiles
+    private let isVerifying: Bool
+    let objects: [Reference]
+    private var listed: Set<Int64> = []
+    private var bucket: any Bucket { seen.bucket }
+    /// The largest file of places; tests lower it.
+    var placesByteCountMax = Places.byteCountMax
+
+    /// From so many objects on, the bucket is asked what it has before they are sent.
+    private static let listedCountMin = 64
+
+    init(
+        _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
+        of versions: VersionStore, _ seen: SeenFiles, isVerifying: Bool
+    ) {
+        self.channel = channel
+        objects = Array(manifest.references)
+        self.version = version
+        self.versions = versions
+        self.seen = seen
+        self.isVerifying = isVerifying
+    }
+
+    /// What is decided.
+    struct Plan {
+        /// The version where it stands already, all of it.
+        var standing: PublishedVersion?
+        /// For each object, in ascending order, the epoch in which it stands, or will.
+        var epochs: [Int64] = []
+        /// The objects that are to be sent, under the newest epoch.
+        var lacking: [Reference] = []
+    }
+
+    /// - Throws: what reading throws.
+    func plan(in state: OriginState) throws(StoreError) -> Plan {
+        // The same files are offered already.
+        for release in state.pointers.values.flatMap(\.liveReleases)
+        where release.version.manifest == version.manifest {
+            if isVerifying, try !stands(release) { continue }
+            var standing = version
+            standing.epoch = release.version.epoch
+            standing.places = release.version.places
+            return Plan(standing: standing)
+        }
+        let epoch = state.entry.epoch
+        var epochs = try ReleaseBases(bucket, versions).epochs(
+            of: objects, in: state, for: channel)
+        if isVerifying { try drop(missingFrom: &epochs) }
+        try noteListed(objects.filter { epochs[$0.address] == nil }, epoch)
+        for object in objects where epochs[object.address] == nil {
+            epochs[object.address] = seen.epoch(of: .object, object.address, upon: epoch)
+        }
+        let inOrder = Places(objects.map { epochs[$0.address] ?? epoch })
+            .bounded(by: placesByteCountMax, newest: epoch)
+        var plan = Plan()
+        for (number, object) in objects.enumerated() {
+            let place = inOrder.epoch(of: number)
+            plan.epochs.append(place)
+            if epochs[object.address] != place,
+                !seen.contains(BucketKey(.object, object.address, in: place))
+            {
+                plan.lacking.append(object)
+            }
+        }
+        return plan
+    }
+
+    /// Asks what stands there, so that an upload that was interrupted goes on.
+    private func noteListed(_ wanted: [Reference], _ epoch: Int64) throws(StoreError) {
+        guard wanted.count > Self.listedCountMin else { return }
+        var sizes: [ObjectID: Int64] = [:]
+        for object in wanted { sizes[object.address] = object.byteCount }
+        // A hundredth of the requests that sending takes.
+        var pageCount = max(1, wanted.count / 100)
+        for candidate in SeenFiles.usableEpochs(upon: epoch)
+        where pageCount > 0 && listed.insert(candidate).inserted {
+            try seen.list(
+                OriginLayout.objectsPrefix(in: candidate), .object, sizes, pageCount: &pageCount)
+        }
+    }
+
+    // MARK: --verify
+
+    /// Whether all files of a release stand there.
+    private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
+        let found = try PackBases.harmless { () throws(StoreError) in
+            try ReleaseFiles(release, bucket, versions).objects()
+        }
+        guard let found, found.count == objects.count else { return false }
+        var wanted: [BucketKey: Int64] = [:]
+        for (object, epoch) in found {
+            wanted[BucketKey(.object, object.address, in: epoch)] = object.byteCount
+        }
+        let manifest = BucketKey(.manifest, version.manifest, in: release.version.epoch)
+        wanted[manifest] = version.manifestByteCount
+        return try StandingFiles(in: bucket).missing(of: wanted).isEmpty
+    }
+
+    private func drop(missingFrom epochs: inout [ObjectID: Int64]) throws(StoreError) {
+        var wanted: [BucketKey: Int64] = [:]
+        for object in objects {
+            guard let epoch = epochs[object.address] else { continue }
+            let key = BucketKey(.object, object.address, in: epoch)
+            if !seen.contains(key) { wanted[key] = object.byteCount }
+        }
+        for key in try StandingFiles(in: bucket).missing(of: wanted) { epochs[key.address] = nil }
+    }
+}

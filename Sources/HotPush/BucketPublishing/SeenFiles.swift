@@ -1,0 +1,74 @@
+import Buckets
+import CASStore
+
+/// The files that a command has seen in a bucket: they were acknowledged, or listed.
+///
+/// A commit upon an entry may name one of them if it stands under one of the entry's two newest epochs (docs/buckets.md,
+/// rule U). Belongs to one thread.
+final class SeenFiles {
+    let bucket: any Bucket
+    private var keys: Set<BucketKey> = []
+
+    init(in bucket: any Bucket) { self.bucket = bucket }
+
+    func contains(_ key: BucketKey) -> Bool { keys.contains(key) }
+
+    func note(_ seen: some Sequence<BucketKey>) { keys.formUnion(seen) }
+
+    /// The epochs under which a file may be used for a commit upon an entry of that epoch, the newest first.
+    static func usableEpochs(upon epoch: Int64) -> [Int64] {
+        [epoch, epoch - 1].filter { $0 >= 0 }
+    }
+
+    /// The epoch under which a file may be used for a commit upon an entry of that epoch.
+    func epoch(
+        of kind: BucketKey.Kind, _ address: ObjectID, upon epoch: Int64
+    ) -> Int64? {
+        Self.usableEpochs(upon: epoch).first { keys.contains(BucketKey(kind, address, in: $0)) }
+    }
+
+    /// Notes what a listing shows, as far as it is wanted.
+    /// - Parameters:
+    ///   - sizes: what is wanted, and how many bytes it has.
+    ///   - pageCount: the pages that may be asked for; less those that were.
+    func list(
+        _ prefix: String, _ kind: BucketKey.Kind, _ sizes: [ObjectID: Int64],
+        pageCount: inout Int
+    ) throws(StoreError) {
+        guard pageCount > 0 else { return }
+        try bucket.listAll(prefix) { (page) throws(StoreError) in
+            for file in page.files {
+                guard let key = BucketKey(path: file.key), key.kind == kind,
+                    sizes[key.address] == file.byteCount
+                else { continue }
+                keys.insert(key)
+            }
+            pageCount -= 1
+            return pageCount > 0
+        }
+    }
+
+    /// Sends a file, unless it was seen.
+    /// - Throws: what the bucket refuses; `.network` if no answer came.
+    func send(
+        _ body: BucketBody, _ key: BucketKey, _ fields: StoredFields
+    ) throws(StoreError) {
+        guard !keys.contains(key) else { return }
+        try Self.send(body, key, fields, to: bucket)
+        keys.insert(key)
+    }
+
+    /// Sends a file, on any thread.
+    static func send(
+        _ body: BucketBody, _ key: BucketKey, _ fields: StoredFields, to bucket: any Bucket
+    ) throws(StoreError) {
+        let outcome = try bucket.put(key.path, body, fields)
+        if outcome.isStored { return }
+        var why = UnknownWrite("\(outcome)")
+        if case .unknown(let reason) = outcome { why = reason }
+        throw StoreError(
+            why.refusal ?? .network,
+            "\(key.path) could not be written to \(bucket.place): \(why); the channel offers what it did "
+                + "before, and repeating the command goes on")
+    }
+}

@@ -1,0 +1,165 @@
+package import Buckets
+package import CASStore
+
+/// Carries requests to a bucket, signed: URLs that begin with `s3://BUCKET/PREFIX/`; all others as they are.
+///
+/// What refusals tell is made use of, and the request sent again: the bucket's region, the server's clock, keys that
+/// have ended. A signature goes to the bucket's own host only. Belongs to one thread.
+package final class SignedTransport: Transport {
+    private let network: any Transport
+    private let bucket: S3Bucket
+    /// The last refusal of a single file: who may not list is refused what is not there, too.
+    ///
+    /// Names the request, and the right that would allow it.
+    package private(set) var refusal: StoreError?
+
+    /// Makes a transport; nothing is asked yet.
+    ///
+    /// - Parameters:
+    ///   - network: what carries the requests once they are signed.
+    ///   - bucket: what signs them.
+    package init(_ network: any Transport, to bucket: S3Bucket) {
+        self.network = network
+        self.bucket = bucket
+    }
+
+    package var byteRateMax: Int64? { network.byteRateMax }
+    package var parallelCount: Int { network.parallelCount }
+
+    /// Carries the client's requests; see ``Transport/run(_:)``.
+    ///
+    /// - Throws: also `.accessDenied` if the keys are none, or wrong, or have ended; `.noBucket`; `.credentials`.
+    package func run(_ client: some TransferClient) throws(StoreError) {
+        let signing = SigningClient(client, bucket)
+        defer { refusal = signing.refusal ?? refusal }
+        try network.run(signing)
+        if let failure = signing.failure { throw failure }
+    }
+}
+
+/// Stands between a client and a transport: signs what goes out, and reads the refusals that come in.
+private final class SigningClient: TransferClient {
+    private let client: any TransferClient
+    private let bucket: S3Bucket
+    private let base: String
+    private var signed: [Int: Signed] = [:]
+    private var repeated: [TransferRequest] = []
+    private(set) var refusal: StoreError?
+    /// What no request of this bucket can get past.
+    private(set) var failure: StoreError?
+
+    /// A request that is under way.
+    private struct Signed {
+        let asked: TransferRequest
+        var get: SignedGet
+        /// The head of a refusal, whose body is read before anybody hears of it.
+        var head: TransferHead?
+        var body: [UInt8] = []
+        /// How many bytes the client was given.
+        var byteCount: Int64 = 0
+        var isTooLarge = false
+    }
+
+    /// So much of a refusal is read.
+    private static let bodyByteCountMax = 64 << 10
+
+    init(_ client: any TransferClient, _ bucket: S3Bucket) {
+        self.client = client
+        self.bucket = bucket
+        base = bucket.location.url("")
+    }
+
+    // MARK: Out
+
+    func next() -> NextTransfer {
+        guard failure == nil else { return .nothing }
+        if let request = repeated.popLast() { return .request(request) }
+        let next = client.next()
+        guard case .request(let asked) = next, asked.url.hasPrefix(base) else { return next }
+        do throws(StoreError) {
+            let get = try bucket.signedGet(String(asked.url.dropFirst(base.count)))
+            signed[asked.id] = Signed(asked: asked, get: get)
+            return .request(request(asked, get))
+        } catch {
+            failure = error
+            client.end(asked.id, .cancelled)
+            return .nothing
+        }
+    }
+
+    private func request(_ asked: TransferRequest, _ get: SignedGet) -> TransferRequest {
+        var request = asked
+        request.url = get.url
+        // Ceph RGW 16 writes its refusals in JSON for those who ask for that.
+        request.fields.removeAll { $0.name == "accept" }
+        request.confinedFields += get.fields
+        // Another host would get no signature, and refuse; the bucket says in which region it is.
+        request.followsRedirects = false
+        request.byteCountMax = max(asked.byteCountMax, Int64(Self.bodyByteCountMax))
+        return request
+    }
+
+    // MARK: In
+
+    func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
+        guard let one = signed[id] else { return client.begin(id, head) }
+        if 300..<500 ~= head.status, ![304, 412, 416].contains(head.status) {
+            signed[id]?.head = head
+            return .take
+        }
+        let decision = client.begin(id, head)
+        if decision == .take, !one.asked.acceptsEncodings,
+            let length = head["content-length"].flatMap(Int64.init),
+            length > one.asked.byteCountMax
+        {
+            signed[id]?.isTooLarge = true
+            return .refuse
+        }
+        return decision
+    }
+
+    func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let one = signed[id] else { return client.receive(id, bytes) }
+        guard one.head == nil else {
+            let room = Self.bodyByteCountMax - one.body.count
+            signed[id]?.body.append(contentsOf: bytes.prefix(room))
+            return bytes.count <= room
+        }
+        guard Int64(bytes.count) <= one.asked.byteCountMax - one.byteCount else {
+            signed[id]?.isTooLarge = true
+            return false
+        }
+        signed[id]?.byteCount += Int64(bytes.count)
+        return client.receive(id, bytes)
+    }
+
+    func end(_ id: Int, _ outcome: TransferOutcome) {
+        guard let one = signed.removeValue(forKey: id) else { return client.end(id, outcome) }
+        guard let head = one.head, outcome != .cancelled else {
+            return client.end(id, one.isTooLarge ? .tooLarge : outcome)
+        }
+        do throws(StoreError) {
+            let answer = AnswerHead(status: head.status, fields: head.fields)
+            switch try bucket.meaning(of: answer, one.body, to: one.get) {
+            case .again(let get):
+                signed[id] = Signed(asked: one.asked, get: get)
+                repeated.append(request(one.asked, get))
+            case .passOn(let denial):
+                refusal = denial ?? refusal
+                hand(head, of: id)
+            case .refused(let error): throw error
+            }
+        } catch {
+            failure = error
+            client.end(id, .cancelled)
+        }
+    }
+
+    /// The client hears of an answer without success; nobody wants the body.
+    private func hand(_ head: TransferHead, of id: Int) {
+        let decision = client.begin(id, head)
+        client.end(id, decision == .refuse ? .refused : .finished)
+    }
+
+    func tick() -> Bool { failure == nil && client.tick() }
+}

@@ -1,0 +1,41 @@
+import CASStore
+package import Console
+package import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Invocation {
+    /// Says what `publish` has written, or would write.
+    package func reportPlan(_ plan: PublishPlan, isDryRun: Bool) throws -> ExitStatus {
+        let origin = argument("ORIGIN")
+        return try report { writer in
+            writer.member("version", plan.version.name.description)
+            writer.member("origin", origin)
+            writer.member("objects", plan.objects.count)
+            writer.member("bytes", plan.byteCount)
+            writer.member("channel", plan.pointer.channel.description)
+            writer.member("reusedObjects", plan.reusedObjectCount)
+            writer.member("reusedBytes", plan.reusedByteCount)
+            writer.member("manifest", plan.version.manifest.description)
+            writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
+            PackReport.writeMembers(of: plan.packing, to: &writer)
+            writer.member("sequence", plan.pointer.sequence)
+            let packs = plan.packing?.packs ?? []
+            writer.member("changed", plan.writesPointer || !packs.isEmpty)
+            writer.member("dryRun", isDryRun)
+        } text: { output in
+            let objects = counted(plan.objects.count, "new object")
+            let new = "\(objects), \(sizes.text(plan.byteCount))."
+            let (name, channel) = (plan.version.name, plan.pointer.channel)
+            if plan.writesPointer {
+                let deed: DisplayText = isDryRun ? "Would publish" : "Published"
+                output.print("\(deed) version \(name) to \(origin), channel \(channel): \(new)")
+            } else {
+                output.print(
+                    "Channel \(channel) of \(origin) already offers version \(name); \(new)")
+            }
+            plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
+        }
+    }
+}

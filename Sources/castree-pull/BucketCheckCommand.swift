@@ -1,0 +1,167 @@
+import Buckets
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+// `fsck` of an origin in a bucket.
+
+extension Invocation {
+    /// Checks, and repairs with `--repair` or `--from`.
+    func checkBucket(_ text: String, _ check: CheckOptions) throws -> ExitStatus {
+        let refused = ["since", "json-lines", "dry-run"]
+        if let option = refused.first(where: isGiven) {
+            throw CommandError.usage("--\(option) is not for origins in buckets")
+        }
+        if check.sample != nil, !check.isDeep {
+            throw CommandError.usage("--sample reads a share of a bucket's files: add --deep")
+        }
+        let bucket = try openBucket(try BucketLocation(parsing: text))
+        let bar = progress("Reading")
+        defer { bar.finish() }
+        var options = BucketAuditOptions()
+        options.check = check
+        options.isProbing = flag("probe")
+        options.isInterrupted = { Interruption.isRequested }
+        options.willRead = { count, byteCount in
+            note(
+                "reading \(counted(count, "file")), \(sizes.text(byteCount)): as many requests, and what the "
+                    + "store's owner pays for traffic")
+        }
+        options.progress = { bar.report($0, of: $1) }
+        let repair = try repairOfBucket()
+        let report = try BucketAudit(bucket, options, repairingFrom: repair?.mender).run()
+        bar.finish()
+        withExtendedLifetime(repair) {}
+        let left = report.findings.count { !$0.isRepaired }
+        try show(report, of: text, leftCount: left, isRepairing: repair != nil, check)
+        return .ofCheck(problemCount: report.findings.count, leftCount: left)
+    }
+
+    /// What a repair takes lost files from: the store, and the origin that `--from` names.
+    /// - Returns: `nil` if nothing is repaired.
+    private func repairOfBucket() throws -> (mender: BucketMender, aside: PlanningStore?)? {
+        let origin = try value("from")
+        guard flag("repair") || origin != nil else { return nil }
+        var stores: [VersionStore] = []
+        do {
+            stores.append(try openStore())
+        } catch {
+            // Pointers need none, and another origin may have the files.
+            guard .noStore ~= error else { throw error }
+        }
+        guard let origin else { return (BucketMender(stores), nil) }
+        let location = try OriginReference(parsing: origin).location
+        var transportOptions = TransportOptions()
+        transportOptions.byteRateMax = try byteCount("limit-rate")
+        transportOptions.userAgent = "castree/\(program.version)"
+        let aside = try PlanningStore(asideFor: self)
+        let pull = Pull(
+            into: aside.versions, over: try transport(to: location, transportOptions))
+        let mender = BucketMender(stores + [aside.versions]) { (lost) throws(StoreError) in
+            try pull.fetch(lost, of: origin, at: location)
+        }
+        return (mender, aside)
+    }
+
+    // MARK: Results
+
+    private func show(
+        _ report: BucketAuditReport, of text: String, leftCount: Int, isRepairing: Bool,
+        _ check: CheckOptions
+    ) throws {
+        try self.report { writer in
+            writer.member("origin", text)
+            report.writeMembers(to: &writer)
+            writer.member("sample", orNull: check.sample) { writer, sample in
+                writer.key("percent")
+                writer.value(.number("\(sample.share * 100)"))
+                writer.member("seed", sample.seed)
+            }
+        } text: { output in
+            for finding in report.findings {
+                let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
+                let place = finding.path.map { "\($0): " } ?? ""
+                let suffix = finding.isRepaired ? " (repaired)" : ""
+                output.print("\(finding.kind.rawValue, style): \(place)\(finding.message)\(suffix)")
+            }
+            for line in report.summary(sizes) { output.print("\(line)") }
+            let verdict = verdict(problemCount: report.findings.count, leftCount: leftCount)
+            let entries =
+                report.entryCount == 1 ? "1 entry" : "\(groupedCount(report.entryCount)) entries"
+            output.print(
+                "Checked \(entries) of the log, "
+                    + "\(counted(report.channelCount, "channel")) and "
+                    + "\(counted(report.releaseCount, "release")): \(verdict).")
+            // Each other finding says itself what is to be done.
+            let areMendable = report.findings.contains { !$0.isRepaired && $0.kind.isMendable }
+            guard areMendable else { return }
+            output.print(
+                isRepairing
+                    ? "The rest needs a person, or another --store or --from that has the files."
+                    : "'castree fsck \(text) --repair' repairs what can be repaired without guessing."
+            )
+        }
+    }
+}
+
+extension BucketAuditReport {
+    /// Lines about what was looked at.
+    fileprivate func summary(_ sizes: SizeStyle) -> [String] {
+        var lines: [String] = []
+        if entry > 0 {
+            lines.append(
+                "Entry \(entry), epoch \(epoch): releases need \(text(needed, sizes)); "
+                    + "\(text(read, sizes)) read; \(counted(requestCount, "request")).")
+        }
+        if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }
+        if let garbage, let waiting, garbage.count + waiting.count > 0 {
+            lines.append(
+                "\(text(garbage, sizes)) that no release has go with the next prune, "
+                    + "\(text(waiting, sizes)) with a later one.")
+        }
+        if !strays.isEmpty {
+            let shown = strays.prefix(10).map { printable($0) }.joined(separator: ", ")
+            let more = strays.count > 10 ? " and more" : ""
+            lines.append(
+                "\(counted(strays.count, "key")) not castree's, which nothing deletes (strayKey): \(shown)\(more)"
+            )
+        }
+        return lines
+    }
+
+    private func text(_ figures: FileFigures, _ sizes: SizeStyle) -> String {
+        "\(counted(figures.count, "file")), \(sizes.text(figures.byteCount))"
+    }
+
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("entry", entry)
+        writer.member("epoch", epoch)
+        writer.member("entries", entryCount)
+        writer.member("channels", channelCount)
+        writer.member("releases", releaseCount)
+        writer.member("files", needed.count)
+        writer.member("bytes", needed.byteCount)
+        writer.member("readFiles", read.count)
+        writer.member("readBytes", read.byteCount)
+        for (name, figures) in [("garbage", garbage), ("waiting", waiting)] {
+            writer.member(name, orNull: figures) { writer, figures in
+                writer.member("files", figures.count)
+                writer.member("bytes", figures.byteCount)
+            }
+        }
+        writer.member("strays", strays)
+        writer.member("races", raceCount)
+        writer.member("findings", findings) { writer, finding in
+            writer.member("kind", finding.kind.rawValue)
+            writer.member("version", finding.version)
+            writer.member("path", finding.path)
+            writer.member("message", finding.message)
+            writer.member("repaired", finding.isRepaired)
+        }
+        writer.member("requests", requestCount)
+        writer.member("retries", retryCount)
+    }
+}

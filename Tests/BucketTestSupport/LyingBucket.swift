@@ -1,0 +1,71 @@
+package import Buckets
+package import Platform
+
+/// A bucket whose answers to some requests are whatever a test makes of them.
+package struct LyingBucket: Bucket {
+    private let honest: ModelBucket
+    /// Answers a listing; `nil` leaves it to the honest one.
+    package var listing: @Sendable (ListRequest) -> ListPage? = { _ in nil }
+    /// Gives the bytes of a file; `nil` leaves it to the honest one.
+    package var content: @Sendable (String) -> [UInt8]? = { _ in nil }
+    /// Whether what is there is overwritten by those who only want to create.
+    package var overwrites = false
+    /// Whether a creation is told as one that was too late.
+    package var refusesCreations = false
+
+    /// Lies about nothing yet.
+    package init(_ honest: ModelBucket) { self.honest = honest }
+
+    package var place: String { honest.place }
+    package var parallelCount: Int { 1 }
+    package var figures: BucketFigures { honest.figures }
+
+    package func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome {
+        guard let bytes = content(key) else { return try honest.get(key, request, take) }
+        guard Int64(bytes.count) <= request.byteCountMax else {
+            throw StoreError(.tooLarge, "reading \(key) failed: it is too large")
+        }
+        let result = bytes.withUnsafeBytes { part -> Result<Void, StoreError> in
+            do throws(StoreError) { return .success(try take(part)) } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+        return .found(
+            BucketFile(
+                byteCount: Int64(bytes.count), tag: EntityTag("lie"), modifiedAt: 0, answeredAt: 0))
+    }
+
+    package func head(_ key: String) throws(StoreError) -> BucketFile? { try honest.head(key) }
+
+    package func put(
+        _ key: String, _ body: BucketBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome { try honest.put(key, body, fields) }
+
+    package func putIfAbsent(
+        _ key: String, _ body: BucketBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        if overwrites { return try honest.put(key, body, fields) }
+        let outcome = try honest.putIfAbsent(key, body, fields)
+        return refusesCreations ? .conditionFailed : outcome
+    }
+
+    package func putIf(
+        _ key: String, _ body: BucketBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome {
+        try honest.putIf(key, body, fields, matching: tag, spelling)
+    }
+
+    package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
+        if let page = listing(request) { return page }
+        return try honest.list(request)
+    }
+
+    package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
+        try honest.delete(keys)
+    }
+}

@@ -1,0 +1,58 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// An origin in a bucket with places, garbage and a grace behind it, and what looks at it.
+struct AuditedWorld {
+    let world: BucketWorld
+    var store: ModelStore { world.store }
+
+    /// Versions 1 to 3 are gone, then 2 is back in beta, with objects of two epochs; stable offers 5 and 4.
+    init(_ shelf: BucketWorld.Shelf? = nil) throws {
+        world = try BucketWorld(shelf)
+        for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        try world.publish("4", by: world.publisher())
+        try world.publish("2", to: "beta", by: world.publisher())
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        try world.publish("5", by: world.publisher())
+    }
+
+    /// A check that reads all bytes, unless told otherwise.
+    func audit(
+        _ bucket: (any Bucket)? = nil, repairingFrom stores: [VersionStore]? = nil,
+        _ change: (inout BucketAuditOptions) -> Void = { _ in }
+    ) throws -> BucketAuditReport {
+        var options = BucketAuditOptions()
+        options.check.isDeep = true
+        options.pause = { _ in }
+        change(&options)
+        return try BucketAudit(
+            bucket ?? ModelBucket(store), options,
+            repairingFrom: stores.map { BucketMender($0) }
+        ).run()
+    }
+
+    /// The number of the newest entry.
+    var entryCount: Int { store.files.keys.count { $0.hasPrefix("log/") } }
+
+    /// The first key of a kind that the release in beta needs.
+    func key(of kind: String) throws -> String {
+        let bucket = ModelBucket(store)
+        let state = try #require(try OriginLog(bucket).state(from: 0))
+        let pointer = try #require(state.pointers[try ChannelName("beta")])
+        let release = try #require(pointer.liveReleases.first)
+        let keys = try BucketSurvey(bucket, OriginLog(bucket)).files(of: release).map(\.path)
+        return try #require(keys.first { $0.contains("\(kind)/") })
+    }
+
+    func bytes(_ key: String) throws -> [UInt8] { try #require(store.files[key]).bytes }
+
+    var files: [String: ModelStore.File] { store.files }
+}

@@ -1,0 +1,343 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// `fsck s3://…`: docs/buckets.md, *Checking and repairing*.
+@Suite("A check of a bucket") struct BucketAuditTests {
+    @Test("finds nothing wrong with what publishers and pruners leave, and changes nothing")
+    func clean() throws {
+        let audited = try AuditedWorld()
+        let before = audited.files
+        let report = try audited.audit()
+        #expect(report.findings == [] && report.strays == [])
+        #expect(
+            report.entry == audited.entryCount && report.entryCount == audited.entryCount
+                && report.channelCount == 2)
+        #expect(report.needed.count > 6 && report.read.count >= report.needed.count)
+        #expect(audited.files == before)
+    }
+
+    /// What can be wrong, and whether a repair from the store puts it right.
+    enum Damage: String, CaseIterable, Sendable {
+        case lostObject, cutObject, changedObject, lostManifest, changedManifest, lostPlaces
+        case changedPlaces, oldPointer, lostPointer, junkPointer, pointerBeyond, lostList
+        case lostMarker, foreignPointer, lostEntry, junkEntry, copiedEntry, largeEntry
+
+        var kind: BucketFinding.Kind {
+            switch self {
+            case .lostObject, .lostManifest, .lostPlaces, .lostMarker: .missingFile
+            case .cutObject, .changedObject, .changedManifest, .changedPlaces: .damagedFile
+            case .oldPointer, .lostPointer, .junkPointer, .pointerBeyond, .lostList: .wrongPointer
+            case .foreignPointer: .foreignPointer
+            case .lostEntry: .missingEntry
+            case .junkEntry, .copiedEntry, .largeEntry: .damagedEntry
+            }
+        }
+
+        var isMended: Bool {
+            switch kind {
+            case .missingFile, .damagedFile, .wrongPointer: true
+            default: false
+            }
+        }
+
+        /// - Returns: the key at which it is found.
+        func inflict(on audited: AuditedWorld) throws -> String {
+            func set(_ key: String, _ change: ([UInt8]) -> [UInt8]?) throws -> String {
+                audited.store.set(key, change(audited.store.files[key]?.bytes ?? []))
+                return key
+            }
+            func flipped(_ bytes: [UInt8]) -> [UInt8] {
+                var bytes = bytes
+                bytes[bytes.count / 2] ^= 1
+                return bytes
+            }
+            let object = try audited.key(of: "objects")
+            let manifest = try audited.key(of: "manifests")
+            let places = try audited.key(of: "places")
+            switch self {
+            case .lostObject: return try set(object) { _ in nil }
+            case .cutObject: return try set(object) { Array($0.dropLast()) }
+            case .changedObject: return try set(object, flipped)
+            case .lostManifest: return try set(manifest) { _ in nil }
+            case .changedManifest: return try set(manifest, flipped)
+            case .lostPlaces: return try set(places) { _ in nil }
+            case .changedPlaces: return try set(places, flipped)
+            case .oldPointer:
+                let log = OriginLog(ModelBucket(audited.store))
+                let old = try log.pastEntry(2).pointers[.stable]?.serialized()
+                return try set("channels/stable.json") { _ in old }
+            case .lostPointer: return try set("channels/beta.json") { _ in nil }
+            case .junkPointer: return try set("channels/beta.json") { _ in Array("{}".utf8) }
+            case .pointerBeyond:
+                return try set("channels/stable.json") { bytes in
+                    var text = String(decoding: bytes, as: UTF8.self)
+                    text = text.replacing(/"log":[0-9]+,/, with: "\"log\":9999999999,")
+                    return Array(text.utf8)
+                }
+            case .lostList: return try set("channels.json") { _ in nil }
+            case .lostMarker: return try set("origin.json") { _ in nil }
+            case .foreignPointer:
+                let pointer = ChannelPointer.empty(try ChannelName("gamma"), now: 1)
+                return try set("channels/gamma.json") { _ in pointer.serialized() }
+            case .lostEntry: return try set("log/0000000003.json") { _ in nil }
+            case .junkEntry: return try set("log/0000000003.json") { Array($0.dropLast(9)) }
+            case .largeEntry:
+                return try set("log/0000000003.json") { _ in
+                    [UInt8](repeating: 32, count: 2 << 20)
+                }
+            case .copiedEntry:
+                let author = try #require(
+                    try OriginLog(ModelBucket(audited.store)).entry(2)?.author)
+                let other = try #require(
+                    try OriginLog(ModelBucket(audited.store)).entry(3)?.author)
+                return try set("log/0000000003.json") {
+                    Array(
+                        String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "finds each damage by itself, and a repair puts right what it can",
+        arguments: Damage.allCases)
+    func damage(_ damage: Damage) throws {
+        let audited = try AuditedWorld()
+        let sound = audited.files
+        let key = try damage.inflict(on: audited)
+        let hurt = audited.files
+        let found = try audited.audit()
+        #expect(found.findings.map(\.kind) == [damage.kind])
+        #expect(found.findings.first?.path == key)
+        #expect(found.findings.allSatisfy { !$0.isRepaired })
+        #expect(audited.files == hurt)
+
+        let repaired = try audited.audit(repairingFrom: [audited.world.versions])
+        #expect(repaired.findings.map(\.kind) == [damage.kind])
+        #expect(repaired.findings.allSatisfy { $0.isRepaired == damage.isMended })
+        guard damage.isMended else { return }
+        #expect(try audited.audit().findings == [])
+        #expect(audited.files.mapValues(\.bytes) == sound.mapValues(\.bytes))
+    }
+
+    @Test("of sizes alone reads no objects, and asks for what a listing does not show")
+    func shallow() throws {
+        let audited = try AuditedWorld()
+        let object = try audited.key(of: "objects")
+        let bucket = ModelBucket(
+            audited.store, schedule: { $0.verb == .list ? .unlisted(object) : .answered })
+        let read = Mutex<[String]>([])
+        let watched = ModelBucket(
+            audited.store,
+            afterEach: { request in read.withLock { $0.append("\(request.verb) \(request.key)") } }
+        )
+        #expect(try audited.audit(bucket) { $0.check.isDeep = false }.findings == [])
+        #expect(try audited.audit(watched) { $0.check.isDeep = false }.findings == [])
+        #expect(!read.withLock { $0 }.contains { $0.hasPrefix("get") && $0.contains("objects/") })
+    }
+
+    @Test("reads the share of the files that it is told to, and says before how much that is")
+    func sample() throws {
+        let audited = try AuditedWorld()
+        let told = Mutex<(Int, Int64)>((0, 0))
+        let all = try audited.audit {
+            $0.willRead = { count, bytes in told.withLock { $0 = (count, bytes) } }
+        }
+        #expect(told.withLock { $0.0 } > 3 && told.withLock { $0.1 } <= all.read.byteCount)
+        let some = try audited.audit { $0.check.sample = .init(share: 0.3, seed: 1) }
+        #expect(some.read.count < all.read.count)
+        #expect(some.needed == all.needed)
+    }
+
+    @Test("counts what is not castree's, and leaves it alone")
+    func strays() throws {
+        let audited = try AuditedWorld()
+        for key in ["notes.txt", "e/01/objects/ab/cd", "log/17.json", "channels/README"] {
+            audited.store.set(key, [1])
+        }
+        let report = try audited.audit(repairingFrom: [audited.world.versions])
+        #expect(report.findings == [])
+        #expect(
+            report.strays.sorted() == [
+                "channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt",
+            ])
+        #expect(audited.store.files["notes.txt"] != nil)
+    }
+
+    @Test("says what a gap of any size lacks")
+    func gap() throws {
+        let audited = try AuditedWorld()
+        let last = try audited.bytes(OriginLayout.logEntry(Int64(audited.entryCount)))
+        audited.store.set("log/9999999998.json", last)
+        let report = try audited.audit()
+        #expect(
+            report.findings.contains {
+                $0.kind == .missingEntry
+                    && $0.message.contains("\(audited.entryCount) to 9999999997")
+            })
+        #expect(report.entry == audited.entryCount - 1)
+    }
+
+    @Test("leaves what no store here has, and says so")
+    func unmended() throws {
+        let audited = try AuditedWorld()
+        let key = try Damage.lostObject.inflict(on: audited)
+        let empty = try TemporaryStore()
+        let report = try audited.audit(repairingFrom: [empty.versions])
+        #expect(report.findings.map(\.path) == [key])
+        #expect(report.findings.allSatisfy { !$0.isRepaired })
+    }
+
+    @Test("beside a prune that meets it between any two requests finds nothing wrong")
+    func besidePrune() throws {
+        let shelf = try BucketWorld.Shelf()
+        let count = try TestShare(oneIn: 4, of: "audit beside prune").count { number in
+            let audited = try AuditedWorld(shelf)
+            let wasReached = Atomic<Bool>(false)
+            let world = audited.world
+            let schedule: RequestSchedule = { request in
+                if request.number == number + 1, !wasReached.exchange(true, ordering: .relaxed) {
+                    // All that it finds unneeded goes at once.
+                    _ = try? world.publisher("pruner").withdraw(VersionName("5"))
+                    for _ in 0..<2 {
+                        _ = try? BucketPruner(world.publisher("pruner")).prune(keeping: 1, grace: 0)
+                    }
+                }
+                return .answered
+            }
+            let bucket = ModelBucket(audited.store, actor: "check", schedule: schedule)
+            let report = try audited.audit(bucket)
+            let left = report.findings.filter { $0.kind != .wrongPointer }
+            #expect(left == [], "before request \(number + 1)")
+            return wasReached.load(ordering: .relaxed) && left.isEmpty
+        }
+        #expect(count < 200)
+    }
+
+    @Test("repairs from another origin: a directory that is a copy of it, or one without epochs")
+    func fromOrigin() throws {
+        for isCopy in [true, false] {
+            let audited = try AuditedWorld()
+            let place = try TemporaryStore()
+            let directory = place.directory.appending("origin")
+            if isCopy {
+                for (path, file) in audited.files {
+                    let url = URL(filePath: directory).appending(path: path)
+                    try FileManager.default.createDirectory(
+                        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+                    try Data(file.bytes).write(to: url)
+                }
+            } else {
+                var options = PublisherOptions()
+                options.isDurable = false
+                options.packs.moment = .never
+                for version in ["2", "4", "5"] {
+                    _ = try Publisher(directory, options: options).publish(
+                        version, of: audited.world.versions)
+                }
+            }
+            for damage in [Damage.lostObject, .changedManifest] {
+                _ = try damage.inflict(on: audited)
+            }
+            let location = try OriginReference(parsing: directory).location
+            let pull = Pull(
+                into: place.versions, over: DirectoryTransport(directory), PullingFixture.options)
+            let mender = BucketMender([place.versions]) { (lost) throws(StoreError) in
+                try pull.fetch(lost, of: directory, at: location)
+            }
+            let report = try BucketAudit(ModelBucket(audited.store), repairingFrom: mender).run()
+            #expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
+            #expect(try audited.audit().findings == [])
+        }
+    }
+
+    @Test("knows packs and deliveries of what was copied there")
+    func packs() throws {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        _ = try place.publisher(packs: .before).publish("2", of: place.versions)
+        let store = ModelStore()
+        for (path, bytes) in try place.published() { store.set(path, bytes) }
+        // Packs that stand in the copy alone.
+        var without = PublisherOptions()
+        without.packs.moment = .never
+        _ = try BucketPublisher(ModelBucket(store), options: without, pause: { _ in }).publish(
+            "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
+        var options = BucketAuditOptions()
+        options.check.isDeep = true
+        #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
+        #expect(try BucketUsage(of: ModelBucket(store)).packs.count >= 1)
+        let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
+        let delivery = try #require(store.files.keys.first { $0.hasPrefix("deliveries/") })
+        let pack = try #require(packs.first)
+        let bytes = try #require(store.files[pack]).bytes
+        store.set(pack, bytes.reversed())
+        let found = try BucketAudit(ModelBucket(store), options).run().findings
+        #expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
+        // A copy of the origin has what no store keeps.
+        let aside = try TemporaryStore()
+        let pull = Pull(
+            into: aside.versions, over: DirectoryTransport(place.origin),
+            PullingFixture.options)
+        let location = try OriginReference(parsing: place.origin).location
+        store.set(delivery, nil)
+        let mender = BucketMender([pull.versions]) { (lost) throws(StoreError) in
+            try pull.fetch(lost, of: place.origin, at: location)
+        }
+        let repaired = try BucketAudit(ModelBucket(store), options, repairingFrom: mender).run()
+        #expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
+        #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
+    }
+
+    // MARK: Whether a store is suitable
+
+    @Test("holds races, and finds no fault with a store in which one creator wins")
+    func suitable() throws {
+        let report = try BucketAudit(ModelBucket(ModelStore()), probing).run()
+        #expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
+        #expect(report.requestCount >= 80)
+    }
+
+    private var probing: BucketAuditOptions {
+        var options = BucketAuditOptions()
+        options.isProbing = true
+        return options
+    }
+
+    @Test("refuses a store that does not know If-None-Match: *, as OpenStack Swift's")
+    func unknownCondition() throws {
+        var dialect = ModelDialect()
+        dialect.knowsIfNoneMatch = false
+        let report = try BucketAudit(ModelBucket(ModelStore(dialect)), probing).run()
+        #expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
+    }
+
+    @Test("refuses a store in which several creators win")
+    func overwriting() throws {
+        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        bucket.overwrites = true
+        let report = try BucketAudit(bucket, probing).run()
+        #expect(report.findings.map(\.kind) == [.unsuitableStore])
+        #expect(report.findings.first?.message.contains("8 of 8 creators") == true)
+    }
+
+    @Test("bears a winner whose answer was lost")
+    func lostAnswer() throws {
+        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        bucket.refusesCreations = true
+        #expect(try BucketAudit(bucket, probing).run().findings == [])
+    }
+
+    @Test("of a place without an origin says so")
+    func none() throws {
+        #expect(code { try BucketAudit(ModelBucket(ModelStore())).run() } == .noOrigin)
+    }
+}

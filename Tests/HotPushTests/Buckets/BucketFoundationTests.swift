@@ -1,0 +1,111 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// The first entry of a log, what it takes over, and what it is not written over: docs/buckets.md.
+@Suite struct BucketFoundationTests {
+    /// The files of a directory's origin with one release.
+    private func copied() throws -> (PublishingPlace, [String: [UInt8]]) {
+        let place = try PublishingPlace()
+        try place.publish("1")
+        var files: [String: [UInt8]] = [:]
+        let paths = FileManager.default.enumerator(atPath: place.origin)
+        for case let path as String in try #require(paths) where !path.hasPrefix(".publish") {
+            var isDirectory: ObjCBool = false
+            _ = FileManager.default.fileExists(
+                atPath: "\(place.origin)/\(path)", isDirectory: &isDirectory)
+            if !isDirectory.boolValue {
+                files[path] = try Damage.contents("\(place.origin)/\(path)")
+            }
+        }
+        return (place, files)
+    }
+
+    private func publisher(_ store: ModelStore) -> BucketPublisher {
+        BucketPublisher(ModelBucket(store), pause: { _ in })
+    }
+
+    /// A bucket with so many channels, all with the release of a directory's origin.
+    private func bucket(_ channelCount: Int) throws -> (PublishingPlace, ModelStore) {
+        let (place, files) = try copied()
+        let store = ModelStore()
+        for (path, bytes) in files { store.set(path, bytes) }
+        store.set("channels/stable.json", nil)
+        let pointer = String(decoding: try #require(files["channels/stable.json"]), as: UTF8.self)
+        for number in 1...channelCount {
+            let own = pointer.replacing("\"stable\"", with: "\"c\(number)\"")
+            store.set("channels/c\(number).json", Array(own.utf8))
+        }
+        return (place, store)
+    }
+
+    @Test func `an origin has at most a thousand channels, and stays sound at the next one`() throws
+    {
+        let (place, store) = try bucket(1_000)
+        let old = ReleaseOffer(channel: try ChannelName("c7"))
+        _ = try publisher(store).publish("1", of: place.versions, as: old)
+        let new = ReleaseOffer(channel: try ChannelName("one-more"))
+        let refused = code { try publisher(store).publish("1", of: place.versions, as: new) }
+        #expect(refused == .tooLarge)
+        #expect(try publisher(store).pointers().count == 1_000)
+    }
+
+    @Test func `more channels than an origin can have are not taken over`() throws {
+        let (place, store) = try bucket(1_001)
+        let refused = code { try publisher(store).publish("1", of: place.versions) }
+        #expect(refused == .tooLarge)
+        #expect(store.files.keys.filter { $0.hasPrefix("log/") } == [])
+    }
+
+    @Test func `an origin of a newer castree, and what is none, is left as it is`() throws {
+        let world = try BucketWorld()
+        for (marker, wanted) in [
+            ("{\"castreeOrigin\":2}\n", StoreError.Code.unsupportedFormat), ("hello", .badOrigin),
+        ] {
+            let store = ModelStore()
+            store.set("origin.json", Array(marker.utf8))
+            let refused = code { try publisher(store).publish("1", of: world.versions) }
+            #expect(refused == wanted)
+            #expect(store.files.keys.sorted() == ["origin.json"])
+        }
+    }
+
+    @Test func `where a log has lost its first entry no second log is begun`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        let store = ModelStore()
+        for (key, file) in world.store.files where key != "log/0000000001.json" {
+            store.set(key, file.bytes)
+        }
+        let beta = ReleaseOffer(channel: try ChannelName("beta"))
+        let refused = code { try publisher(store).publish("2", of: world.versions, as: beta) }
+        #expect(refused == .damagedOrigin)
+        #expect(store.files["log/0000000001.json"] == nil)
+    }
+
+    @Test(arguments: [["quoted"], ["bare"]])
+    func `an answer that is lost while the store is tried does not decide what it can do`(
+        spellings: Set<String>
+    ) throws {
+        var dialect = ModelDialect()
+        dialect.tagSpellings = spellings
+        let shelf = try BucketWorld.Shelf()
+        for number in 1..<20 {
+            let world = try BucketWorld(shelf, dialect)
+            let disturbed = world.publisher("one") {
+                $0.number == number ? .lostAnswer : .answered
+            }
+            _ = try? world.publish("1", by: disturbed)
+            try world.publish("1", by: world.publisher("two"))
+            let first = try #require(world.store.files["log/0000000001.json"])
+            let text = String(decoding: first.bytes, as: UTF8.self)
+            #expect(text.contains("\"pointerCondition\":\"\(spellings.first ?? "")\""))
+            #expect(world.broken == [])
+        }
+    }
+}

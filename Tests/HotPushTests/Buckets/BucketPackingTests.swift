@@ -1,0 +1,312 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Packs in origins that are buckets: docs/buckets.md.
+@Suite struct BucketPackingTests {
+    /// The packs of the first release of a channel, each read and held against its address.
+    private func read(
+        _ world: BucketWorld, _ channel: ChannelName = .stable
+    ) throws -> [Delivery.Pack] {
+        let directory = TemporaryDirectory(inMemory: true)
+        let pointers = try world.publisher("reader").pointers()
+        let release = try #require(pointers[channel]?.releases.first)
+        let version = try #require(release.version)
+        let published = try #require(release.delivery)
+        for (key, file) in world.store.files {
+            guard let place = OriginLayout.epoch(of: key), place.epoch == published.epoch else {
+                continue
+            }
+            let path = directory.appending(place.path)
+            try FileManager.default.createDirectory(
+                atPath: (path as NSString).deletingLastPathComponent,
+                withIntermediateDirectories: true)
+            try Data(file.bytes).write(to: URL(filePath: path))
+        }
+        let reader = PackReader(origin: directory.path, store: world.versions.store)
+        let delivery = try reader.delivery(of: version, published)
+        for pack in delivery.packs {
+            var base: Manifest?
+            for name in ["1", "2", "3", "4", "5"] {
+                guard let manifest = try? world.versions.registeredManifest(of: name),
+                    try manifest.contentAddress() == pack.base
+                else { continue }
+                base = manifest
+            }
+            #expect((base == nil) == (pack.base == nil))
+            _ = try reader.read(pack, from: base)
+        }
+        return delivery.packs
+    }
+
+    private func count(_ world: BucketWorld, _ kind: String) -> Int {
+        world.store.files.keys.filter { $0.contains("\(kind)/") }.count
+    }
+
+    @Test func `a release gets a pack of everything, and one from what was offered before`() throws
+    {
+        let world = try BucketWorld()
+        let first = try world.publish("1", by: world.publisher(packs: .before))
+        #expect(first.packing?.packs.count == 1)
+        let plain = try BucketWorld()
+        for version in ["1", "2"] { try plain.publish(version, by: plain.publisher()) }
+        let requests = world.store.requestCount
+        let second = try world.publish("2", by: world.publisher(packs: .before))
+        #expect(second.packing?.packs.count == 2)
+        // Two packs and the delivery, and not one request more than without.
+        let without = try plain.publish("3", by: plain.publisher()).figures.requestCount
+        #expect(world.store.requestCount - requests <= without + 3)
+        let packs = try read(world)
+        #expect(packs.count == 2 && packs.filter { $0.base == nil }.count == 1)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `the same again makes nothing, sends nothing and compresses nothing`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher(packs: .before))
+        try world.publish("2", by: world.publisher(packs: .before))
+        let before = world.store.files
+        let again = try world.publish("2", by: world.publisher(packs: .before))
+        #expect(again.isUnchanged && again.packing == nil)
+        #expect(world.store.files == before)
+        // In another channel the packs are used as they stand, and what lacks is made.
+        let other = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
+        #expect(other.sent.count == 0 && other.packing == nil)
+        #expect(try read(world, ChannelName("beta")).count == 2)
+        // What the store has kept serves again when the bucket has lost everything.
+        for key in world.store.files.keys { world.store.set(key, nil) }
+        try world.publish("1", by: world.publisher())
+        let anew = try world.publisher(packs: .before).publish("2", of: world.versions)
+        #expect(anew.packing?.madeFrameCount == 0)
+        #expect((anew.packing?.reusedFrameCount ?? 0) > 0)
+    }
+
+    @Test func `packs made later come to the release where it stands, once`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
+        let before = try #require(try world.publisher().pointers()[.stable])
+        let commit = try world.publisher().pack("2", of: world.versions)
+        #expect(commit.pointer.sequence == before.sequence + 1)
+        #expect(commit.pointer.releases.map(\.sequence) == before.releases.map(\.sequence))
+        #expect(commit.pointer.releases.map { $0.delivery != nil } == [false, true, false])
+        let files = world.store.files
+        let again = try world.publisher().pack("2", of: world.versions)
+        #expect(again.isUnchanged && again.packing == nil)
+        #expect(world.store.files == files)
+        let code = code { _ = try world.publisher().pack("4", of: world.versions) }
+        #expect(code == .notOffered)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `a release that is withdrawn while it is packed gets no packs`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let wasWithdrawn = Atomic<Bool>(false)
+        let packer = world.publisher(schedule: { request in
+            if request.key.hasPrefix("deliveries/"), request.verb == .put,
+                !wasWithdrawn.exchange(true, ordering: .relaxed)
+            {
+                _ = try? world.publisher("two").withdraw(VersionName("2"))
+            }
+            return .answered
+        })
+        let commit = try packer.pack("2", of: world.versions)
+        let isDone = wasWithdrawn.load(ordering: .relaxed)
+        #expect(isDone)
+        #expect(commit.packing?.isWithdrawn == true)
+        #expect(try world.offered() == ["1"])
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test(arguments: [true, false])
+    func `packs that a prune has deleted before the commit are sent again`(
+        isPublishing: Bool
+    ) throws {
+        let world = try BucketWorld()
+        for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+        let wasPruned = Atomic<Bool>(false)
+        let writer = world.publisher(
+            packs: .before,
+            schedule: { request in
+                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                    !wasPruned.exchange(true, ordering: .relaxed)
+                {
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                }
+                return .answered
+            })
+        let commit =
+            isPublishing
+            ? try writer.publish("3", of: world.versions)
+            : try writer.pack("2", of: world.versions)
+        let isDone = wasPruned.load(ordering: .relaxed)
+        #expect(isDone && commit.epoch >= 2)
+        #expect(commit.pointer.releases.first?.delivery?.epoch == commit.epoch)
+        #expect(try read(world).count == 2 || isPublishing)
+        #expect(world.broken == [])
+    }
+
+    @Test func `packs that stand two epochs behind are kept, in a newer epoch`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher(packs: .before))
+        let old = try read(world)
+        for version in ["2", "3"] {
+            try world.publish(version, to: "other", by: world.publisher())
+            _ = try world.publisher().withdraw(VersionName(version), from: ChannelName("other"))
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        }
+        let commit = try world.publisher(options: { $0.packs.baseVersions = ["5"] })
+            .pack("1", of: world.versions)
+        #expect(commit.epoch >= 2)
+        let delivery = try #require(commit.pointer.releases.first?.delivery)
+        #expect(delivery.epoch >= commit.epoch - 1)
+        let new = try read(world)
+        #expect(new.count == 2 && Set(new.map(\.address)).isSuperset(of: old.map(\.address)))
+        #expect(commit.packing?.keptPackCount == 1)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `older releases lose their packs, and a prune deletes them`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3"] {
+            try world.publish(
+                version,
+                by: world.publisher(packs: .before, options: { $0.packs.keptReleaseCount = 1 }))
+        }
+        let pointer = try #require(try world.publisher().pointers()[.stable])
+        #expect(pointer.releases.map { $0.delivery != nil } == [true, false, false])
+        #expect(count(world, "deliveries") == 3)
+        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 0)
+        #expect(count(world, "deliveries") == 1)
+        #expect(count(world, "packs") == (try read(world).count))
+        #expect(try world.offered() == ["3", "2", "1"])
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        let shelf = try BucketWorld.Shelf(only: ["2"])
+        let notices = Mutex<[String]>([])
+        let publisher = world.publisher(
+            packs: .before,
+            options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
+        let without = try publisher.publish("2", of: shelf.temporary.versions)
+        #expect(without.packing?.packs.map(\.version) == [nil])
+        #expect(without.fetched.byteCount == 0)
+        #expect(notices.withLock { $0 }.contains { $0.contains("--fetch-bases") })
+        _ = try world.publisher().withdraw(VersionName("2"))
+        let with = try world.publisher(packs: .before, options: { $0.packs.fetchesBases = true })
+            .publish("2", of: shelf.temporary.versions)
+        #expect(with.packing?.packs.map(\.version) == [nil, "1"])
+        #expect(with.fetched.count == 1 && with.fetched.byteCount > 1_500)
+        #expect(try read(world).count == 2)
+        #expect(world.broken == [])
+    }
+
+    @Test func `a plan writes nothing, and says what is written then`() throws {
+        let world = try BucketWorld()
+        let publisher = world.publisher(packs: .before)
+        let first = try publisher.plan("1", of: world.versions)
+        #expect(world.store.files.isEmpty)
+        #expect(first.objects.count == 3 && first.writesManifest && first.writesPointer)
+        #expect(first.packing?.packs.count == 1)
+        try world.publish("1", by: publisher)
+        let before = world.store.files
+        let second = try publisher.plan("2", of: world.versions)
+        #expect(world.store.files == before)
+        #expect(second.objects.count == 1 && second.reusedObjectCount == 2)
+        let done = try world.publish("2", by: publisher)
+        #expect(done.sent.count == 1 && done.sent.byteCount == second.byteCount)
+        #expect(done.packing?.packs.map(\.base) == second.packing?.packs.map(\.base))
+        let third = try publisher.plan("2", of: world.versions)
+        #expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
+        #expect(third.packing == nil)
+    }
+
+    @Test func `what is missing or cut is found by looking, and sent again`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher(packs: .before))
+        let object = try #require(world.store.files.keys.first { $0.hasPrefix("objects/") })
+        let pack = try #require(world.store.files.keys.first { $0.hasPrefix("packs/") })
+        let whole = try #require(world.store.files[pack])
+        world.store.set(object, nil)
+        world.store.set(pack, Array(whole.bytes.dropLast()))
+        let blind = try world.publisher(packs: .before).publish("1", of: world.versions)
+        #expect(blind.isUnchanged)
+        let verifying = world.publisher(packs: .before, options: { $0.verifiesObjects = true })
+        let commit = try verifying.publish("1", of: world.versions)
+        #expect(commit.sent.count == 1)
+        #expect(commit.packing?.packs.count == 1)
+        #expect(try read(world).count == 1)
+        let again = try verifying.publish("1", of: world.versions)
+        #expect(again.isUnchanged && again.sent.count == 0)
+    }
+
+    @Test func `objects go again where their places would be too large`() throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3", "4"] {
+            try world.publish(version, by: world.publisher())
+        }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let state = try #require(try OriginLog(world.bucket()).state(from: 0))
+        #expect(state.entry.epoch > 0)
+        let (manifest, version) = try Publisher.describe(
+            "5", of: world.versions, ReleaseOffer())
+        let layout = ReleaseLayout(
+            manifest, version, for: .stable, of: world.versions, SeenFiles(in: world.bucket()),
+            isVerifying: false)
+        // One object is on offer, in an older epoch.
+        let free = try layout.plan(in: state)
+        #expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])
+        layout.placesByteCountMax = Int64(Places(free.epochs).serialized().count - 1)
+        let bounded = try layout.plan(in: state)
+        #expect(Set(bounded.epochs) == [state.entry.epoch])
+        #expect(bounded.lacking.count == 3)
+    }
+
+    @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        try world.publish("2", by: world.publisher())
+        let sent = Mutex<[String]>([])
+        let publisher = world.publisher(schedule: { request in
+            guard request.verb == .put, request.key.contains("objects/") else { return .answered }
+            let count = sent.withLock { sent -> Int in
+                sent.append(request.key)
+                return sent.count
+            }
+            if count == 1 {
+                // Others prune while the first object is under way.
+                for version in ["5", "3"] {
+                    _ = try? world.publish(version, to: "other", by: world.publisher("two"))
+                    _ = try? world.publisher("two").withdraw(
+                        VersionName(version), from: ChannelName("other"))
+                    _ = try? BucketPruner(world.publisher("two")).prune(keeping: 9, grace: 0)
+                }
+                world.store.clock.advance(700)
+            }
+            return .answered
+        })
+        let commit = try world.publish("4", by: publisher)
+        #expect(commit.epoch >= 2)
+        // The first one went twice; no other was sent in vain.
+        let keys = sent.withLock { $0 }
+        #expect(keys.filter { !$0.hasPrefix("e/\(commit.epoch)/") }.count == 1)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+}

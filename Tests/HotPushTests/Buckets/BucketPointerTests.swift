@@ -1,0 +1,116 @@
+import BucketTestSupport
+import Buckets
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+/// Pointers when all commands have ended, which nobody repairs afterwards: I5 of docs/buckets.md.
+@Suite struct BucketPointerTests {
+    typealias Verb = BucketFaultTests.Verb
+
+    /// Those whose commit changes a pointer.
+    static let verbs: [Verb] = [.publish, .back, .beta, .withdraw, .once]
+
+    /// What all cases publish: making it anew would take longer than they do.
+    static let shelf = Result { try BucketWorld.Shelf() }
+
+    /// A version that the verb's channel has not offered yet, for those who come after it.
+    private func next(after verb: Verb) -> (version: String, channel: String) {
+        switch verb {
+        case .beta: ("4", "beta")
+        case .back: ("4", "stable")
+        default: ("5", "stable")
+        }
+    }
+
+    @Test(arguments: verbs, [1, 3, 100])
+    func `a pointer that is written late replaces no newer one where the store knows If-Match`(
+        verb: Verb, requests: Int
+    ) throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try verb.prepare(world)
+        let isLate = Atomic<Bool>(false)
+        try verb.run(world, "one") { request in
+            guard request.isWrite, request.key.hasPrefix("channels/"),
+                !isLate.exchange(true, ordering: .relaxed)
+            else { return .answered }
+            return .ghost(requests: requests)
+        }
+        let (version, channel) = next(after: verb)
+        try world.publish(version, to: channel, by: world.publisher("two"))
+        world.store.applyGhosts()
+        world.checkEnd()
+        let wasLate = isLate.load(ordering: .relaxed)
+        #expect(wasLate)
+        #expect(world.broken == [], "\(verb), \(requests)")
+    }
+
+    @Test(arguments: verbs, verbs)
+    func `commands that meet leave the newest pointers where the store knows no If-Match`(
+        verb: Verb, other: Verb
+    ) throws {
+        let shelf = try Self.shelf.get()
+        var dialect = ModelDialect()
+        dialect.tagSpellings = []
+        let count = try TestShare(oneIn: 12, of: "pointers \(verb) \(other)").count { index in
+            let world = try BucketWorld(shelf, dialect)
+            try verb.prepare(world)
+            let wasReached = Atomic<Bool>(false)
+            try? verb.run(world, "one") { request in
+                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
+                    try? other.run(world, "two") { _ in .answered }
+                }
+                return .answered
+            }
+            guard wasReached.load(ordering: .relaxed) else { return false }
+            world.checkEnd()
+            #expect(world.broken == [], "\(other) before request \(index + 1) of \(verb)")
+            return world.broken.isEmpty
+        }
+        #expect(count < 500)
+    }
+
+    @Test func `a withdrawal that died before devices saw it can be repeated`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try Verb.withdraw.prepare(world)
+        let killed = world.publisher("one") { request in
+            request.isWrite && request.key.hasPrefix("channels/")
+                ? .end(isApplied: false) : .answered
+        }
+        _ = try killed.withdraw(VersionName("3"))
+        let code = code { try world.publisher("two").withdraw(VersionName("3")) }
+        #expect(code == .notOffered)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test(
+        arguments: [["bare"], ["quoted"], []] as [Set<String>],
+        [["bare"], ["quoted"], []] as [Set<String>])
+    func `pointers are written also when the store has become one that takes tags otherwise`(
+        before: Set<String>, after: Set<String>
+    ) throws {
+        var dialect = ModelDialect()
+        dialect.tagSpellings = before
+        let world = try BucketWorld(Self.shelf.get(), dialect)
+        try world.publish("1", by: world.publisher())
+        dialect.tagSpellings = after
+        world.store.dialect = dialect
+        let commit = try world.publish("2", by: world.publisher())
+        #expect(commit.pointerProblem == nil)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `what is too large for a pointer is replaced by what the log says`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try world.publish("1", by: world.publisher())
+        world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
+        let commit = try world.publish("2", by: world.publisher())
+        #expect(commit.pointerProblem == nil)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+}

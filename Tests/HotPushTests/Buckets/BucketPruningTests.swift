@@ -1,0 +1,201 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+
+/// Prunes that meet, and what comes to them wrong.
+@Suite struct BucketPruningTests {
+    /// An origin of which a prune trims releases, and deletes their files at once.
+    private func world(_ shelf: BucketWorld.Shelf) throws -> BucketWorld {
+        let world = try BucketWorld(shelf)
+        try BucketFaultTests.Verb.prune.prepare(world)
+        for version in ["4", "5"] { try world.publish(version, by: world.publisher()) }
+        return world
+    }
+
+    @Test func `a prune that another one overtakes goes on from what that one has left`() throws {
+        let shelf = try BucketWorld.Shelf()
+        let count = try TestShare(oneIn: 4).count { index in
+            let world = try world(shelf)
+            let wasReached = Atomic<Bool>(false)
+            let pruner = world.publisher("one") { request in
+                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
+                    try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
+                }
+                return .answered
+            }
+            #expect(throws: Never.self, "overtaken before request \(index + 1)") {
+                _ = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+            }
+            #expect(world.broken == [])
+            return wasReached.load(ordering: .relaxed)
+        }
+        #expect(count < 500)
+    }
+
+    @Test func `a prune that publishers overtake lists once, and reads each manifest once`() throws
+    {
+        let world = try world(BucketWorld.Shelf())
+        let overtaken = Atomic<Int>(0)
+        let asked = Mutex<[String: Int]>([:])
+        let pruner = world.publisher("one") { request in
+            if [.get, .list].contains(request.verb), !request.key.hasPrefix("channels/"),
+                !request.key.hasPrefix("log/")
+            {
+                asked.withLock { $0["\(request.verb) \(request.key)", default: 0] += 1 }
+            }
+            if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                overtaken.load(ordering: .relaxed) < 4
+            {
+                let number = overtaken.add(1, ordering: .relaxed).newValue
+                try? world.publish(
+                    "\(number)", to: "c\(number)", by: world.publisher("publisher"))
+            }
+            return .answered
+        }
+        _ = try BucketPruner(pruner).prune(keeping: 1, grace: 3_600)
+        let count = overtaken.load(ordering: .relaxed)
+        #expect(count == 4)
+        // Before the log, and behind it.
+        #expect(asked.withLock { $0.filter { $0.value > ($0.key == "list " ? 2 : 1) } } == [:])
+        #expect(world.broken == [])
+    }
+
+    @Test func `a first publish that others overtake goes on from what they have left`() throws {
+        let shelf = try BucketWorld.Shelf()
+        let count = try TestShare(oneIn: 3).count { index in
+            let world = try BucketWorld(shelf)
+            let wasReached = Atomic<Bool>(false)
+            let publisher = world.publisher("one") { request in
+                if request.number == index + 1, !wasReached.exchange(true, ordering: .relaxed) {
+                    // Their pointer names a manifest that does not stand where a directory has it.
+                    for version in ["1", "2", "3"] {
+                        _ = try? world.publish(version, by: world.publisher("two"))
+                        try? BucketFaultTests.Verb.prune.run(world, "two") { _ in .answered }
+                    }
+                }
+                return .answered
+            }
+            #expect(throws: Never.self, "overtaken before request \(index + 1)") {
+                try world.publish("4", by: publisher)
+            }
+            #expect(world.broken == [])
+            return wasReached.load(ordering: .relaxed)
+        }
+        #expect(count < 500)
+    }
+
+    @Test func `a prune asks again for a manifest that comes with other bytes than its name says`()
+        throws
+    {
+        let world = try world(BucketWorld.Shelf())
+        let isTurned = Atomic<Bool>(false)
+        let pruner = world.publisher("one") { request in
+            guard request.verb == .get, request.key.contains("manifests/"),
+                !isTurned.exchange(true, ordering: .relaxed)
+            else { return .answered }
+            return .turned
+        }
+        let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        #expect(report.garbage.count > 0)
+        let wasTurned = isTurned.load(ordering: .relaxed)
+        #expect(wasTurned)
+        #expect(world.broken == [])
+    }
+
+    @Test func `what others have put beside castree's own scratch stays`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let foreign = ["probe/notes.txt", "probe/\(String(repeating: "A", count: 32))", "notes/1"]
+        for key in foreign { world.store.set(key, [1]) }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        let left = world.store.files.keys.filter {
+            $0.hasPrefix("probe/") || $0.hasPrefix("notes/")
+        }
+        #expect(Set(left) == Set(foreign))
+    }
+
+    @Test func `who may not delete is told so, and nothing is said to be deleted`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let clock = world.store.clock
+        let bucket = world.bucket(rights: [.get, .put, .list])
+        let pruner = BucketPruner(
+            BucketPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
+        let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
+        #expect(error?.code.description == "accessDenied")
+        #expect(error?.message.contains("s3:DeleteObject") == true)
+        // The next one goes on.
+        #expect(try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
+    }
+
+    @Test func `deletions without an answer are counted as such`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let pruner = world.publisher("one") { $0.verb == .delete ? .dropped : .answered }
+        let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
+        #expect(report.garbage.count == 0 && report.unknownCount > 0)
+    }
+
+    @Test(arguments: [["quoted"], ["bare"], []])
+    func `a channel in which nothing happens keeps no other one from being freed`(
+        spellings: Set<String>
+    ) throws {
+        var dialect = ModelDialect()
+        dialect.tagSpellings = spellings
+        let world = try BucketWorld(nil, dialect)
+        try world.publish("5", to: "quiet", by: world.publisher())
+        for version in ["2", "3", "4"] {
+            try world.publish(version, by: world.publisher())
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            world.store.clock.advance(3_700)
+        }
+        for _ in 0..<3 {
+            _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
+            world.store.clock.advance(3_700)
+        }
+        // 4 has d, e and f; 5 has a, b and f.
+        #expect(world.store.files.keys.filter { $0.contains("objects/") }.count == 5)
+        #expect(world.broken == [])
+    }
+
+    @Test
+    func
+        `what a prune has trimmed stays for the grace, also if that prune died before devices saw it`()
+        throws
+    {
+        let shelf = try BucketWorld.Shelf()
+        for grace in [Int64(60), 3_600] {
+            let world = try world(shelf)
+            world.hold(grace: grace)
+            let pruner = world.publisher("one") { request in
+                request.isWrite && request.key.hasPrefix("channels/")
+                    ? .end(isApplied: false) : .answered
+            }
+            #expect(throws: StoreError.self) {
+                try BucketPruner(pruner).prune(keeping: 1, grace: grace)
+            }
+            for _ in 0..<4 {
+                world.store.clock.advance(grace + 1)
+                _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: grace)
+            }
+            #expect(world.store.files.keys.filter { $0.contains("manifests/") }.count == 1)
+            #expect(world.broken == [])
+        }
+    }
+
+    @Test func `more than fits one entry is trimmed in several`() throws {
+        let world = try BucketWorld()
+        for channel in ["a", "b", "c"] {
+            for version in ["1", "2"] {
+                try world.publish(version, to: channel, by: world.publisher())
+            }
+        }
+        let report = try BucketPruner(world.publisher(), trimmedByteCountMax: 1)
+            .prune(keeping: 1, grace: 3_600)
+        #expect(report.trimmedCount == 3)
+        #expect(try ["a", "b", "c"].map(world.offered) == [["2"], ["2"], ["2"]])
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+}

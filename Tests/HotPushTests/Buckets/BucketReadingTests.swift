@@ -1,0 +1,113 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// `du s3://…` and `channels s3://…`: docs/buckets.md, *Checking and repairing*.
+@Suite("Looking at a bucket") struct BucketReadingTests {
+    @Test("tells all files and bytes, each once, by who needs them and by what they are")
+    func usage() throws {
+        let audited = try AuditedWorld()
+        _ = try audited.world.publisher().withdraw(VersionName("5"))
+        audited.store.set("notes.txt", [1, 2, 3])
+        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let named = audited.files.filter { BucketKey(path: $0.key) != nil }
+        let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
+        let kinds = [
+            usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries,
+        ]
+        for figures in [parts, kinds] {
+            #expect(figures.reduce(0) { $0 + $1.count } == named.count)
+            #expect(
+                figures.reduce(0) { $0 + $1.byteCount }
+                    == named.values.reduce(0) { $0 + Int64($1.bytes.count) })
+        }
+        #expect(usage.inGrace.count > 0 && usage.log.count == audited.entryCount)
+        #expect(usage.strays.count == 1 && usage.strays.byteCount == 3)
+        #expect(usage.pointers.count == 4 && usage.scratch.count == 0)
+        #expect(usage.figures.requestCount < 40)
+    }
+
+    @Test("says of each release what only it has")
+    func unique() throws {
+        let audited = try AuditedWorld()
+        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let names = usage.releases.map { "\($0.channel) \($0.version)" }
+        #expect(names == ["beta 2", "stable 5", "stable 4"])
+        for release in usage.releases {
+            #expect(0...release.byteCount ~= release.uniqueByteCount)
+        }
+        // Each has a manifest of its own.
+        #expect(usage.releases.allSatisfy { $0.uniqueByteCount > 0 })
+        let all = usage.releases.reduce(0) { $0 + $1.uniqueByteCount }
+        #expect(all <= usage.offered.byteCount)
+    }
+
+    @Test("shows what any pruner may delete, by epoch")
+    func garbage() throws {
+        let audited = try AuditedWorld()
+        let address = try address(of: "nobody's")
+        for epoch in [0, 1] as [Int64] {
+            audited.store.set(OriginLayout.object(address, in: epoch), Array("nobody's".utf8))
+        }
+        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        #expect(usage.garbage.keys.sorted() == (0...max(usage.epoch - 2, 0)).prefix(2).map(\.self))
+        #expect(usage.garbage[0]?.byteCount == 8)
+    }
+
+    @Test("shows the log's pointers, whatever devices see")
+    func channels() throws {
+        let audited = try AuditedWorld()
+        audited.store.set("channels/stable.json", nil)
+        let (pointers, areOfLog) = try BucketChannels(ModelBucket(audited.store)).pointers()
+        #expect(areOfLog && pointers.map(\.channel.description) == ["beta", "stable"])
+        #expect(
+            pointers[1].releases.compactMap { $0.version?.name.description } == ["5", "4"])
+        let one = try BucketChannels(ModelBucket(audited.store)).pointers(ChannelName("beta"))
+        #expect(one.pointers.map(\.channel.description) == ["beta"])
+    }
+
+    @Test("shows devices' copies to those who may not read the log")
+    func copies() throws {
+        let audited = try AuditedWorld()
+        let reader = ModelBucket(audited.store, rights: [.get])
+        let (pointers, areOfLog) = try BucketChannels(reader).pointers()
+        #expect(!areOfLog && pointers.map(\.channel.description) == ["beta", "stable"])
+        let stranger = ModelBucket(audited.store, rights: [])
+        #expect(code { try BucketChannels(stranger).pointers() } == .accessDenied)
+        let nobody = ModelBucket(ModelStore())
+        #expect(code { try BucketChannels(nobody).pointers() } == .notFound)
+    }
+
+    @Test("counts the epochs of a directory that is the copy of a bucket")
+    func directory() throws {
+        let audited = try AuditedWorld()
+        let place = try TemporaryStore()
+        let directory = place.directory.appending("copy")
+        for (path, file) in audited.files {
+            let url = URL(filePath: directory).appending(path: path)
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(file.bytes).write(to: url)
+        }
+        let copy = try OriginUsage(of: directory)
+        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        #expect(copy.objects == usage.objects && copy.manifests == usage.manifests)
+        #expect(copy.places == usage.places && copy.log == usage.log)
+        #expect(copy.places.count > 0)
+        // Its channels, and what they offer, can be had from there.
+        let access = OriginAccess(over: DirectoryTransport(directory))
+        #expect(
+            try access.pointers(of: directory).map(\.channel.description) == ["beta", "stable"])
+        var options = PullingFixture.options
+        options.channel = "beta"
+        let pull = Pull(into: place.versions, over: DirectoryTransport(directory), options)
+        #expect(try pull.run(directory)?.version == "2")
+    }
+}

@@ -1,0 +1,198 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A store that means harm, or a stranger who may write: every verb ends, with an error that says why, and deletes
+/// nothing that is needed.
+@Suite("A hostile bucket") struct HostileBucketTests {
+    enum Verb: String, CaseIterable, Sendable {
+        case publish, prune, withdraw, channels, usage, check
+
+        /// Whether it lists the bucket.
+        var lists: Bool { [.prune, .usage, .check].contains(self) }
+
+        /// - Returns: the findings of a check.
+        func run(_ bucket: any Bucket, _ versions: VersionStore) throws -> [BucketFinding] {
+            let publisher = BucketPublisher(bucket, pause: { _ in })
+            switch self {
+            case .publish: _ = try publisher.publish("1", of: versions)
+            case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600)
+            case .withdraw: _ = try publisher.withdraw(VersionName("5"))
+            case .channels: _ = try BucketChannels(bucket).pointers()
+            case .usage: _ = try BucketUsage(of: bucket)
+            case .check:
+                var options = BucketAuditOptions()
+                options.pause = { _ in }
+                return try BucketAudit(bucket, options).run().findings
+            }
+            return []
+        }
+    }
+
+    private func page(_ keys: [String], next: String?) -> ListPage {
+        ListPage(
+            files: keys.map {
+                ListedFile(key: $0, byteCount: 1, tag: EntityTag("t"), modifiedAt: 0)
+            }, next: next, answeredAt: 0)
+    }
+
+    /// What must never happen, whatever a verb is told.
+    private func expectSound(_ audited: AuditedWorld) {
+        audited.world.check(after: "the verb")
+        #expect(audited.world.broken == [])
+    }
+
+    @Test("that lists without an end is given up", arguments: Verb.allCases)
+    func endless(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        var bucket = LyingBucket(ModelBucket(audited.store))
+        bucket.listing = { request in page([], next: request.token == "a" ? "b" : "a") }
+        let thrown = code { try verb.run(bucket, audited.world.versions) }
+        #expect(thrown == (verb.lists ? .bucketAnswer : nil))
+        expectSound(audited)
+    }
+
+    @Test("whose next entry is of 2 MiB is refused", arguments: Verb.allCases)
+    func largeEntry(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        let end = try #require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
+        audited.store.set(end, [UInt8](repeating: 123, count: 2 << 20))
+        guard verb == .check else {
+            #expect(
+                code { try verb.run(ModelBucket(audited.store), audited.world.versions) }
+                    == .tooLarge)
+            return
+        }
+        let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+        #expect(findings.first?.kind == .damagedEntry)
+    }
+
+    @Test("whose log has lost an entry that is referred to is refused", arguments: Verb.allCases)
+    func gap(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        let log = OriginLog(ModelBucket(audited.store))
+        let state = try #require(try log.state(from: 0))
+        let place = try #require(state.entry.channels[try ChannelName("beta")])
+        audited.store.set(OriginLayout.logEntry(place), nil)
+        if verb == .check {
+            let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+            #expect(findings.first?.kind == .missingEntry)
+        } else {
+            let thrown = code { try verb.run(ModelBucket(audited.store), audited.world.versions) }
+            #expect(thrown == .damagedOrigin)
+        }
+        // Nothing was deleted, and no entry was added.
+        #expect(audited.files[OriginLayout.logEntry(state.number + 1)] == nil)
+    }
+
+    @Test(
+        "whose pointer names an entry and epochs far beyond the log is believed by nobody",
+        arguments: Verb.allCases)
+    func beyond(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        let bytes = try audited.bytes("channels/stable.json")
+        var pointer = try ChannelPointer(parsing: bytes, of: .stable)
+        pointer.log = ChannelPointer.logMax
+        var version = try #require(pointer.releases[0].version)
+        version.epoch = ChannelPointer.logMax - 1
+        version.places = nil
+        pointer.releases[0].target = .version(version)
+        audited.store.set("channels/stable.json", pointer.serialized())
+        let before = audited.store.requestCount
+        let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+        // The end is found by a few questions, not by ten thousand million.
+        #expect(audited.store.requestCount - before < 200)
+        if verb == .check { #expect(findings.map(\.kind) == [.wrongPointer]) }
+        // What it names is nobody's promise.
+        if audited.files["channels/stable.json"]?.bytes == pointer.serialized() {
+            audited.store.set("channels/stable.json", bytes)
+        }
+        expectSound(audited)
+    }
+
+    /// Refuses everything, and repeats what it was sent.
+    private struct EchoCarrier: BucketCarrier {
+        func carry(
+            _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
+            onBytes: (UnsafeRawBufferPointer) -> Bool
+        ) -> CarryEnd {
+            guard onHead(AnswerHead(status: 403, fields: [])) else { return .refused }
+            let sent = request.fields.filter { $0.name != "x-amz-content-sha256" }
+                .map { "\($0.value)" }.sorted().joined(separator: " ")
+            let body = "<Error><Code>AccessDenied</Code><Message>\(sent)</Message></Error>"
+            return Array(body.utf8).withUnsafeBytes { onBytes($0) } ? .finished : .refused
+        }
+    }
+
+    @Test(
+        "that repeats what it was sent has no key repeated in a message", arguments: Verb.allCases)
+    func echo(_ verb: Verb) throws {
+        let shelf = try BucketWorld.Shelf()
+        let keys = AccessKeys(
+            id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
+            sessionToken: "a t0ken that nobody sees")
+        let bucket = S3Bucket(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
+            keys: FixedKeys(keys), carrier: EchoCarrier())
+        let error = #expect(throws: StoreError.self) {
+            try verb.run(bucket, shelf.temporary.versions)
+        }
+        #expect(error?.code == .accessDenied)
+        for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken"] {
+            #expect(error?.message.contains(hidden) == false, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test("in which somebody copies an entry's author takes nobody's commit for another's")
+    func author() throws {
+        let audited = try AuditedWorld()
+        let bucket = ModelBucket(audited.store)
+        let log = OriginLog(bucket)
+        let state = try #require(try log.state(from: 0))
+        // A stranger is faster, and pretends to be the commit before.
+        var entry = state.entry
+        entry.pointers = [:]
+        entry.channels = state.entry.channels
+        audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+        let commit = try BucketPublisher(bucket, pause: { _ in }).publish(
+            "1", of: audited.world.versions)
+        #expect(commit.entry == state.number + 2)
+        let findings = try BucketAudit(bucket).run().findings
+        #expect(findings.map(\.kind) == [.damagedEntry])
+        #expect(findings.first?.message.contains("the same commit as entry") == true)
+    }
+
+    @Test("whose entry offers what stands in a later epoch is found out")
+    func laterEpoch() throws {
+        let audited = try AuditedWorld()
+        let bucket = ModelBucket(audited.store)
+        let state = try #require(try OriginLog(bucket).state(from: 0))
+        var entry = state.entry
+        entry.author = String(repeating: "0", count: 32)
+        var pointer = try #require(state.pointers[.stable])
+        pointer.log = state.number + 1
+        pointer.sequence += 1
+        var version = try #require(pointer.releases[0].version)
+        version.epoch = state.entry.epoch + 1
+        version.places = nil
+        pointer.releases[0].target = .version(version)
+        entry.pointers = [.stable: pointer]
+        entry.channels[.stable] = state.number + 1
+        audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
+        let findings = try BucketAudit(bucket).run().findings
+        #expect(findings.contains { $0.kind == .damagedEntry })
+        #expect(findings.contains { $0.kind == .missingFile })
+        // Who prunes cannot read it, and deletes nothing.
+        let others = { audited.files.filter { !$0.key.hasPrefix("channels/") } }
+        let files = others()
+        let pruner = BucketPruner(BucketPublisher(bucket, pause: { _ in }))
+        #expect(code { try pruner.prune(keeping: 1, grace: 0) } == .damagedOrigin)
+        #expect(others() == files)
+    }
+}
