@@ -66,8 +66,9 @@ package struct BucketPruner: Sendable {
                     after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
             } catch {
                 // Another pruner may have been faster, and has deleted what this state still offers.
+                guard error.code == .damagedOrigin else { throw error }
                 let newer = try publisher.state(of: log, from: state.number)
-                guard error.code == .damagedOrigin, newer.number > state.number else { throw error }
+                guard newer.number > state.number else { throw error }
                 (state, copies) = (newer, .unknown)
                 continue
             }
