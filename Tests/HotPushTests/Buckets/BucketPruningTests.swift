@@ -51,7 +51,7 @@ import Testing
                 overtaken.load(ordering: .relaxed) < 4
             {
                 let number = overtaken.add(1, ordering: .relaxed).newValue
-                try? world.publish(
+                _ = try? world.publish(
                     "\(number)", to: "c\(number)", by: world.publisher("publisher"))
             }
             return .answered
