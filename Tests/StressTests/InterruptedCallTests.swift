@@ -120,7 +120,9 @@ import Testing
             return true
         }
 
-        @Test("does what it is asked to, as if nothing had been", arguments: Work.allCases)
+        @Test(
+            "does what it is asked to, as if nothing had been",
+            arguments: TestShare(oneIn: 2, of: "interrupted calls").of(Work.allCases))
         func interrupted(_ work: Work) throws {
             defer { try? removeAll() }
             var counts: [String: Int] = [:]

@@ -11,7 +11,7 @@ import Testing
         print(
             "power cuts, \(scenario.testDescription): \(tally.points) points, "
                 + "\(tally.ends) of them with each part alone, \(tally.states) states, "
-                + "\(tally.distinct) distinct, \(tally.looked) looked at")
+                + "\(tally.distinct) looked at")
     }
 
     /// Verbs that write no content of a tree; docs/reliability.md, "What nobody has tried", tells of the others.

@@ -23,9 +23,8 @@ struct PowerCuts {
         /// Of the points of second lives one in so many is looked at.
         var stride = 1
         var states = 0
+        /// Those that this run looked at: of its share, each once.
         var distinct = 0
-        /// Those of them that this run looks at.
-        var looked = 0
         var problems: [String] = []
 
         static func += (left: inout Tally, right: Tally) {
@@ -109,16 +108,15 @@ struct PowerCuts {
                 inOrder: scenario.trustsJournal)
             for choice in choices {
                 let seed = random.next()
+                tally.states += 1
+                guard isLast || share.takes(tally.states) else { continue }
                 let remains = Remains(
                     device, choice, seed: seed, saved: saved, now: disk.indexes[now])
-                tally.states += 1
                 var hasher = Hasher()
                 hasher.combine(remains.signature)
                 hasher.combine(isLast)
                 guard seen.insert(hasher.finalize()).inserted else { continue }
                 tally.distinct += 1
-                guard isLast || share.takes(tally.distinct) else { continue }
-                tally.looked += 1
                 let problems = problems(
                     remains, recording, place, directory, isAcknowledged: isLast,
                     number: tally.distinct)

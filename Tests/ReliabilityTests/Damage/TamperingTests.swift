@@ -8,7 +8,9 @@ import VersionTree
 /// What bit-rot, a stranger or a careless hand may do to the files of a store: each is found and named,
 /// mended without guessing, and never read.
 @Suite("A store whose files were tampered with") struct TamperingTests {
-    @Test("names it, mends it and never reads it, if somebody", arguments: tamperings)
+    @Test(
+        "names it, mends it and never reads it, if somebody",
+        arguments: TestShare(oneIn: 2, of: "damages").of(tamperings))
     func tampered(_ tampering: Tampering) throws {
         let victim = try Victim()
         try tampering.act(victim)
