@@ -17,6 +17,8 @@ final class RequestRunner: Sendable {
 
     /// Ten years: a server that is farther off does not know the time either.
     private static let clockOffsetMax: Int64 = 10 * 31_556_952
+    /// A day: who is on a line without TLS must not gather signatures that count years from now.
+    private static let clockOffsetMaxWithoutTLS: Int64 = 86_400
 
     let options: BucketOptions
     let keys: any KeySource
@@ -224,12 +226,18 @@ final class RequestRunner: Sendable {
 
     // MARK: mending what a refusal tells
 
+    private func mayFollow(_ date: Int64, _ endpoint: BucketEndpoint) -> Bool {
+        let offset = date - options.now()
+        if offset > 0, !endpoint.isHTTPS { return offset <= Self.clockOffsetMaxWithoutTLS }
+        return abs(offset) <= Self.clockOffsetMax
+    }
+
     /// Learns from a refusal; returns whether the call is worth another try at once.
     private func mend(
         _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
     ) throws(StoreError) -> Bool {
         if refusal.isClock, tries.clockCount < 2, let date = refusal.date,
-            abs(date - options.now()) <= Self.clockOffsetMax
+            mayFollow(date, sent.endpoint)
         {
             tries.clockCount += 1
             setClock(date, sent.endpoint)
