@@ -54,6 +54,12 @@ package struct BucketPruner: Sendable {
         // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
         // has come since is listed by the next prune, and what has gone is deleted twice.
         let survey = try BucketSurvey(bucket, log).run()
+        if let inner = survey.inner {
+            throw StoreError(
+                .badOrigin,
+                "\(inner) in \(bucket.place) is of another origin, whose files look like those of this one: nothing is "
+                    + "deleted; move that origin to another prefix")
+        }
         var tryCount = 0
         var trimmedCount = 0
         var copies = CopiesState.unknown
@@ -89,9 +95,9 @@ package struct BucketPruner: Sendable {
                 continue
             }
             log.note(entry, after.number)
-            let writer = PointerCopies(log, publisher.pause)
-            for channel in entry.pointers.keys.sorted() {
-                try writer.write(channel, of: after)
+            for channel in entry.pointers.keys.sorted()
+            where try !write(channel, of: after, nil, log) {
+                copies = .wereBehind
             }
             trimmedCount += self.trimmedCount(state, after)
             state = after
@@ -108,7 +114,7 @@ package struct BucketPruner: Sendable {
         case unknown
         /// No device reads an older pointer than the state's.
         case areNew
-        /// One lagged behind the last prune, and a plain write of an old pointer may come back.
+        /// One lagged behind the last prune, and a plain write of an old pointer may come back; or one is nobody's.
         case wereBehind
     }
 
@@ -122,16 +128,30 @@ package struct BucketPruner: Sendable {
         of state: OriginState, _ log: OriginLog
     ) throws(StoreError) -> CopiesState {
         let condition = try log.pastEntry(1).pointerCondition ?? .none
-        let copies = PointerCopies(log, publisher.pause)
         let prunedAt = state.entry.prunedAt
         let places = prunedAt > 0 ? try log.pastEntry(prunedAt).channels : [:]
         var isBehind = false
         for channel in state.pointers.keys.sorted() {
             let seen = try PointerCopy(channel, in: bucket).read()
             if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
-            try copies.write(channel, of: state, seen: seen)
+            if try !write(channel, of: state, seen, log) { return .wereBehind }
         }
         return condition == .none && isBehind ? .wereBehind : .areNew
+    }
+
+    /// Brings a pointer up to the log's.
+    /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
+    private func write(
+        _ channel: ChannelName, of state: OriginState, _ seen: PointerCopy.Seen?, _ log: OriginLog
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try PointerCopies(log, publisher.pause).write(channel, of: state, seen: seen)
+            return true
+        } catch {
+            guard error.code == .damagedOrigin else { throw error }
+            publisher.options.notice(error.message)
+            return false
+        }
     }
 
     /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
@@ -160,6 +180,8 @@ package struct BucketPruner: Sendable {
         }) {
             entry.epoch += 1
         }
+        // What an entry without pointers does not offer counts as read by no device since.
+        if entry.pointers.isEmpty, !mayAdvance { return nil }
         let comesAfterTrimming = try hasTrimmed(state.entry.prunedAt, log)
         let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
         guard

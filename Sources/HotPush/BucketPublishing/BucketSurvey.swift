@@ -18,6 +18,8 @@ final class BucketSurvey {
     private(set) var pointerFiles: [String] = []
     /// Files that are not castree's; their bytes.
     private(set) var strays: [String] = []
+    /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
+    private(set) var inner: String?
     private(set) var strayByteCount: Int64 = 0
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
     private var contents: [PublishedVersion: [BucketKey]] = [:]
@@ -55,6 +57,7 @@ final class BucketSurvey {
             pointerFiles.append(file.key)
         } else {
             strays.append(file.key)
+            if OriginLayout.isOfInnerOrigin(file.key) { inner = file.key }
             strayByteCount = strayByteCount.addingClamped(file.byteCount)
         }
     }

@@ -16,6 +16,10 @@ struct LogCommit {
     init(
         _ entry: LogEntry, _ number: Int64, _ log: OriginLog, _ pause: @escaping (Int) -> Void
     ) throws(StoreError) {
+        guard number <= LogEntry.numberMax else {
+            throw StoreError(
+                .damagedOrigin, "the log of \(log.bucket.place) has no number left for an entry")
+        }
         guard entry.channels.count <= LogEntry.channelCountMax else {
             throw StoreError(
                 .tooLarge,

@@ -85,7 +85,7 @@ struct PointerCopies {
                 isForced = false
             }
             refusedTag = nil
-            if !isForced, let old = there.pointer, isAsNew(old, as: pointer) { return }
+            if !isForced, let old = there.pointer, try isAsNew(old, as: pointer, channel) { return }
             let isPlain = spellings.isEmpty
             if seen.take() != nil, isPlain { continue }
             let outcome = try replace(copy.key, tag, spellings.first, by: pointer)
@@ -127,11 +127,22 @@ struct PointerCopies {
         return [first] + TagSpelling.allCases.filter { $0 != first }
     }
 
-    /// Entry 1 has pointers that do not name it.
-    private func isAsNew(_ there: ChannelPointer, as pointer: ChannelPointer) -> Bool {
+    /// Whether what stands there is a later entry's.
+    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
+    private func isAsNew(
+        _ there: ChannelPointer, as pointer: ChannelPointer, _ channel: ChannelName
+    ) throws(StoreError) -> Bool {
         if there == pointer { return true }
+        // Entry 1 has pointers that do not name it.
         let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
-        return theirs > mine && there.sequence >= pointer.sequence
+        guard theirs > mine, there.sequence >= pointer.sequence else { return false }
+        guard theirs <= LogEntry.numberMax, let entry = try log.entry(theirs) else {
+            throw StoreError(
+                .damagedOrigin,
+                "\(OriginLayout.pointer(channel)) in \(log.bucket.place) names entry \(theirs), which the log does not "
+                    + "have: castree did not write it; castree fsck --repair writes the log's")
+        }
+        return entry.pointers[channel] == there
     }
 
     /// Adds a new channel to the list of names.

@@ -9,12 +9,16 @@ final class OriginLog {
     let bucket: any Bucket
     private var read: [Int64: LogEntry] = [:]
 
+    /// More entries than these are not read for what they keep: a store that shows ever more has no end.
+    private static let keptCountMax: Int64 = 1_000_000
+
     init(_ bucket: any Bucket) { self.bucket = bucket }
 
     /// An entry; `nil` if there is none under the number.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat`; what reading throws. A store that does not answer has never
     ///   "no entry".
     func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
+        guard number > 0 else { return nil }
         if let known = read[number] { return known }
         let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
         let (outcome, bytes) = try bucket.bytes(OriginLayout.logEntry(number), request)
@@ -49,8 +53,9 @@ final class OriginLog {
     /// Entries have no gaps. A store that shows late what was written may show an older end: a commit upon it is refused.
     /// - Parameter hint: an entry that is thought to be there; 0 for none.
     func end(from hint: Int64) throws(StoreError) -> (number: Int64, entry: LogEntry)? {
-        // The last that is there, and the first that is not.
-        var found = min(max(hint, 0), LogEntry.numberMax - 1)
+        // The last that is there, and the first that is not. A hint came from a pointer that anybody may have written.
+        var found: Int64 = 0
+        if 1...LogEntry.numberMax ~= hint, try entry(hint) != nil { found = hint }
         var step: Int64 = 1
         var missing = LogEntry.numberMax + 1
         while found + step < missing {
@@ -65,9 +70,7 @@ final class OriginLog {
             let middle = found + (missing - found) / 2
             if try entry(middle) != nil { found = middle } else { missing = middle }
         }
-        if found > 0, let entry = try entry(found) { return (found, entry) }
-        // The hint was wrong: it came from a pointer that anybody may have written.
-        return found > 0 ? try end(from: 0) : nil
+        return try entry(found).map { (found, $0) }
     }
 
     /// What the origin is after its newest entry; `nil` if there is no log.
@@ -98,6 +101,12 @@ final class OriginLog {
     ) throws(StoreError) -> Set<LiveRelease> {
         var live = Set(state.pointers.values.flatMap(\.liveReleases))
         guard keptFrom < state.number else { return live }
+        guard state.number - keptFrom <= Self.keptCountMax else {
+            throw StoreError(
+                .damagedOrigin,
+                "entry \(state.number) of the log in \(bucket.place) keeps all since entry \(keptFrom), more than "
+                    + "\(Self.keptCountMax)")
+        }
         let first = try pastEntry(keptFrom)
         let before = try self.state(at: keptFrom, first)
         live.formUnion(before.pointers.values.flatMap(\.liveReleases))

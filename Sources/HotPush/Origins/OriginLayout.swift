@@ -140,6 +140,20 @@ package enum OriginLayout {
             }
     }
 
+    /// Whether an origin there would stand inside another one: `…/e/<epoch>`, `…/channels`.
+    package static func isInsideOrigin(_ prefix: String) -> Bool {
+        let parts = prefix.split(separator: "/").map(String.init)
+        if parts.last == channels { return true }
+        return parts.count >= 2 && parts[parts.count - 2] == epochs
+            && parts[parts.count - 1].allSatisfy(\.isNumber)
+    }
+
+    /// Whether a path below an origin is of another one at `e/<epoch>`: no epoch has a log, pointers or a marker.
+    static func isOfInnerOrigin(_ path: String) -> Bool {
+        guard let (epoch, rest) = epoch(of: path), epoch > 0 else { return false }
+        return rest == marker || rest.hasPrefix("\(log)/") || rest.hasPrefix(channels)
+    }
+
     static func manifestFile(_ address: ObjectID) -> String { address.description + suffix }
 
     static func deltaFile(_ address: ObjectID, from base: ObjectID) -> String {

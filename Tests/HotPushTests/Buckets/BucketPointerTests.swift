@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import HotPush
+import Platform
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -112,5 +113,56 @@ import VersionTree
         #expect(commit.pointerProblem == nil)
         world.checkEnd()
         #expect(world.broken == [])
+    }
+
+    @Test
+    func `a pointer that names an entry which is not there is no newer one, and that is said`()
+        throws
+    {
+        let world = try BucketWorld(Self.shelf.get())
+        try world.publish("1", by: world.publisher())
+        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        try world.publish("2", by: world.publisher())
+        let text = String(decoding: standing, as: UTF8.self)
+        let forged = text.replacing("\"log\":2", with: "\"log\":9999999999")
+            .replacing(/"sequence":(\d+)}\n$/) { "\"sequence\":\($0.1)9}\n" }
+        #expect(forged != text)
+        world.store.set("channels/stable.json", Array(forged.utf8))
+        let commit = try world.publish("3", by: world.publisher())
+        #expect(commit.pointerProblem?.code.description == "damagedOrigin")
+        // While devices may read it, a prune frees nothing.
+        let before = world.store.files.keys.filter { $0.hasPrefix("objects/") }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        #expect(
+            world.store.files.keys.filter { $0.hasPrefix("objects/") }.sorted() == before.sorted())
+        #expect(world.broken == [])
+    }
+
+    @Test func `a pointer that is not what its entry has is replaced`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try world.publish("1", by: world.publisher())
+        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        try world.publish("2", to: "beta", by: world.publisher())
+        let forged = String(decoding: standing, as: UTF8.self).replacing(
+            "\"log\":2", with: "\"log\":3")
+        world.store.set("channels/stable.json", Array(forged.utf8))
+        let commit = try world.publish("1", by: world.publisher())
+        #expect(commit.isUnchanged && commit.pointerProblem == nil)
+        world.checkEnd()
+        #expect(world.broken == [])
+    }
+
+    @Test func `a hint at an entry that is not there leads nobody over a gap`() throws {
+        let world = try BucketWorld(Self.shelf.get())
+        try world.publish("1", by: world.publisher())
+        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        let forged = String(decoding: standing, as: UTF8.self)
+            .replacing("\"log\":2", with: "\"log\":9999999998")
+        let last = try #require(world.store.files["log/0000000002.json"]?.bytes)
+        let store = ModelStore(copying: world.store)
+        store.set("channels/stable.json", Array(forged.utf8))
+        store.set("log/9999999999.json", last)
+        let publisher = BucketPublisher(ModelBucket(store), pause: { _ in })
+        #expect(try publisher.publish("2", of: world.versions).entry == 3)
     }
 }
