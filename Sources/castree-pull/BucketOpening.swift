@@ -14,6 +14,12 @@ extension Invocation {
     func openBucket(
         _ location: BucketLocation, _ transport: TransportOptions = TransportOptions()
     ) throws -> S3Bucket {
+        if OriginLayout.isInsideOrigin(location.prefix) {
+            throw StoreError(
+                .badOrigin,
+                "\(location) would be part of an origin above it, whose prunes would delete its files; choose another "
+                    + "prefix")
+        }
         var settings = BucketSettings(environment: environment)
         settings.endpoint = try value("endpoint")
         settings.region = try value("region")

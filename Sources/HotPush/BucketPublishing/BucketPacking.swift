@@ -165,6 +165,8 @@ final class BucketPacking {
         let root = versions.store.directories.root.raw
         let path = try directoryPath()
         try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
+        // A link there would lead out of the store.
+        _ = try fileSystem.open(root, StoreLayout.packing, .directory, mode: 0)
         try fileSystem.makeDirectoryIfAbsent(root, path)
         return try fileSystem.open(root, path, .directory, mode: 0)
     }

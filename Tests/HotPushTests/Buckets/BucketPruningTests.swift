@@ -198,4 +198,18 @@ import Testing
         world.checkEnd()
         #expect(world.broken == [])
     }
+
+    @Test func `where another origin stands in an epoch's place nothing is deleted`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let inner = ["e/1/log/0000000001.json", "e/1/origin.json", "e/1/channels/stable.json"]
+        for key in inner {
+            let store = ModelStore(copying: world.store)
+            store.set(key, [1])
+            let before = store.files.keys.filter { !$0.hasPrefix("log/") }
+            let pruner = BucketPruner(BucketPublisher(ModelBucket(store), pause: { _ in }))
+            let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
+            #expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
+            #expect(store.files.keys.filter { !$0.hasPrefix("log/") } == before)
+        }
+    }
 }
