@@ -56,6 +56,22 @@ import Testing
         #expect(try keys(settings) == AccessKeys(id: "ENV", secret: "s1", sessionToken: "t1"))
     }
 
+    @Test
+    func `with keys in the environment it does not matter that the usual files cannot be read`()
+        throws
+    {
+        let (files, place) = (POSIXFileSystem(), POSIXFileSystem.workingDirectory)
+        try files.makeDirectory(place, home.appending(".aws"), mode: 0o700)
+        // A directory cannot be read by anybody, not even by root.
+        try files.makeDirectory(place, home.appending(".aws/credentials"), mode: 0o700)
+        #expect(try keys(settings(Self.environment))?.id == "ENV")
+        // Whoever has none, or names a profile, is told which file it is.
+        #expect(try refusal(settings()).contains(".aws/credentials"))
+        var named = try settings(Self.environment)
+        named.profile = "ci"
+        #expect(try refusal(named).contains(".aws/credentials"))
+    }
+
     @Test func `a profile that an option names comes before the environment`() throws {
         var settings = try settings(Self.environment, credentials: Self.credentials)
         settings.profile = "ci"

@@ -62,13 +62,22 @@ struct Profiles {
     /// - Throws: `.credentials` if a file cannot be read, or no file has the profile that was named.
     init(_ settings: BucketSettings) throws(StoreError) {
         let named = settings.profile ?? settings.variable("AWS_PROFILE")
+        let isNamed = named != nil
         name = named ?? "default"
-        isNamed = named != nil
+        self.isNamed = isNamed
         let home = settings.variable("HOME")
         func file(_ variable: String, _ name: String) throws(StoreError) -> ProfileFile {
             let usual = home.map { "\($0)/.aws/\(name)" }
             guard let path = settings.variable(variable) ?? usual else { return ProfileFile() }
-            return try ProfileFile(at: path, settings.fileSystem)
+            do throws(StoreError) {
+                return try ProfileFile(at: path, settings.fileSystem)
+            } catch {
+                // Another user's HOME, say: nobody asked for that file, and the keys are here.
+                let hasKeys =
+                    settings.isAnonymous || settings.variable("AWS_ACCESS_KEY_ID") != nil
+                guard hasKeys, !isNamed, path == usual else { throw error }
+                return ProfileFile()
+            }
         }
         credentials = try file("AWS_SHARED_CREDENTIALS_FILE", "credentials")
         config = try file("AWS_CONFIG_FILE", "config")

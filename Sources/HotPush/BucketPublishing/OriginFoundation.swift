@@ -179,17 +179,25 @@ struct StoreProbe {
         let second = try bucket.putIfAbsent(key, body, .logEntry)
         switch second {
         case .conditionFailed: break
-        case .unknown: throw refusal(second)
-        case .stored, .conflict, .unsupported: throw LogCommit.unsuitable(bucket)
+        case .unknown, .conflict: throw refusal(second)
+        case .stored, .unsupported: throw LogCommit.unsuitable(bucket)
         }
         // The file stays until a prune: publishers need no right to delete.
         return try pointerCondition(key, tag, body)
     }
 
     private func refusal(_ outcome: WriteOutcome) -> StoreError {
-        guard case .unknown(let reason) = outcome else { return LogCommit.unsuitable(bucket) }
-        return StoreError(
-            reason.refusal ?? .network, "\(bucket.place) cannot be probed: \(reason)")
+        switch outcome {
+        case .unknown(let reason):
+            return StoreError(
+                reason.refusal ?? .network, "\(bucket.place) cannot be probed: \(reason)")
+        case .conditionFailed, .conflict:
+            // A first try was stored, and its answer came too late: that is no overwriting.
+            return StoreError(
+                .network,
+                "\(bucket.place) cannot be probed: the store answers too late; repeat the command")
+        case .stored, .unsupported: return LogCommit.unsuitable(bucket)
+        }
     }
 
     private func pointerCondition(

@@ -88,6 +88,7 @@ extension FuzzTarget {
         try hold(entry.garbageEpochMax < entry.epoch, "the newest epoch may be deleted")
         let written = entry.serialized()
         let again = try LogEntry(parsing: written, number: 9)
-        try hold(again == entry, "another entry when it is written and read")
+        // Of fields that castree does not know the order is not kept.
+        try hold(again.serialized() == written, "another entry when it is written and read")
     }
 }

@@ -108,4 +108,46 @@ import VersionTree
             #expect(world.broken == [])
         }
     }
+
+    @Test func `a store whose answers come too late is not taken for one that overwrites`() throws {
+        let world = try BucketWorld()
+        // As a bucket that repeats its requests sees it: the first try was stored, the second met it.
+        let store = LateStore(world.bucket())
+        let refused = code {
+            try BucketPublisher(store, pause: { _ in }).publish("1", of: world.versions)
+        }
+        #expect(refused?.description == "network")
+    }
+
+    /// Says of each file that it is to create that it is there already.
+    private struct LateStore: Bucket {
+        let real: ModelBucket
+        init(_ real: ModelBucket) { self.real = real }
+
+        var place: String { real.place }
+        var parallelCount: Int { 1 }
+        var figures: BucketFigures { real.figures }
+        func get(
+            _ key: String, _ request: ReadRequest,
+            _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+        ) throws(StoreError) -> ReadOutcome { try real.get(key, request, take) }
+        func head(_ key: String) throws(StoreError) -> BucketFile? { try real.head(key) }
+        func put(
+            _ key: String, _ body: BucketBody, _ fields: StoredFields
+        ) throws(StoreError) -> WriteOutcome { try real.put(key, body, fields) }
+        func putIfAbsent(
+            _ key: String, _ body: BucketBody, _ fields: StoredFields
+        ) throws(StoreError) -> WriteOutcome {
+            _ = try real.putIfAbsent(key, body, fields)
+            return .conditionFailed
+        }
+        func putIf(
+            _ key: String, _ body: BucketBody, _ fields: StoredFields, matching tag: EntityTag,
+            _ spelling: TagSpelling
+        ) throws(StoreError) -> WriteOutcome {
+            try real.putIf(key, body, fields, matching: tag, spelling)
+        }
+        func list(_ request: ListRequest) throws(StoreError) -> ListPage { try real.list(request) }
+        func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try real.delete(keys) }
+    }
 }
