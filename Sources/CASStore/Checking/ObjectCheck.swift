@@ -23,6 +23,8 @@ final class ObjectPass: Sendable {
     /// Whether the caller needs the inodes of sound objects afterwards.
     let keepsInodes: Bool
     private let rows: CheckedRows
+    /// Which shards there are. One that is made later holds nothing that the rows know of, or the confirmation sees it.
+    let shardsThere: [Bool]
     private let state = Mutex(State())
     /// Lets one thread at a time keep what was verified.
     private let keeping = Mutex<Void>(())
@@ -57,6 +59,7 @@ final class ObjectPass: Sendable {
         }
         earlier = options.isPartial ? store.verifiedTimes() : VerifiedTimes()
         rows = try CheckedRows(store)
+        shardsThere = try store.objects.shardsThere()
     }
 
     /// Reads every object and compares it with the index and, if that cannot vouch for it, with its

@@ -57,7 +57,7 @@ struct ShardCheck: ~Copyable {
     mutating func check(_ number: Int, _ rows: [ObjectRow]) throws(StoreError) {
         try store.checkInterruption()
         let shard = StoreLayout.shards[number]
-        guard let directory = try open(shard) else {
+        guard pass.shardsThere[number], let directory = try open(shard) else {
             for row in rows { suspectMissing(row) }
             return
         }

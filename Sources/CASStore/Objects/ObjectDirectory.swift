@@ -300,16 +300,24 @@ package struct ObjectDirectory: Sendable {
     /// Makes the shard directories that objects lack, even if something else stands in their place; the caller makes
     /// them durable.
     func makeShards(for addresses: some Sequence<ObjectID>) throws(StoreError) {
-        var isThere = [Bool](repeating: false, count: 256)
-        for name in try shards() {
-            if let number = Hex.bytes(name)?.first { isThere[Int(number)] = true }
-        }
+        var isThere = try shardsThere()
         for address in addresses {
             let number = Int(address.w0 >> 56)
             if isThere[number] { continue }
             try makeShard(named: StoreLayout.shards[number])
             isThere[number] = true
         }
+    }
+
+    /// Which of the 256 shards there are, by number.
+    ///
+    /// To open one that is not there costs an error with its path; a small store lacks most.
+    func shardsThere() throws(StoreError) -> [Bool] {
+        var isThere = [Bool](repeating: false, count: StoreLayout.shards.count)
+        for name in try shards() {
+            if let number = Hex.bytes(name)?.first { isThere[Int(number)] = true }
+        }
+        return isThere
     }
 
     /// The entries of `objects/` that are not shards, sorted.
