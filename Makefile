@@ -50,7 +50,7 @@ test: setup check ## check, build with warnings as errors, run all tests (FILTER
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	@SWIFT=$(SWIFT) scripts/docs
 	@SWIFT_BACKTRACE=enable=no FILTER='$(FILTER)' scripts/test \
-	    $(SWIFT) test $(debug) $(tests) --skip-build --ignore-lock
+	    .build/debug/castreePackageTests.xctest --testing-library swift-testing
 
 test-all: ## all tests, and of the enumerations all points, where make test takes a part
 	@$(MAKE) --no-print-directory test CASTREE_TEST_WHOLE=1

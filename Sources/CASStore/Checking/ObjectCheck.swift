@@ -23,7 +23,9 @@ final class ObjectPass: Sendable {
     /// Whether the caller needs the inodes of sound objects afterwards.
     let keepsInodes: Bool
     private let rows: CheckedRows
-    /// Which shards there are. One that is made later holds nothing that the rows know of, or the confirmation sees it.
+    /// Which shards there are.
+    ///
+    /// One that is made later holds nothing that the rows know of, or the confirmation sees it.
     let shardsThere: [Bool]
     private let state = Mutex(State())
     /// Lets one thread at a time keep what was verified.
