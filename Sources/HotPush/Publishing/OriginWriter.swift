@@ -62,6 +62,8 @@ final class OriginWriter: Sendable {
     deinit {
         // The next publisher removes what cannot be removed now.
         try? fileSystem.removeTree(work.raw, OriginLayout.staging)
+        // A program that is just starting has the file open, too, and would hold the lock until it execs.
+        fileSystem.unlock(lock.raw)
     }
 
     private static func openRoot(
