@@ -277,7 +277,7 @@ final class OriginWriter: Sendable {
     }
 
     /// Writes the list of the channels' names if they have changed.
-    private func listChannels() throws(StoreError) {
+    func listChannels() throws(StoreError) {
         let list = ChannelList.serialized(try OriginListing.channels(channels.raw, fileSystem))
         if try fileSystem.status(root.raw, OriginLayout.channelList)?.byteCount
             == Int64(list.count),
