@@ -12,9 +12,8 @@ final class FrameMaking: Sendable {
 
     /// Frames with their contents, prefixes and compressors have this much memory together.
     static let memoryByteCountMax = 224 << 20
-    /// From here on a frame may take libzstd so long that nobody would wait for it to notice an interruption: at level 19
-    /// a prefix of 1 MB takes seconds, in one call.
-    private static let longEffort: Int64 = 256 << 10
+    /// An encoder that has taken more is not kept for the next frame: the others need the memory.
+    private static let keptEncoderByteCount = 8 << 20
     /// What is compressed between two looks for an interruption, where content comes piece by piece.
     private static let stepByteCount = 128 << 10
 
@@ -66,11 +65,11 @@ final class FrameMaking: Sendable {
         let making = self
         try Parallel.run(workers: Parallel.workerCount, count: missing.count, chunk: 1) {
             (work) throws(StoreError) in
-            let encoder = try ZstdEncoder()
+            let spare = try ZstdEncoder()
             while let chunk = work.nextChunk() {
                 for position in chunk {
                     let (recipe, name) = missing[position]
-                    let byteCount = try making.make(recipe, name, limits[recipe] ?? 0, encoder)
+                    let byteCount = try making.make(recipe, name, limits[recipe] ?? 0, spare)
                     sizes.withLock { $0[recipe] = byteCount }
                 }
             }
@@ -78,20 +77,21 @@ final class FrameMaking: Sendable {
         return sizes.withLock { $0 }
     }
 
-    /// - Parameter encoder: the worker's own, for what is short: it keeps the memory that it has taken.
     private func make(
-        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ encoder: ZstdEncoder
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: ZstdEncoder
     ) throws(StoreError) -> Int64 {
         try progress.check()
         let byteCount = ZstdEncoder.memory(
             recipe.settings, contentByteCount: Int(recipe.contentByteCount),
             prefixByteCount: Int(recipe.prefixByteCount))
+        let isSmall = byteCount <= Self.keptEncoderByteCount
+        let encoder = isSmall ? spare : try ZstdEncoder()
         defer { progress.advance(by: recipe.effort) }
         guard recipe.contentByteCount <= largeByteCount else {
             // The window, and as much for libzstd's own buffers.
             let window = 2 << recipe.settings.windowLog
             return try shares.with(byteCount + window, unless: progress.isInterrupted) {
-                () throws(StoreError) in try makeLarge(recipe, name, limit)
+                () throws(StoreError) in try makeLarge(recipe, name, limit, encoder)
             }
         }
         return try shares.with(byteCount + Int(recipe.effort), unless: progress.isInterrupted) {
@@ -109,19 +109,17 @@ final class FrameMaking: Sendable {
         }
         let settings = recipe.settings
         let frame =
-            recipe.effort < Self.longEffort
-            ? try encoder.encode(content, prefix: prefix, settings, limit: Int(limit))
-            : try UnstoppableWork.run(unless: progress.isInterrupted) { () throws(StoreError) in
+            recipe.takesLong
+            ? try UnstoppableWork.run(unless: progress.isInterrupted) { () throws(StoreError) in
                 try ZstdEncoder().encode(content, prefix: prefix, settings, limit: Int(limit))
-            }
+            } : try encoder.encode(content, prefix: prefix, settings, limit: Int(limit))
         try frames.keep(frame ?? [], as: name)
         return Int64(frame?.count ?? 0)
     }
 
     private func makeLarge(
-        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ encoder: ZstdEncoder
     ) throws(StoreError) -> Int64 {
-        let encoder = try ZstdEncoder()
         let buffers = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 << 20, alignment: 64)
         defer { buffers.deallocate() }
         let (input, output) = (
@@ -160,4 +158,8 @@ final class FrameMaking: Sendable {
 extension FrameRecipe {
     /// What compressing takes, in bytes to be looked at.
     var effort: Int64 { contentByteCount + prefixByteCount }
+
+    /// Whether libzstd may take so long, in one call, that an interruption must not wait for it: at level 19 a prefix of
+    /// 1 MB takes seconds.
+    var takesLong: Bool { effort >= (level < 10 ? 16 << 20 : 256 << 10) }
 }
