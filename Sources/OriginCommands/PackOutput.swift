@@ -41,7 +41,7 @@ extension Invocation {
 /// The bars of a publisher: each begins when its work does, so its clock tells of nothing else.
 package final class PublishingBars: Sendable {
     private let invocation: Invocation
-    private let current = Mutex<(isPacking: Bool, bar: ProgressBar)?>(nil)
+    private let current = Mutex<(step: PublishProgress.Step, bar: ProgressBar)?>(nil)
 
     /// Makes none yet.
     package init(_ invocation: Invocation) { self.invocation = invocation }
@@ -49,10 +49,10 @@ package final class PublishingBars: Sendable {
     /// Shows a step; from any thread.
     package func report(_ step: PublishProgress) {
         let bar = current.withLock { current in
-            if let current, current.isPacking == step.isPacking { return current.bar }
+            if let current, current.step == step.step { return current.bar }
             current?.bar.finish()
-            let bar = invocation.progress(step.isPacking ? "Packing" : "Publishing")
-            current = (step.isPacking, bar)
+            let bar = invocation.progress(step.step.title)
+            current = (step.step, bar)
             return bar
         }
         bar.report(step.bytes, of: step.bytesTotal)
@@ -61,6 +61,16 @@ package final class PublishingBars: Sendable {
     /// Ends the bar that is shown.
     package func finish() {
         current.withLock { $0?.bar.finish() }
+    }
+}
+
+extension PublishProgress.Step {
+    fileprivate var title: String {
+        switch self {
+        case .checking: "Checking"
+        case .packing: "Packing"
+        case .writing: "Publishing"
+        }
     }
 }
 

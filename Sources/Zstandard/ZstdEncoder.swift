@@ -73,6 +73,17 @@ package final class ZstdEncoder {
         return frame
     }
 
+    /// The same, of arrays.
+    package func encode(
+        _ content: [UInt8], prefix: [UInt8], _ settings: Settings, limit: Int
+    ) throws(StoreError) -> [UInt8]? {
+        try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
+            try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
+                try encode(content, prefix: prefix, settings, limit: limit)
+            }
+        }
+    }
+
     /// Begins a frame of content that comes piece by piece, since it is too large for the memory.
     ///
     /// ``add(_:buffer:_:)`` takes the pieces in order, and ``finish(buffer:_:)`` ends the frame.

@@ -128,6 +128,9 @@ extension StoreLayout {
     /// Held by processes that fetch a release under a name.
     package static func pullLock(_ version: String) -> String { ".pull-\(version)" }
 
+    /// Held by the pull that fetches a release, whatever it calls it.
+    package static func fetchLock(_ release: ObjectID) -> String { ".fetch-\(release)" }
+
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16
 

@@ -14,6 +14,8 @@ final class FrameMaking: Sendable {
     static let memoryByteCountMax = 224 << 20
     /// An encoder that has taken more is not kept for the next frame: the others need the memory.
     private static let keptEncoderByteCount = 8 << 20
+    /// What is compressed between two looks for an interruption, where content comes piece by piece.
+    private static let stepByteCount = 128 << 10
 
     /// - Parameter largeByteCount: frames with more content are made piece by piece.
     init(
@@ -63,11 +65,11 @@ final class FrameMaking: Sendable {
         let making = self
         try Parallel.run(workers: Parallel.workerCount, count: missing.count, chunk: 1) {
             (work) throws(StoreError) in
-            var spare = try ZstdEncoder()
+            let spare = try ZstdEncoder()
             while let chunk = work.nextChunk() {
                 for position in chunk {
                     let (recipe, name) = missing[position]
-                    let byteCount = try making.make(recipe, name, limits[recipe] ?? 0, &spare)
+                    let byteCount = try making.make(recipe, name, limits[recipe] ?? 0, spare)
                     sizes.withLock { $0[recipe] = byteCount }
                 }
             }
@@ -76,7 +78,7 @@ final class FrameMaking: Sendable {
     }
 
     private func make(
-        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: inout ZstdEncoder
+        _ recipe: FrameRecipe, _ name: ObjectID, _ limit: Int64, _ spare: ZstdEncoder
     ) throws(StoreError) -> Int64 {
         try progress.check()
         let byteCount = ZstdEncoder.memory(
@@ -105,11 +107,12 @@ final class FrameMaking: Sendable {
         guard let content = try bytes(recipe.objects) else {
             throw source.missing(recipe.objects)
         }
-        let frame = try content.span.bytes.withUnsafeBytes { (content) throws(StoreError) in
-            try prefix.span.bytes.withUnsafeBytes { (prefix) throws(StoreError) in
-                try encoder.encode(content, prefix: prefix, recipe.settings, limit: Int(limit))
-            }
-        }
+        let settings = recipe.settings
+        let frame =
+            recipe.takesLong
+            ? try UnstoppableWork.run(unless: progress.isInterrupted) { () throws(StoreError) in
+                try ZstdEncoder().encode(content, prefix: prefix, settings, limit: Int(limit))
+            } : try encoder.encode(content, prefix: prefix, settings, limit: Int(limit))
         try frames.keep(frame ?? [], as: name)
         return Int64(frame?.count ?? 0)
     }
@@ -127,8 +130,13 @@ final class FrameMaking: Sendable {
             try encoder.begin(byteCount: recipe.contentByteCount, recipe.settings)
             for object in recipe.objects {
                 try source.forEachPiece(of: object, buffer: input) { (piece) throws(StoreError) in
-                    try progress.check()
-                    try encoder.add(piece, buffer: output, keep)
+                    for start in stride(from: 0, to: piece.count, by: Self.stepByteCount) {
+                        try progress.check()
+                        let end = min(start + Self.stepByteCount, piece.count)
+                        try encoder.add(
+                            UnsafeRawBufferPointer(rebasing: piece[start..<end]), buffer: output,
+                            keep)
+                    }
                 }
             }
             try encoder.finish(buffer: output, keep)
@@ -150,4 +158,8 @@ final class FrameMaking: Sendable {
 extension FrameRecipe {
     /// What compressing takes, in bytes to be looked at.
     var effort: Int64 { contentByteCount + prefixByteCount }
+
+    /// Whether libzstd may take so long, in one call, that an interruption must not wait for it: at level 19 a prefix of
+    /// 1 MB takes seconds.
+    var takesLong: Bool { effort >= (level < 10 ? 16 << 20 : 256 << 10) }
 }

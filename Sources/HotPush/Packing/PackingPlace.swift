@@ -13,7 +13,7 @@ final class PackingPlace: Sendable {
     /// The directory of this work.
     let work: Descriptor
     private let workName: String
-    private let lock: Descriptor
+    private let lock: PackingLock
 
     /// What the directory is called, for people.
     struct Name: Sendable {
@@ -41,12 +41,13 @@ final class PackingPlace: Sendable {
         _ publishing: consuming Descriptor, _ name: Name, _ fileSystem: any FileSystem,
         isInterrupted: () -> Bool
     ) throws(StoreError) {
-        let lock = try fileSystem.open(
-            publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666)
-        if try fileSystem.lock(lock.raw, exclusive: true) {
+        let lock = PackingLock(
+            try fileSystem.open(publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666),
+            fileSystem)
+        if try lock.take(exclusive: true) {
             try Self.dropLeftovers(publishing.raw, fileSystem)
         }
-        while try !fileSystem.lock(lock.raw, exclusive: false) {
+        while try !lock.take(exclusive: false) {
             if isInterrupted() { throw .packingInterrupted }
             // Somebody is cleaning up.
             pause(milliseconds: 5)
@@ -65,7 +66,7 @@ final class PackingPlace: Sendable {
     ///
     /// What this work made is in its packs by now.
     func dropUnused(_ record: PackingRecord) throws(StoreError) {
-        guard try fileSystem.lock(lock.raw, exclusive: true) else { return }
+        guard try lock.take(exclusive: true) else { return }
         try Self.drop(record, publishing.raw, fileSystem)
     }
 
@@ -95,12 +96,13 @@ final class PackingPlace: Sendable {
     /// - Returns: `nil` if somebody packs, or nobody ever did.
     private static func lockAlone(
         _ publishing: Int32, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Descriptor? {
+    ) throws(StoreError) -> PackingLock? {
         guard
-            let lock = try fileSystem.openIfPresent(
-                publishing, OriginLayout.packingLock, .changing),
-            try fileSystem.lock(lock.raw, exclusive: true)
+            let file = try fileSystem.openIfPresent(
+                publishing, OriginLayout.packingLock, .changing)
         else { return nil }
+        let lock = PackingLock(file, fileSystem)
+        guard try lock.take(exclusive: true) else { return nil }
         return lock
     }
 

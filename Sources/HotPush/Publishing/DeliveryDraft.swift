@@ -42,7 +42,7 @@ struct DeliveryDraft: Sendable {
         address = try ObjectID(of: bytes)
         report = PackReport(
             packs, keeping: all.count - packs.count, from: bases,
-            lacking: prepared.need.lacking, prepared.frameCounts)
+            lacking: prepared.need.lacking + prepared.need.refused, prepared.frameCounts)
     }
 
     /// As many packs as a delivery may name: first go those from contents that nobody lists or asks for.

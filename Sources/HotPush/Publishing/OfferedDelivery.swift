@@ -30,10 +30,8 @@ struct OfferedDelivery {
     /// What is there; `nil` if the delivery itself is missing, or is not what its name promises.
     ///
     /// What another libzstd has made is as good: nothing is made again for that, nor for another level.
-    /// - Parameter isVerifying: read the packs; otherwise one of the right size is trusted.
-    func state(
-        isVerifying: Bool, isInterrupted: () -> Bool = { false }
-    ) throws(StoreError) -> State? {
+    /// - Parameter options: read the packs, if they say so; without, one of the right size is trusted.
+    func state(_ options: PublisherOptions? = nil) throws(StoreError) -> State? {
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         guard let document = try DeliveryFile.read(delivery, of: version, root.raw, fileSystem)
@@ -41,9 +39,14 @@ struct OfferedDelivery {
             return nil
         }
         var state = State()
+        let progress = options.flatMap { options in
+            options.verifiesObjects
+                ? CheckingProgress(
+                    options, total: document.packs.reduce(0) { $0.addingClamped($1.byteCount) })
+                : nil
+        }
         for pack in document.packs {
-            if isInterrupted() { throw .packingInterrupted }
-            if try stands(pack, root.raw, isVerifying) {
+            if try stands(pack, root.raw, progress) {
                 state.packs.append(pack)
             } else {
                 state.damaged.append(pack)
@@ -58,15 +61,18 @@ struct OfferedDelivery {
     }
 
     private func stands(
-        _ pack: Delivery.Pack, _ root: Int32, _ isVerifying: Bool
+        _ pack: Delivery.Pack, _ root: Int32, _ progress: CheckingProgress?
     ) throws(StoreError) -> Bool {
         let place = OriginLayout.pack(pack.address)
         guard let status = try fileSystem.status(root, place), status.kind == .regular,
             status.byteCount == pack.byteCount
-        else { return false }
-        guard isVerifying else { return true }
+        else {
+            progress?.skip(pack.byteCount)
+            return false
+        }
+        guard let progress else { return true }
         let file = try fileSystem.open(root, place, .reading, mode: 0)
         var checker = try ObjectChecker()
-        return try checker.hash(file.raw, fileSystem).address == pack.address
+        return try progress.address(of: file.raw, &checker, fileSystem) == pack.address
     }
 }

@@ -18,13 +18,18 @@ struct OriginSurvey: Sendable {
         guard let objects else { return Array(wanted.indices) }
         let lacking = Mutex<[Int]>([])
         let survey = self
+        let progress =
+            options.verifiesObjects
+            ? CheckingProgress(
+                options, total: wanted.reduce(0) { $0.addingClamped($1.byteCount) }) : nil
         try Parallel.run(workers: Parallel.workerCount, count: wanted.count, chunk: 64) {
             (work) throws(StoreError) in
             var checker = try ObjectChecker()
             while let chunk = work.nextChunk() {
                 if survey.options.isInterrupted() { throw OriginWriter.interruption }
                 for position in chunk {
-                    let stands = try survey.stands(wanted[position], in: objects, &checker)
+                    let stands = try survey.stands(
+                        wanted[position], in: objects, &checker, progress)
                     if !stands { lacking.withLock { $0.append(position) } }
                 }
             }
@@ -33,19 +38,24 @@ struct OriginSurvey: Sendable {
     }
 
     private func stands(
-        _ object: Reference, in objects: Int32, _ checker: inout ObjectChecker
+        _ object: Reference, in objects: Int32, _ checker: inout ObjectChecker,
+        _ progress: CheckingProgress?
     ) throws(StoreError) -> Bool {
         let isThere = try StoreLayout.withObjectPath(object.address) {
             (path) throws(StoreError) -> Bool in
             guard let status = try fileSystem.status(objects, path) else { return false }
             return status.kind == .regular && status.byteCount == object.byteCount
         }
-        guard isThere, options.verifiesObjects else { return isThere }
+        guard let progress else { return isThere }
+        guard isThere else {
+            progress.skip(object.byteCount)
+            return false
+        }
         let file = try StoreLayout.withObjectPath(object.address) {
             (path) throws(StoreError) -> Descriptor in
             try fileSystem.open(objects, path, .reading, mode: 0)
         }
-        return try checker.hash(file.raw, fileSystem).address == object.address
+        return try progress.address(of: file.raw, &checker, fileSystem) == object.address
     }
 
     /// Whether the manifest is there with the bytes that its name promises.

@@ -62,6 +62,8 @@ final class OriginWriter: Sendable {
     deinit {
         // The next publisher removes what cannot be removed now.
         try? fileSystem.removeTree(work.raw, OriginLayout.staging)
+        // A program that is just starting has the file open, too, and would hold the lock until it execs.
+        fileSystem.unlock(lock.raw)
     }
 
     private static func openRoot(
@@ -275,7 +277,7 @@ final class OriginWriter: Sendable {
     }
 
     /// Writes the list of the channels' names if they have changed.
-    private func listChannels() throws(StoreError) {
+    func listChannels() throws(StoreError) {
         let list = ChannelList.serialized(try OriginListing.channels(channels.raw, fileSystem))
         if try fileSystem.status(root.raw, OriginLayout.channelList)?.byteCount
             == Int64(list.count),

@@ -53,7 +53,7 @@ struct PackPreparation {
             expected: planned.packs.reduce(0) { $0.addingClamped($1.contentByteCount) },
             isInterrupted: options.isInterrupted
         ) { done, total in
-            report(PublishProgress(bytes: done, bytesTotal: total, isPacking: true))
+            report(PublishProgress(bytes: done, bytesTotal: total, step: .packing))
         }
         progress.tick()
         let packer = Packer(

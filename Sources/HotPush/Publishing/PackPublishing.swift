@@ -23,7 +23,7 @@ struct PackPublishing {
         let offered = try pointer?.delivery(of: version.manifest).map {
             (delivery) throws(StoreError) in
             try OfferedDelivery(delivery, of: version, in: origin.path, origin.fileSystem)
-                .state(isVerifying: false)
+                .state()
         }
         self.origin = origin
         self.prepared = prepared

@@ -58,6 +58,7 @@ package struct PackReport: Sendable, Hashable {
     /// - Parameter bases: the contents from which packs lack.
     init(planned target: PackedContent, _ need: PackNeed?, from bases: [PackedContent]) {
         keptPackCount = need?.packs.count ?? 0
+        refusals = need?.refused.map(Refusal.init) ?? []
         if need?.needsWhole ?? true { packs = [Pack(objects: target.objects.references)] }
         for base in bases {
             let lacking = target.objects.references.filter {
@@ -69,16 +70,22 @@ package struct PackReport: Sendable, Hashable {
         }
     }
 
+    /// What is said where nothing is to be made; `nil` if nothing was refused either.
+    init?(nothingFor need: PackNeed) {
+        guard !need.refused.isEmpty else { return nil }
+        keptPackCount = need.packs.count
+        refusals = need.refused.map(Refusal.init)
+    }
+
     /// What was made.
-    /// - Parameter lacking: the contents from which packs were to be made.
+    /// - Parameter lacking: the contents from which packs were to be made, now or at an earlier attempt.
     init(
         _ made: [StagedPack], keeping keptPackCount: Int, from bases: PackBases,
         lacking: [PackBases.Base], _ frameCounts: (reused: Int, made: Int)
     ) {
         self.keptPackCount = keptPackCount
         let packed = Set(made.compactMap(\.pack.base))
-        refusals = lacking.filter { !packed.contains($0.content) }
-            .map { Refusal(version: $0.version, content: $0.content) }
+        refusals = lacking.filter { !packed.contains($0.content) }.map(Refusal.init)
         let names = Dictionary(bases.all.map { ($0.content, $0.version) }) { first, _ in first }
         packs = made.map(\.pack).map { pack in
             Pack(
@@ -87,6 +94,12 @@ package struct PackReport: Sendable, Hashable {
                 byteCount: pack.byteCount)
         }
         (reusedFrameCount, madeFrameCount) = frameCounts
+    }
+}
+
+extension PackReport.Refusal {
+    fileprivate init(_ base: PackBases.Base) {
+        self.init(version: base.version, content: base.content)
     }
 }
 

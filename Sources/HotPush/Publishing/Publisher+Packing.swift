@@ -6,7 +6,7 @@ extension Publisher {
     /// publication without packs.
     ///
     /// The release keeps its place and its sequence. If it has been withdrawn meanwhile, nothing happens.
-    /// - Returns: what was made; `nil` if the release has its packs already.
+    /// - Returns: what was made; `nil` if the release has its packs already, and nothing was refused.
     /// - Throws: `.notOffered` if the channel does not offer the version; what ``publish(_:of:as:)`` throws.
     @discardableResult
     package func pack(
@@ -29,15 +29,25 @@ extension Publisher {
         _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
         in channel: ChannelName
     ) throws(StoreError) -> PackReport? {
-        guard let prepared = try preparePacks(manifest, version, in: channel, of: versions)
-        else {
+        let outcome = try preparePacks(manifest, version, in: channel, of: versions)
+        guard case .made(let prepared) = outcome else {
             if let work = try OpenedDirectory.open(
                 POSIXFileSystem.workingDirectory, "\(path)/\(OriginLayout.work)", fileSystem)
             {
                 try PackingPlace.dropLeftovers(in: work.raw, fileSystem)
             }
-            return nil
+            return outcome.report
         }
+        return try withAdvice(version, in: channel) { () throws(StoreError) in
+            try offer(prepared, version, of: versions, in: channel)
+        }
+    }
+
+    /// Gives a release the packs that were made of it.
+    private func offer(
+        _ prepared: PreparedPacks, _ version: PublishedVersion, of versions: VersionStore,
+        in channel: ChannelName
+    ) throws(StoreError) -> PackReport {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         guard let pointer = try ChannelPointer.read(channel, origin.channels.raw, fileSystem),
@@ -62,7 +72,7 @@ extension Publisher {
 
     /// What packing would make.
     ///
-    /// `nil` if there is nothing to do. Makes nothing.
+    /// `nil` if there is nothing to do, and nothing was refused. Makes nothing.
     package func planPacks(
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {
@@ -80,7 +90,7 @@ extension Publisher {
         }
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
         let need = try need(version, in: channel, of: versions, reader)
-        guard !need.isMet else { return nil }
+        guard !need.isMet else { return PackReport(nothingFor: need) }
         return try preparation(manifest, version, need, of: versions, reader).planned
     }
 
@@ -96,21 +106,31 @@ extension Publisher {
         return PackPreparation(manifest, version, need, from: contents, options)
     }
 
+    /// What came of preparing packs.
+    enum PackOutcome {
+        case made(PreparedPacks)
+        /// There was nothing to do; what is said of contents that were refused.
+        case nothing(PackReport?)
+
+        var report: PackReport? {
+            if case .nothing(let report) = self { report } else { nil }
+        }
+    }
+
     /// Makes the packs of a version in a channel, unless it has them; takes no lock but the packers' own.
-    /// - Returns: `nil` if there is nothing to do.
     func preparePacks(
         _ manifest: Manifest, _ version: PublishedVersion, in channel: ChannelName,
         of versions: VersionStore
-    ) throws(StoreError) -> PreparedPacks? {
+    ) throws(StoreError) -> PackOutcome {
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
         // Before anything is compressed in vain.
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
         try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let need = try need(version, in: channel, of: versions, reader)
-        guard !need.isMet else { return nil }
+        guard !need.isMet else { return .nothing(PackReport(nothingFor: need)) }
         do throws(StoreError) {
-            return try preparePacks(manifest, version, need, of: versions, reader)
+            return .made(try preparePacks(manifest, version, need, of: versions, reader))
         } catch {
             // What was kept of it takes room that others need.
             if error.code == .outOfSpace { try? dropUnused(reader) }
@@ -146,12 +166,33 @@ extension Publisher {
             return PackNeed(bases, nil)
         }
         let offered = OfferedDelivery(delivery, of: version, in: path, fileSystem)
-        let need = PackNeed(
-            bases,
-            try offered.state(
-                isVerifying: options.verifiesObjects, isInterrupted: options.isInterrupted))
+        let need = PackNeed(bases, try offered.state(options))
         for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
         return need
+    }
+
+    /// Says what is wrong with the packs that a release keeps, where none are made.
+    func checkKeptPacks(
+        of version: PublishedVersion, in channel: ChannelName
+    ) throws(StoreError) {
+        guard options.verifiesObjects, options.packs.moment == .never,
+            try OriginMarker.isThere(path, fileSystem),
+            let delivery = try DirectoryOrigin(path, fileSystem: fileSystem).pointer(channel)?
+                .delivery(of: version.manifest)
+        else { return }
+        let name = version.name
+        let remedy =
+            "castree pack \(name) \(printable(path)) --channel \(channel) --verify makes again what is wrong"
+        let state = try OfferedDelivery(delivery, of: version, in: path, fileSystem).state(options)
+        guard let state else {
+            return options.notice(
+                "the delivery of version \(name) is missing or damaged; \(remedy)")
+        }
+        let (wrong, all) = (state.damaged.count, state.damaged.count + state.packs.count)
+        guard wrong > 0 else { return }
+        options.notice(
+            "\(wrong) of \(all) packs of version \(name) \(wrong == 1 ? "is" : "are") missing or damaged; "
+                + remedy)
     }
 
     /// Packs only save: where there is no room for them, the release does without.

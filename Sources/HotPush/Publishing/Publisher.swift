@@ -41,6 +41,7 @@ public struct Publisher: Sendable {
         try refuseInsideStore()
         var survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
+        try checkKeptPacks(of: version, in: offer.channel)
         let packing =
             options.packs.moment == .never
             ? nil : try planPacks(manifest, version, of: versions, in: offer.channel)
@@ -81,7 +82,8 @@ public struct Publisher: Sendable {
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Self.describe(name, of: versions, offer)
         try refuseInsideStore()
-        var prepared: PreparedPacks?
+        var prepared: PackOutcome?
+        try checkKeptPacks(of: version, in: offer.channel)
         if options.packs.moment == .before {
             try makeOriginIfAbsent()
             try Self.checkName(version, DirectoryOrigin(path, fileSystem: fileSystem).pointers())
@@ -90,7 +92,9 @@ public struct Publisher: Sendable {
                 try preparePacks(manifest, version, in: offer.channel, of: versions)
             }
         }
-        var plan = try publish(manifest, version, as: offer, prepared, of: versions)
+        var plan = try withAdvice(version, in: offer.channel) { () throws(StoreError) in
+            try publish(manifest, version, as: offer, prepared, of: versions)
+        }
         if options.packs.moment == .after {
             options.notice("version \(name) is offered; its packs follow")
             plan.packing = try withRoom(version, in: offer.channel) { () throws(StoreError) in
@@ -103,7 +107,7 @@ public struct Publisher: Sendable {
     /// The part of publishing that needs the origin's lock.
     private func publish(
         _ manifest: Manifest, _ version: PublishedVersion, as offer: ReleaseOffer,
-        _ prepared: PreparedPacks?, of versions: VersionStore
+        _ outcome: PackOutcome?, of versions: VersionStore
     ) throws(StoreError) -> PublishPlan {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
@@ -111,16 +115,17 @@ public struct Publisher: Sendable {
             fileSystem: fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
         let pointers = try origin.pointers()
-        let packs = try prepared.map { (prepared) throws(StoreError) in
+        var packs: PackPublishing?
+        if case .made(let prepared) = outcome {
             // Looked at again: somebody may have published or withdrawn meanwhile.
             let bases = try PackBases(
                 pointers[offer.channel], of: version, options.packs, versions)
-            return try PackPublishing(
+            packs = try PackPublishing(
                 prepared, fitting: bases, in: pointers[offer.channel], of: version, to: origin)
         }
         let plan = try makePlan(
             manifest, version, offer, survey, pointers: pointers, delivery: packs?.published,
-            packing: packs?.report)
+            packing: packs?.report ?? outcome?.report)
         try write(plan, manifest, packs, of: versions, to: origin)
         return plan
     }
@@ -149,9 +154,36 @@ public struct Publisher: Sendable {
         if plan.writesPointer {
             try UnreferencedManifests.forget(plan.pointer, in: origin)
             try origin.write(plan.pointer)
+        } else {
+            // A full disk may have kept it from being written.
+            try origin.listChannels()
         }
         // The release is offered; whatever is not noted is made again.
         try? packs?.note()
+    }
+
+    /// Says where there is no room, and what the channel offers then: this release or what it did before.
+    func withAdvice<R>(
+        _ version: PublishedVersion, in channel: ChannelName, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            // Who has asked for room in vain says so itself.
+            guard error.code == .outOfSpace, error.cause != nil else { throw error }
+            // If it cannot be read, it is not known to be there.
+            let pointer = (try? DirectoryOrigin(path, fileSystem: fileSystem))
+                .flatMap { try? $0.pointer(channel) }
+            let isOffered = pointer?.releases.first?.version?.manifest == version.manifest
+            let state =
+                isOffered
+                ? "channel \(channel) offers version \(version.name), and something that goes with it is missing"
+                : "channel \(channel) offers what it did before"
+            throw StoreError(
+                .outOfSpace,
+                "no room is left in \(printable(path)): \(state); make room (castree prune deletes what no "
+                    + "channel offers), then repeat the command", cause: error.cause)
+        }
     }
 
     /// An origin is not part of a store: a foreign file among the store's files is a finding.

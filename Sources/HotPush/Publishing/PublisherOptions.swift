@@ -22,10 +22,20 @@ public struct PublisherOptions: Sendable {
 
 /// How far a publisher has come.
 package struct PublishProgress: Sendable, Hashable {
-    /// Bytes written, or looked at to compress them.
+    /// What a publisher does at the moment.
+    package enum Step: Sendable, Hashable {
+        /// It reads what is there.
+        case checking
+        /// It makes packs.
+        case packing
+        /// It writes the origin.
+        case writing
+    }
+
+    /// Bytes written, or looked at to compress or to check them.
     package var bytes: Int64
     /// All bytes to be written, or to be looked at.
     package var bytesTotal: Int64
-    /// Whether packs are made; otherwise the origin is written.
-    package var isPacking = false
+    /// What is done with them.
+    package var step = Step.writing
 }

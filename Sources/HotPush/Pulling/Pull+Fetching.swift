@@ -6,18 +6,24 @@ import VersionTree
 extension Pull {
     /// Fetches what a plan says and registers the version: when it returns, the version is complete.
     ///
+    /// If another pull of the store fetches the same release, waits for it first, and then for what is still missing.
+    ///
     /// - Throws: `.outOfSpace` before the first byte; `.network`, `.mismatch`, `.notFound`,
     ///   `.unsuitableRelease`, `.interrupted`. What has come is kept for the next pull.
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
-        try fetch(offer, by: plan)
+        let turn = try takeTurn(for: offer)
+        defer { withExtendedLifetime(turn) {} }
+        return try fetch(offer, by: turn.hasWaited ? self.plan(offer) : plan)
     }
 
     /// Plans and fetches: with fewer requests than one after the other, because a pack brings the manifest, too.
     ///
     /// - Throws: as ``plan(_:)`` and ``fetch(_:of:)``.
     package func fetch(_ offer: FoundRelease) throws(StoreError) -> PullReport {
+        let turn = try takeTurn(for: offer)
+        defer { withExtendedLifetime(turn) {} }
         // What an interrupted pull has brought, or another release has.
         if offer.isPromise, let bytes = try heldManifest(of: offer) {
             let known = try resolve(offer, with: bytes)

@@ -85,11 +85,80 @@ import VersionTree
         let report = try fixture.publish("r2", change).packing
         #expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
         let again = try fixture.publish("r2", change)
-        #expect(again.packing == nil && !again.writesPointer)
+        #expect(again.packing?.refusals == report?.refusals && again.packing?.packs == [])
+        #expect(!again.writesPointer)
+        let publisher = fixture.publisher(.before, change)
+        let versions = fixture.place.versions
+        for report in [
+            try publisher.plan("r2", of: versions).packing,
+            try publisher.planPacks("r2", of: versions), try publisher.pack("r2", of: versions),
+        ] {
+            #expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
+        }
         let said = notices.withLock { $0 }.filter {
             $0.hasPrefix("no pack is made from version other: ")
         }
-        #expect(said.count == 2)
+        #expect(said.count == 5)
+        // And where something else is to be done.
+        try fixture.place.store.add("third", PackingFixture.files(3))
+        for report in [
+            try fixture.publisher { $0.packs.baseVersions = ["other", "third"] }
+                .planPacks("r2", of: versions),
+            try fixture.publish("r2") { $0.packs.baseVersions = ["other", "third"] }.packing,
+        ] {
+            #expect(report?.packs.map(\.version) == ["third"])
+            #expect(report?.refusals.map(\.version) == ["other"])
+        }
+    }
+
+    @Test("are read by a publisher that makes none and verifies, and what is wrong is said")
+    func verifyWithoutPacks() throws {
+        let notices = Mutex<[String]>([])
+        let steps = Mutex<[PublishProgress]>([])
+        let publisher = fixture.publisher(.never) { options in
+            options.verifiesObjects = true
+            options.notice = { text in notices.withLock { $0.append(text) } }
+            options.progress = { step in steps.withLock { $0.append(step) } }
+        }
+        let versions = fixture.place.versions
+        let packs = try delivery().packs
+        let pointer = try fixture.pointer()
+        #expect(try publisher.publish("r2", of: versions).writesPointer == false)
+        #expect(notices.withLock { $0 } == [])
+        // It read all packs, and all objects.
+        let manifest = try fixture.manifest("r2")
+        let totals = [
+            packs.reduce(0) { $0 + $1.byteCount },
+            NumberedObjects(of: manifest).references.reduce(0) { $0 + $1.byteCount },
+        ]
+        for total in totals {
+            let told = steps.withLock { $0 }.filter { $0.bytesTotal == total }
+            #expect(told.allSatisfy { $0.step == .checking } && told.first?.bytes == 0)
+            #expect(told.map(\.bytes).max() == total)
+        }
+        try Damage.flip(path(packs[1]), at: Int(packs[1].byteCount) / 2)
+        _ = try publisher.plan("r2", of: versions)
+        _ = try publisher.publish("r2", of: versions)
+        let said = notices.withLock { $0 }
+        #expect(said.count == 2 && said[0] == said[1])
+        #expect(said[0].hasPrefix("1 of 2 packs of version r2 is missing or damaged; "))
+        let remedy = "castree pack r2 \(fixture.place.origin) --channel stable --verify"
+        #expect(said[0].contains(remedy))
+        #expect(try fixture.pointer() == pointer)
+        let published = try #require(pointer.releases[0].delivery)
+        Damage.remove("\(fixture.place.origin)/\(OriginLayout.delivery(published.address))")
+        _ = try publisher.publish("r2", of: versions)
+        #expect(notices.withLock { $0 }.last?.hasPrefix("the delivery of version r2 is ") == true)
+    }
+
+    @Test("are not read to the end by a publisher that is interrupted")
+    func interruptedVerifying() throws {
+        let publisher = fixture.publisher { options in
+            options.verifiesObjects = true
+            options.isInterrupted = { true }
+        }
+        #expect(
+            code { try publisher.planPacks("r2", of: fixture.place.versions) } == .interrupted)
     }
 
     @Test("progress is told before anything is compressed")
@@ -99,7 +168,7 @@ import VersionTree
             options.progress = { step in first.withLock { $0 = $0 ?? step } }
         }
         let step = try #require(first.withLock { $0 })
-        #expect(step.isPacking && step.bytes == 0 && step.bytesTotal > 0)
+        #expect(step.step == .packing && step.bytes == 0 && step.bytesTotal > 0)
     }
 
     @Test("packs from contents that nobody lists go first where a delivery is full")

@@ -195,4 +195,40 @@ import VersionTree
         let packed = try place.publisher().pack("r2", of: place.place.versions)
         #expect(packed?.packs.map(\.version) == [nil, "r1"])
     }
+
+    @Test("clears up also while another program is just starting and has everything open")
+    func startingProgram() throws {
+        let place = try makePlace(for: Self.publish)
+        defer { Damage.remove(place.place.origin) }
+        let frames = place.kept("frames")
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
+        let child = StartingProgram(base: disk)
+        try place.publisher(.before, on: child).publish("r2", of: place.place.versions)
+        #expect(disk.hasFired && child.count > 0)
+        #expect(place.kept("frames") == frames)
+        // The next one, too, finds nobody at work.
+        let packed = try place.publisher(.before, on: child) { $0.waitsForOthers = false }
+            .pack("r2", of: place.place.versions)
+        #expect(packed?.packs.map(\.version) == [nil, "r1"])
+    }
+}
+
+/// A disk whose locked files a program has open, too, that is just starting: between fork and exec.
+private final class StartingProgram: FileSystemWrapper {
+    let base: any FileSystem
+    private let files = Mutex<[Int32]>([])
+
+    init(base: any FileSystem) { self.base = base }
+
+    deinit { files.withLock { files in for file in files { close(file) } } }
+
+    var count: Int { files.withLock { $0.count } }
+
+    func lock(_ file: Int32, exclusive: Bool) throws(StoreError) -> Bool {
+        let isLocked = try base.lock(file, exclusive: exclusive)
+        // Of the same open file, like a child's: the lock is its, too (flock(2)).
+        if isLocked { files.withLock { $0.append(fcntl(file, F_DUPFD_CLOEXEC, 0)) } }
+        return isLocked
+    }
 }

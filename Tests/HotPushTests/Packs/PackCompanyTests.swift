@@ -10,6 +10,20 @@ import VersionTree
 
 /// Packs beside other pulls, half-copied origins, repairs.
 @Suite("Packs") struct PackCompanyTests {
+    @Test("are fetched once for two pulls of one release at once")
+    func once() throws {
+        let fixture = try PackedFixture()
+        let paths = try fixture.serve([fixture.whole("1")])
+        let other = PullBeside(fixture.base.device.path, fixture.origin.url)
+        fixture.origin.before(paths[0]) { _ in other.begin() }
+        try fixture.run()
+        #expect(other.end() == nil)
+        #expect(fixture.asked.filter { $0 == paths[0] }.count == 1)
+        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        try fixture.base.expectClean()
+    }
+
     @Test("bring one release to two pulls at once")
     func together() throws {
         let fixture = try PackedFixture()
@@ -21,7 +35,7 @@ import VersionTree
             guard isFirst.exchange(false, ordering: .relaxed) else { return }
             let found = code {
                 let versions = try VersionStore.open(
-                    path, options: StoreOptions(isDurable: false))
+                    path, options: StoreOptions(isDurable: false, waitLimit: .zero))
                 _ = try Pull(
                     into: versions, over: PullingFixture.transport(), PullingFixture.options
                 ).run(url)

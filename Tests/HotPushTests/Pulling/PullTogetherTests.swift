@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -50,7 +51,40 @@ import VersionTree
         try fixture.expectClean()
     }
 
-    @Test("the same release may come twice at once")
+    @Test(
+        "the same release comes to another pull without being fetched again, also when the first one ends early",
+        arguments: [false, true])
+    func oneFetches(_ endsEarly: Bool) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let last = try fixture.path(of: "<h1>two</h1>")
+        let other = PullBeside(fixture.device.path, fixture.origin.url)
+        let isOver = Atomic<Bool>(false)
+        let hasEnded = DispatchSemaphore(value: 0)
+        fixture.origin.before(last) { _ in
+            other.begin()
+            // What it waits for never comes.
+            if endsEarly, !isOver.exchange(true, ordering: .relaxed) { hasEnded.wait() }
+        }
+        var options = Self.kept
+        options.isInterrupted = { isOver.load(ordering: .relaxed) }
+        let pull = Pull(
+            into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
+        let failure = code { _ = try pull.run(fixture.origin.url) }
+        hasEnded.signal()
+        #expect(failure == (endsEarly ? .interrupted : nil))
+        #expect(other.end() == nil)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let asked = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
+        #expect(Set(asked).count == PublishingPlace.second.count)
+        if !endsEarly { #expect(asked.count == Set(asked).count) }
+        #expect(
+            try !FileManager.default.contentsOfDirectory(atPath: fixture.device.path + "/leases")
+                .contains { $0.hasPrefix(".fetch-") })
+        try fixture.expectClean()
+    }
+
+    @Test("the same release comes also to a pull that has waited long enough for another")
     func sameRelease() throws {
         let fixture = try PullingFixture()
         try fixture.publish("2")
@@ -61,7 +95,7 @@ import VersionTree
             guard isFirst.exchange(false, ordering: .relaxed) else { return }
             let found = code {
                 let versions = try VersionStore.open(
-                    path, options: StoreOptions(isDurable: false))
+                    path, options: StoreOptions(isDurable: false, waitLimit: .zero))
                 _ = try Pull(into: versions, over: Self.patientTransport(), Self.kept).run(url)
             }
             answer.withLock { $0 = found }

@@ -1,0 +1,32 @@
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+
+@testable import HotPush
+
+@Suite("Objects one by one") struct LatencyTests {
+    @Test("are asked for so many at once as the transport carries: a far server costs little more")
+    func latency() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("2")
+        let count = 3
+        let asked = Mutex<Set<String>>([])
+        let isOver = Mutex(false)
+        let texts = Set(PublishingPlace.second.values.filter { !$0.isEmpty })
+        #expect(texts.count >= count)
+        for text in texts {
+            let path = try fixture.path(of: text)
+            fixture.origin.before(path) { _ in
+                _ = asked.withLock { $0.insert(path) }
+                // None is answered before so many others are asked for.
+                while asked.withLock({ $0.count < count }), !isOver.withLock({ $0 }) {
+                    sched_yield()
+                }
+            }
+        }
+        defer { isOver.withLock { $0 = true } }
+        try fixture.run(parallel: count)
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+}
