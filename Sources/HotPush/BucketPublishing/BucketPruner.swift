@@ -61,7 +61,7 @@ package struct BucketPruner: Sendable {
                     + "deleted; move that origin to another prefix")
         }
         var tryCount = 0
-        var trimmedCount = 0
+        var (commitCount, trimmedCount) = (0, 0)
         var copies = CopiesState.unknown
         while true {
             let next: LogEntry?
@@ -91,8 +91,7 @@ package struct BucketPruner: Sendable {
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
             guard try LogCommit(entry, after.number, log, publisher.pause).carryOut() else {
-                tryCount += 1
-                publisher.pause(Backoff.log.milliseconds(failureCount: tryCount))
+                try publisher.wait(behindOthers: &tryCount)
                 (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
                 continue
             }
@@ -103,12 +102,24 @@ package struct BucketPruner: Sendable {
             }
             trimmedCount += self.trimmedCount(state, after)
             state = after
+            commitCount += 1
+            try checkEnd(after: commitCount, state)
             // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
             // follows at once: it keeps from this one on.
             if entry.pointers.isEmpty, grace > 0 {
                 return try sweep(survey, state, trimmedCount, isDryRun: false)
             }
         }
+    }
+
+    /// A prune needs an entry for each channel at the most, and a few that come after them.
+    /// - Throws: `.unsuitableStore` if there are more: the store does not show what it has acknowledged.
+    private func checkEnd(after commitCount: Int, _ state: OriginState) throws(StoreError) {
+        guard commitCount > state.pointers.count + 8 else { return }
+        throw StoreError(
+            .unsuitableStore,
+            "the store of \(bucket.place) acknowledges entries of the log, and shows others: nothing is deleted"
+        )
     }
 
     private func trimmedCount(_ before: OriginState, _ after: OriginState) -> Int {
