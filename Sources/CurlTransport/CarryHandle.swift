@@ -183,7 +183,8 @@ final class CarryHandle: @unchecked Sendable {
             switch found.kind {
             case .resolve, .connect: .notSent
             case .broken, .timeout: .noAnswer
-            case .security, .request, .redirect: .useless
+            case .security: code == CURLE_PEER_FAILED_VERIFICATION ? .untrusted : .useless
+            case .request, .redirect: .useless
             case .malformed: .malformed
             }
         return .failed(CarryFailure(kind, found.message))

@@ -8,6 +8,8 @@ package struct LyingBucket: Bucket {
     package var listing: @Sendable (ListRequest) -> ListPage? = { _ in nil }
     /// Gives the bytes of a file; `nil` leaves it to the honest one.
     package var content: @Sendable (String) -> [UInt8]? = { _ in nil }
+    /// The tag of what ``content`` gives.
+    package var tag = EntityTag("lie")
     /// Whether what is there is overwritten by those who only want to create.
     package var overwrites = false
     /// Whether a creation is told as one that was too late.
@@ -36,7 +38,7 @@ package struct LyingBucket: Bucket {
         try result.get()
         return .found(
             BucketFile(
-                byteCount: Int64(bytes.count), tag: EntityTag("lie"), modifiedAt: 0, answeredAt: 0))
+                byteCount: Int64(bytes.count), tag: tag, modifiedAt: 0, answeredAt: 0))
     }
 
     package func head(_ key: String) throws(StoreError) -> BucketFile? { try honest.head(key) }

@@ -96,6 +96,40 @@ import Testing
         #expect(script.carrier.requests.count == 2)
     }
 
+    @Test(arguments: [
+        Step.refusal(
+            301, "PermanentRedirect", [("x-amz-bucket-region", "eu-west-1")],
+            "<Endpoint>updates.s3-eu-west-1.example</Endpoint>"),
+        .refusal(
+            307, "TemporaryRedirect",
+            [
+                ("x-amz-bucket-region", "eu-west-1"),
+                ("location", "https://updates.s3-eu-west-1.example/app/a"),
+            ]),
+    ])
+    func `a bucket that is elsewhere for good is said to be there, and nothing is sent on`(
+        _ step: Step
+    ) throws {
+        let script = try ScriptedBucket([], then: step)
+        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
+        #expect(error?.code == .bucketAnswer)
+        for word in ["updates.s3-eu-west-1.example", "eu-west-1", "--endpoint", "--region"] {
+            #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+        }
+        #expect(script.carrier.requests.allSatisfy { $0.url.hasPrefix("http://store:9000/") })
+    }
+
+    @Test func `a certificate that is not trusted is not tried again, and AWS_CA_BUNDLE is named`()
+        throws
+    {
+        let script = try ScriptedBucket(
+            [], then: .fail(.untrusted))
+        let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
+        #expect(error?.code == .network)
+        #expect(error?.message.contains("AWS_CA_BUNDLE") == true)
+        #expect(script.carrier.requests.count == 1)
+    }
+
     /// Keys of which the first have ended.
     private final class EndingKeys: KeySource {
         let renewals = Mutex(0)

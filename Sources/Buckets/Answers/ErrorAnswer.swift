@@ -6,6 +6,8 @@ struct ErrorAnswer: Hashable {
     var message = ""
     /// Where the bucket is.
     var region: String?
+    /// The host that has it.
+    var endpoint: String?
 
     init() {}
 
@@ -25,6 +27,8 @@ struct ErrorAnswer: Hashable {
                 answer.message = try scanner.text()
             } else if XMLScanner.equal(name, "Region") {
                 answer.region = try scanner.text()
+            } else if XMLScanner.equal(name, "Endpoint") {
+                answer.endpoint = try scanner.text()
             } else {
                 try scanner.skip()
             }

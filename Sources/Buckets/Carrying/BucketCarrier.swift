@@ -98,7 +98,9 @@ package struct CarryFailure: Sendable, Hashable {
         case notSent
         /// The request was on its way: it may be applied, now or later.
         case noAnswer
-        /// The certificate is bad, a field or the URL is: another try does not help.
+        /// The server's certificate is not trusted: another try does not help.
+        case untrusted
+        /// TLS fails, a field or the URL is bad: another try does not help.
         case useless
         /// The answer is not HTTP.
         case malformed

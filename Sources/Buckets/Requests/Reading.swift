@@ -14,6 +14,8 @@ final class Reading {
     private(set) var deliveredCount: Int64 = 0
     /// Why the read ends though the store answered.
     private(set) var problem: StoreError?
+    /// Whether more has come than is wanted: the rest, as long as it likes to be, is not waited for.
+    private(set) var hasSurplus = false
     private var isBeyondEnd = false
     private var file: BucketFile?
     /// The size of the whole, as far as it is known.
@@ -76,6 +78,7 @@ final class Reading {
     func wanted(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let first = position
         position += Int64(bytes.count)
+        if let range = request.range, position > range.upperBound { hasSurplus = true }
         let from = max(start + deliveredCount - first, 0)
         let to = min((request.range?.upperBound ?? .max) - first, Int64(bytes.count))
         guard from < to else { return UnsafeRawBufferPointer(start: nil, count: 0) }
@@ -97,9 +100,10 @@ final class Reading {
             if total == nil { file.byteCount = position }
             if let end, deliveredCount != end - start { break }
             return .found(file)
-        case 304 where deliveredCount == 0: return .notModified
+        // Only whoever has asked for it knows what it means: to others it would say that the file is not there.
+        case 304 where deliveredCount == 0 && request.unlessTag != nil: return .notModified
         case 404 where deliveredCount == 0: return .missing
-        case 416 where deliveredCount == 0: return .beyondEnd
+        case 416 where deliveredCount == 0 && request.range != nil: return .beyondEnd
         default: break
         }
         throw StoreError(

@@ -297,7 +297,10 @@ final class RequestRunner: Sendable {
             case .body: .io
             default: .network
             }
-        let sentence = "\(call.deed) failed at \(endpoint): \(failure.message)"
+        var sentence = "\(call.deed) failed at \(endpoint): \(failure.message)"
+        if failure.kind == .untrusted {
+            sentence += "; a file of the certificates to trust instead is named in AWS_CA_BUNDLE"
+        }
         // Whoever answers nonsense may have applied the request all the same.
         guard tries.isUndecided || failure.kind == .malformed else {
             throw StoreError(code, sentence)

@@ -53,10 +53,10 @@ package final class S3Bucket: Bucket {
             onHead: { reading.begin($0) },
             onBytes: { bytes in
                 let part = reading.wanted(bytes)
-                guard !part.isEmpty else { return reading.problem == nil }
+                guard !part.isEmpty else { return reading.problem == nil && !reading.hasSurplus }
                 do throws(StoreError) {
                     try take(part)
-                    return true
+                    return !reading.hasSurplus
                 } catch {
                     thrown = error
                     return false

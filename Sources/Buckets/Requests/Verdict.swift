@@ -38,7 +38,7 @@ enum Verdict {
         case .noAnswer:
             .again(
                 failure.message, isUndecided: true, retryAfter: sent.head?["retry-after"])
-        case .useless, .malformed, .body, .stopped: .failed(failure)
+        case .untrusted, .useless, .malformed, .body, .stopped: .failed(failure)
         }
     }
 
@@ -74,6 +74,8 @@ struct Refusal {
     let isClock: Bool
     /// The bucket is in that region.
     let region: String?
+    /// Where the bucket is, in the store's words; `nil` unless the answer sends elsewhere.
+    private let elsewhere: String?
 
     /// Servers bear 15 minutes; less than half of them, and the clock is not why.
     private static let skewMin: Int64 = 450
@@ -90,6 +92,8 @@ struct Refusal {
             || head.status == 403 && error.code.isEmpty && isFar
         let hasMoved = [301, 307, 400].contains(head.status)
         region = hasMoved ? head["x-amz-bucket-region"] ?? error.region : nil
+        let isRedirect = [301, 302, 303, 307, 308].contains(head.status)
+        elsewhere = isRedirect ? error.endpoint ?? head["location"] ?? "" : nil
     }
 
     /// The keys have ended before their time.
@@ -129,12 +133,29 @@ struct Refusal {
                 .accessDenied,
                 "\(endpoint) refuses \(call.deed) for its time (\(said)); set the clock of this machine, "
                     + "or the server's is wrong")
+        case _ where elsewhere != nil:
+            return StoreError(.bucketAnswer, redirection(call, endpoint, keys, said))
         case (401, _), (403, _):
             return StoreError(.accessDenied, denial(call, endpoint, keys, said))
         default:
             return StoreError(
                 .bucketAnswer, "\(endpoint) answered \(status) to \(call.deed): \(said)")
         }
+    }
+
+    /// Requests are not sent on: their signatures are for one host.
+    private func redirection(
+        _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
+    ) -> String {
+        func shown(_ text: String) -> String {
+            printable(String((keys?.hidden(in: text) ?? text).prefix(200)))
+        }
+        var places: [String] = []
+        if let elsewhere, !elsewhere.isEmpty { places.append("at \(shown(elsewhere))") }
+        if let region { places.append("in region \(shown(region))") }
+        let place = places.isEmpty ? "elsewhere" : places.joined(separator: ", ")
+        return "\(endpoint) says that bucket \(endpoint.bucket) is \(place) (\(said)); "
+            + "\(call.deed) is not sent on: name the right --endpoint and --region"
     }
 
     private func denial(

@@ -41,6 +41,8 @@ extension Store {
                 collected.objectCount += 1
                 collected.byteCount += file.byteCount
             }
+            // Nothing needs it, and the next collection tries again.
+            try? self.removeUnusedPacking()
             return collected
         }
     }

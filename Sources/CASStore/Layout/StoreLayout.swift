@@ -70,10 +70,18 @@ package enum StoreLayout {
         "\(manifests)/\(manifest(version))"
     }
 
+    /// What whoever makes packs holds locked, in the directory in which they are made.
+    package static let packingLock = "packing"
+
     /// The directory in which packs for an origin in a bucket are made.
     /// - Parameter place: the digest of the bucket's place.
     package static func packingPath(_ place: ObjectID) -> String {
         "\(packing)/\(place.description.prefix(32))"
+    }
+
+    /// Whether a name in `packing/` is that of such a directory.
+    static func isPackingPlace(_ name: String) -> Bool {
+        name.utf8.count == 32 && name.utf8.allSatisfy { Hex.value(of: $0) != nil }
     }
 
     /// The path of a version's tree.

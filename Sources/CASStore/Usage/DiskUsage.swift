@@ -83,6 +83,9 @@ private struct DiskWalk {
     /// Whether directory entries have the inodes of their files: in some layered file systems they do
     /// not.
     private var entriesTellInodes = true
+    /// Whether a directory that may not be read counts alone, without what is in it: it is only kept to be quicker, and
+    /// another user's work may have left it.
+    private var skipsUnreadable = false
 
     private var fileSystem: any FileSystem { store.fileSystem }
 
@@ -106,7 +109,9 @@ private struct DiskWalk {
         figures.diskBytes += try fileSystem.status(root).blocks * 512
         for (name, isDirectory) in rest where !Self.walked.contains(name) {
             if isDirectory {
+                skipsUnreadable = name == StoreLayout.packing
                 try walk(root, name)
+                skipsUnreadable = false
             } else if let status = try fileSystem.status(root, name) {
                 let file = counted(status)
                 figures += file
@@ -151,7 +156,7 @@ private struct DiskWalk {
         separatesExecutableCopies: Bool = true
     ) throws(StoreError) {
         try store.checkInterruption()
-        guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
+        guard let directory = try open(parent, name) else { return }
         let own = try fileSystem.status(directory.raw)
         figures.diskBytes += own.blocks * 512
         let seen = inodes(of: own.device)
@@ -181,6 +186,21 @@ private struct DiskWalk {
             try walk(
                 raw, entry, executableCopies: &executableCopies,
                 separatesExecutableCopies: separatesExecutableCopies)
+        }
+    }
+
+    /// Opens a directory.
+    /// - Returns: `nil` if there is none, or if it is counted without what is in it.
+    private mutating func open(
+        _ parent: Int32, _ name: String
+    ) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try fileSystem.openIfPresent(parent, name, .directory)
+        } catch {
+            guard skipsUnreadable, error.code == .permission else { throw error }
+            let status = try fileSystem.status(parent, name)
+            figures.diskBytes += (status?.blocks ?? 0) * 512
+            return nil
         }
     }
 

@@ -49,6 +49,7 @@ final class AuditedDocuments {
         if let bytes = try mended(key) {
             audit.report.findings[place].isRepaired = true
             audit.lost[place] = nil
+            audit.mended.insert(key)
             return bytes
         }
         hasFailed = true

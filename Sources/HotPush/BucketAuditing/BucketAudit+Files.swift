@@ -76,6 +76,7 @@ extension BucketAudit {
         let known = Set(lost.values)
         for (key, byteCount) in needed.byteCounts where !known.contains(key) {
             report.needed.add(byteCount)
+            if mended.contains(key) { continue }
             guard let listed = survey.keys[key] else {
                 unlisted.append(key)
                 continue

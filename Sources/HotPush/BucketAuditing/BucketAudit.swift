@@ -15,6 +15,8 @@ package final class BucketAudit {
     var report = BucketAuditReport()
     /// The findings about files, by their place in the report.
     var lost: [Int: BucketKey] = [:]
+    /// Documents that were written again: a listing from before shows them as they were.
+    var mended: Set<BucketKey> = []
 
     /// Makes a check; nothing is asked yet.
     package init(

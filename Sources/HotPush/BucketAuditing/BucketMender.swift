@@ -100,13 +100,3 @@ extension BucketAudit {
         lost = [:]
     }
 }
-
-extension BucketKey {
-    /// What it is stored with.
-    fileprivate var fields: StoredFields {
-        switch kind {
-        case .object, .pack: .object
-        case .manifest, .places, .delivery, .delta: .document
-        }
-    }
-}

@@ -4,18 +4,12 @@ import VersionTree
 
 /// Fetches from a bucket what the store lacks of contents from which packs are to lead (`--fetch-bases`).
 struct BaseFetching: Sendable {
-    /// An object that is in the bucket, and not here.
-    struct Wanted: Sendable {
-        var key: BucketKey
-        var byteCount: Int64
-    }
-
-    /// What is to be fetched, sorted.
-    let objects: [Wanted]
+    /// What is in the bucket, and not here, sorted.
+    let objects: [SizedKey]
     private let bucket: any Bucket
     private let options: PublisherOptions
     /// Its bytes.
-    var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+    var byteCount: Int64 { objects.byteCount }
 
     private static let directory = "objects"
 
@@ -23,7 +17,7 @@ struct BaseFetching: Sendable {
         _ bases: [PackBases.Base], in state: OriginState, _ bucket: any Bucket,
         _ versions: VersionStore, _ options: PublisherOptions
     ) throws(StoreError) {
-        var wanted: [ObjectID: Wanted] = [:]
+        var wanted: [ObjectID: SizedKey] = [:]
         for base in bases {
             guard let manifest = base.manifest,
                 let files = state.files(of: manifest, bucket, versions)
@@ -33,7 +27,7 @@ struct BaseFetching: Sendable {
             where object.byteCount <= options.packs.prefixedByteCountMax {
                 guard try versions.store.objects.open(object.address) == nil else { continue }
                 let key = BucketKey(.object, object.address, in: epoch)
-                wanted[object.address] = Wanted(key: key, byteCount: object.byteCount)
+                wanted[object.address] = SizedKey(key: key, byteCount: object.byteCount)
             }
         }
         objects = wanted.values.sorted { $0.key.address < $1.key.address }

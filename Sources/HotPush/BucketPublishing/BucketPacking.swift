@@ -16,7 +16,7 @@ final class BucketPacking {
     private var known: [ObjectID: OfferedDelivery.State?] = [:]
     /// What was fetched to make packs from it: how many objects, and their bytes.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
-    private var fileSystem: any FileSystem { versions.store.fileSystem }
+    var fileSystem: any FileSystem { UnsharedFileSystem(base: versions.store.fileSystem) }
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
@@ -59,20 +59,18 @@ final class BucketPacking {
         _ need: PackNeed, in state: OriginState
     ) throws(StoreError) -> PreparedPacks {
         let preparation = try preparation(need, state)
-        let publishing = try makeDirectory()
+        let place = try openPlace()
+        let fetching =
+            options.packs.fetchesBases
+            ? try BaseFetching(need.lacking, in: state, bucket, versions, options) : nil
         try preparation.checkSpace(
-            in: publishing.raw, printable(versions.store.path),
-            "castree gc deletes what no version has",
+            in: place.publishing.raw, printable(versions.store.path),
+            "castree gc deletes what no version has", fetching: fetching?.byteCount ?? 0,
             fileSystem)
-        let place = try PackingPlace(
-            publishing, PackingPlace.Name(path: try directoryPath(), owner: "the store"),
-            fileSystem,
-            isInterrupted: options.isInterrupted)
         var absence = "not in the store; --fetch-bases fetches it"
         var objects: OpenedDirectory?
-        if options.packs.fetchesBases {
+        if let fetching {
             absence = "neither in the store nor in the bucket"
-            let fetching = try BaseFetching(need.lacking, in: state, bucket, versions, options)
             objects = try fetching.run(into: place)
             fetched = (fetching.objects.count, fetching.byteCount)
         }
@@ -81,12 +79,12 @@ final class BucketPacking {
         return try preparation.run(in: place, source: source)
     }
 
-    /// The same where packs may as well be left out: there is no room for them, or the store may not be written to.
+    /// The same where packs may as well be left out: there is no room for them, or the store cannot be written to.
     func prepareIfRoom(in state: OriginState) throws(StoreError) -> PreparedPacks? {
         // Where it is, without the endpoint.
         let origin = String(bucket.place.prefix { $0 != " " })
         return try options.withRoom(
-            for: version, in: origin, channel, besides: [.readOnly, .permission]
+            for: version, in: origin, channel, besides: [.readOnly, .permission, .io]
         ) { () throws(StoreError) in try prepare(in: state) }
     }
 
@@ -145,29 +143,7 @@ final class BucketPacking {
             state.damaged = document.packs.filter { missing.contains($0.address) }
             state.packs.removeAll { missing.contains($0.address) }
         }
-        if let publishing = try fileSystem.openIfPresent(
-            versions.store.directories.root.raw, try directoryPath(), .directory)
-        {
-            let record = try PackingRecord.read(publishing.raw, fileSystem)
-            state.work = record.works[delivery.address]
-        }
+        state.work = try record()?.works[delivery.address]
         return state
-    }
-
-    // MARK: The directory
-
-    /// One for each bucket, whose deliveries decide what is of use.
-    private func directoryPath() throws(StoreError) -> String {
-        StoreLayout.packingPath(try ObjectID(of: Array(bucket.place.utf8)))
-    }
-
-    private func makeDirectory() throws(StoreError) -> Descriptor {
-        let root = versions.store.directories.root.raw
-        let path = try directoryPath()
-        try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.packing)
-        // A link there would lead out of the store.
-        _ = try fileSystem.open(root, StoreLayout.packing, .directory, mode: 0)
-        try fileSystem.makeDirectoryIfAbsent(root, path)
-        return try fileSystem.open(root, path, .directory, mode: 0)
     }
 }

@@ -8,11 +8,11 @@ import VersionTree
 /// `kept` on offer (docs/buckets.md, rule G). Garbage stays garbage, so any pruner may delete it at any time, also with
 /// an old view, twice, or long after it died.
 package struct BucketPruner: Sendable {
-    private let publisher: BucketPublisher
-    private var bucket: any Bucket { publisher.bucket }
+    let publisher: BucketPublisher
+    var bucket: any Bucket { publisher.bucket }
 
     /// An entry takes no more trimmed pointers when it has so many bytes of them; the next one takes the others.
-    private let trimmedByteCountMax: Int
+    let trimmedByteCountMax: Int
 
     /// Makes a pruner; nothing is asked of the bucket yet.
     package init(_ publisher: BucketPublisher, trimmedByteCountMax: Int = 512 << 10) {
@@ -61,13 +61,15 @@ package struct BucketPruner: Sendable {
                     + "deleted; move that origin to another prefix")
         }
         var tryCount = 0
-        var trimmedCount = 0
+        var (commitCount, trimmedCount) = (0, 0)
         var copies = CopiesState.unknown
         while true {
-            // From here on no device reads an older pointer than those of this state.
-            if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
             let next: LogEntry?
             do throws(StoreError) {
+                // Whoever cannot tell what is needed writes nothing at all.
+                _ = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+                // From here on no device reads an older pointer than those of this state.
+                if copies == .unknown, !isDryRun { copies = try repairPointers(of: state, log) }
                 next = try nextEntry(
                     after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
             } catch {
@@ -89,8 +91,7 @@ package struct BucketPruner: Sendable {
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
             guard try LogCommit(entry, after.number, log, publisher.pause).carryOut() else {
-                tryCount += 1
-                publisher.pause(Backoff.log.milliseconds(failureCount: tryCount))
+                try publisher.wait(behindOthers: &tryCount)
                 (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
                 continue
             }
@@ -101,6 +102,8 @@ package struct BucketPruner: Sendable {
             }
             trimmedCount += self.trimmedCount(state, after)
             state = after
+            commitCount += 1
+            try checkEnd(after: commitCount, state)
             // What was trimmed is kept up to an entry that comes after the copies. Without a grace the next entry
             // follows at once: it keeps from this one on.
             if entry.pointers.isEmpty, grace > 0 {
@@ -109,124 +112,19 @@ package struct BucketPruner: Sendable {
         }
     }
 
-    /// What is known of the pointers' copies.
-    private enum CopiesState {
-        case unknown
-        /// No device reads an older pointer than the state's.
-        case areNew
-        /// One lagged behind the last prune, and a plain write of an old pointer may come back; or one is nobody's.
-        case wereBehind
+    /// A prune needs an entry for each channel at the most, and a few that come after them.
+    /// - Throws: `.unsuitableStore` if there are more: the store does not show what it has acknowledged.
+    private func checkEnd(after commitCount: Int, _ state: OriginState) throws(StoreError) {
+        guard commitCount > state.pointers.count + 8 else { return }
+        throw StoreError(
+            .unsuitableStore,
+            "the store of \(bucket.place) acknowledges entries of the log, and shows others: nothing is deleted"
+        )
     }
 
     private func trimmedCount(_ before: OriginState, _ after: OriginState) -> Int {
         before.pointers.values.reduce(0) { $0 + $1.releases.count }
             - after.pointers.values.reduce(0) { $0 + $1.releases.count }
-    }
-
-    /// Brings the pointers up to the log's.
-    private func repairPointers(
-        of state: OriginState, _ log: OriginLog
-    ) throws(StoreError) -> CopiesState {
-        let condition = try log.pastEntry(1).pointerCondition ?? .none
-        let prunedAt = state.entry.prunedAt
-        let places = prunedAt > 0 ? try log.pastEntry(prunedAt).channels : [:]
-        var isBehind = false
-        for channel in state.pointers.keys.sorted() {
-            let seen = try PointerCopy(channel, in: bucket).read()
-            if let place = places[channel], (seen.pointer?.log ?? 1) < place { isBehind = true }
-            if try !write(channel, of: state, seen, log) { return .wereBehind }
-        }
-        return condition == .none && isBehind ? .wereBehind : .areNew
-    }
-
-    /// Brings a pointer up to the log's.
-    /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
-    private func write(
-        _ channel: ChannelName, of state: OriginState, _ seen: PointerCopy.Seen?, _ log: OriginLog
-    ) throws(StoreError) -> Bool {
-        do throws(StoreError) {
-            try PointerCopies(log, publisher.pause).write(channel, of: state, seen: seen)
-            return true
-        } catch {
-            guard error.code == .damagedOrigin else { throw error }
-            publisher.options.notice(error.message)
-            return false
-        }
-    }
-
-    /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
-    /// nothing to do.
-    private func nextEntry(
-        after state: OriginState, _ log: OriginLog, _ survey: BucketSurvey, _ keepCount: Int,
-        _ grace: Int64, mayAdvance: Bool
-    ) throws(StoreError) -> LogEntry? {
-        let number = state.number + 1
-        var entry = try LogEntry(after: state, .prune, now: publisher.now())
-        var byteCount = 0
-        for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
-            guard var trimmed = pointer.trimmed(to: keepCount, now: publisher.now()) else {
-                continue
-            }
-            trimmed.log = number
-            byteCount += trimmed.serialized().count
-            entry.pointers[channel] = trimmed
-            entry.channels[channel] = number
-        }
-        if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
-        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
-        // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
-        if survey.keys.contains(where: {
-            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
-        }) {
-            entry.epoch += 1
-        }
-        // What an entry without pointers does not offer counts as read by no device since.
-        if entry.pointers.isEmpty, !mayAdvance { return nil }
-        let comesAfterTrimming = try hasTrimmed(state.entry.prunedAt, log)
-        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
-        guard
-            !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
-                || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
-        else { return nil }
-        entry.prunedAt = number
-        return entry
-    }
-
-    /// Whether an entry has trimmed pointers, so that their copies may have been older for some time after it.
-    private func hasTrimmed(_ number: Int64, _ log: OriginLog) throws(StoreError) -> Bool {
-        number > 0 ? try !log.pastEntry(number).pointers.isEmpty : false
-    }
-
-    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
-    private func needsMark(
-        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
-    ) throws(StoreError) -> Bool {
-        let newest = max(state.entry.prunedAt, keptFrom)
-        let since = try log.liveReleases(keptFrom: newest, upTo: state)
-        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
-        return since != now
-    }
-
-    /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.
-    private func keptFrom(
-        _ state: OriginState, _ log: OriginLog, _ grace: Int64
-    ) throws(StoreError) -> Int64? {
-        var candidate = state.entry.prunedAt
-        let live = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
-        while candidate > state.entry.keptFrom {
-            // An entry that would free nothing is none.
-            guard try log.liveReleases(keptFrom: candidate, upTo: state).count < live.count else {
-                return nil
-            }
-            if try !hasTrimmed(candidate, log),
-                let file = try bucket.head(OriginLayout.logEntry(candidate)),
-                file.answeredAt - file.modifiedAt >= grace
-            {
-                return candidate
-            }
-            candidate = try log.pastEntry(candidate - 1).prunedAt
-        }
-        return nil
     }
 
     // MARK: Deleting

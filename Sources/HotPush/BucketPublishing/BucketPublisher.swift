@@ -180,11 +180,24 @@ package struct BucketPublisher: Sendable {
                     pointers: state.pointers.merging([channel: pointer]) { $1 })
                 return (try finish(channel, seen, state, log, isUnchanged: false), state)
             }
-            // Somebody else was faster.
-            tryCount += 1
-            pause(Backoff.log.milliseconds(failureCount: tryCount))
+            try wait(behindOthers: &tryCount)
             state = try self.state(of: log, from: number)
         }
+    }
+
+    /// Waits because somebody else was faster.
+    ///
+    /// - Parameter tryCount: how often that was so; grows by one.
+    /// - Throws: `.network` if it was so more often than others can have published.
+    func wait(behindOthers tryCount: inout Int) throws(StoreError) {
+        tryCount += 1
+        guard tryCount <= 1_000 else {
+            throw StoreError(
+                .network,
+                "\(tryCount) times somebody else was faster to write the next entry of the log in \(bucket.place): "
+                    + "nothing is changed; repeat the command when less is published")
+        }
+        pause(Backoff.log.milliseconds(failureCount: tryCount))
     }
 
     func finish(

@@ -12,36 +12,47 @@ struct LogCommit {
     /// So often an undecided write is repeated.
     private static let tryCountMax = 8
 
-    /// - Throws: `.tooLarge` for what readers would refuse: an entry cannot be changed any more.
+    /// - Throws: as ``check(_:_:of:)``.
     init(
         _ entry: LogEntry, _ number: Int64, _ log: OriginLog, _ pause: @escaping (Int) -> Void
     ) throws(StoreError) {
+        self.number = number
+        author = entry.author
+        body = try BucketBody(try Self.check(entry, number, of: log.bucket))
+        self.log = log
+        self.pause = pause
+    }
+
+    /// Whether readers take an entry.
+    ///
+    /// - Returns: its bytes.
+    /// - Throws: `.tooLarge` for what they would refuse: an entry cannot be changed any more.
+    @discardableResult
+    static func check(
+        _ entry: LogEntry, _ number: Int64, of bucket: any Bucket
+    ) throws(StoreError) -> [UInt8] {
         guard number <= LogEntry.numberMax else {
             throw StoreError(
-                .damagedOrigin, "the log of \(log.bucket.place) has no number left for an entry")
+                .damagedOrigin, "the log of \(bucket.place) has no number left for an entry")
         }
         guard entry.channels.count <= LogEntry.channelCountMax else {
             throw StoreError(
                 .tooLarge,
-                "\(log.bucket.place) would have \(entry.channels.count) channels, more than "
+                "\(bucket.place) would have \(entry.channels.count) channels, more than "
                     + "\(LogEntry.channelCountMax); offer it in a channel that is there")
         }
         for (channel, pointer) in entry.pointers {
             let byteCount = pointer.serialized().count
             guard byteCount <= ChannelPointer.byteCountMax else {
-                throw Self.tooLarge(
+                throw tooLarge(
                     "the pointer of channel \(channel)", byteCount, ChannelPointer.byteCountMax)
             }
         }
         let bytes = entry.serialized()
         guard bytes.count <= LogEntry.byteCountMax else {
-            throw Self.tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)
+            throw tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)
         }
-        self.number = number
-        author = entry.author
-        body = try BucketBody(bytes)
-        self.log = log
-        self.pause = pause
+        return bytes
     }
 
     private static func tooLarge(_ what: String, _ byteCount: Int, _ limit: Int) -> StoreError {

@@ -1,6 +1,5 @@
 package import Buckets
 package import CASStore
-import Synchronization
 import VersionTree
 
 /// Copies an origin that is a directory whole into a bucket that has none: the first step from one to the other.
@@ -64,12 +63,15 @@ package struct OriginCopy: Sendable {
         let foundation = OriginFoundation(publisher, log)
         try foundation.checkMarker()
         let condition = try StoreProbe(bucket).run()
+        let first = try foundation.entry(condition, Array(pointers.values))
+        // What could not be offered in the end is not sent.
+        try LogCommit.check(first, 1, of: bucket)
         let standing = try self.standing()
         let lacking = files.all.filter { standing[$0.key] != $0.byteCount }
         report.foundCount = files.all.count - lacking.count
         try send(lacking, root.raw)
-        report.sent = (lacking.count, lacking.reduce(0) { $0 + $1.byteCount })
-        let state = try foundation.found(condition, Array(pointers.values))
+        report.sent = (lacking.count, lacking.byteCount)
+        let state = try foundation.found(first)
         guard let state, state.pointers == pointers else { throw occupied("a log") }
         return try finish(state, log, report)
     }
@@ -111,27 +113,16 @@ package struct OriginCopy: Sendable {
         return standing
     }
 
-    private func send(_ files: [OriginFileList.File], _ root: Int32) throws(StoreError) {
-        let (bucket, fileSystem, path) = (bucket, fileSystem, path)
-        let options = publisher.options
-        let byteCount = files.reduce(0) { $0 + $1.byteCount }
-        let done = Mutex(Int64(0))
-        try bucket.inParallel(files.count) { (index) throws(StoreError) in
-            if options.isInterrupted() { throw OriginWriter.interruption }
-            let (key, size) = (files[index].key, files[index].byteCount)
-            let file = try fileSystem.openBeneath(root, key.path, .reading)
+    private func send(_ files: [SizedKey], _ root: Int32) throws(StoreError) {
+        let (fileSystem, path) = (fileSystem, path)
+        let sending = FileSending(of: files.byteCount, SeenFiles(in: bucket), publisher.options)
+        try sending.run(files) { (wanted) throws(StoreError) in
+            let file = try fileSystem.openBeneath(root, wanted.key.path, .reading)
             var checker = try ObjectChecker()
-            guard try checker.hash(file.raw, fileSystem).address == key.address else {
-                throw OriginFileList.damaged(path, "\(key.path) is not what its name says")
+            guard try checker.hash(file.raw, fileSystem).address == wanted.key.address else {
+                throw OriginFileList.damaged(path, "\(wanted.key.path) is not what its name says")
             }
-            let body = BucketBody(file: file.raw, byteCount: size, address: key.address)
-            let isDocument = key.kind == .manifest || key.kind == .delivery
-            try SeenFiles.send(body, key, isDocument ? .document : .object, to: bucket)
-            let sum = done.withLock { (sum) -> Int64 in
-                sum += size
-                return sum
-            }
-            options.progress(PublishProgress(bytes: sum, bytesTotal: byteCount))
+            return file
         }
     }
 }

@@ -3,18 +3,13 @@ import VersionTree
 
 /// The files of an origin in a directory that never change.
 struct OriginFileList {
-    struct File: Sendable {
-        var key: BucketKey
-        var byteCount: Int64
-    }
-
     /// Where they stand, in the order in which they are sent.
     static let kinds = [
         OriginLayout.objects, OriginLayout.packs, OriginLayout.manifests, OriginLayout.deliveries,
     ]
 
     /// All of them; those of a kind together.
-    private(set) var all: [File] = []
+    private(set) var all: [SizedKey] = []
     private let path: String
     private let root: Int32
     private let fileSystem: any FileSystem
@@ -36,7 +31,7 @@ struct OriginFileList {
             } else if status.kind == .regular, let key = BucketKey(path: "\(place)/\(name)") {
                 // What led from one manifest to another is made no more.
                 if case .delta = key.kind { continue }
-                all.append(File(key: key, byteCount: status.byteCount))
+                all.append(SizedKey(key: key, byteCount: status.byteCount))
             }
         }
     }

@@ -31,7 +31,7 @@ struct OriginFoundation {
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
-        guard let state = try found(condition, standing) else {
+        guard let state = try found(try entry(condition, standing)) else {
             throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
         }
         return state
@@ -45,15 +45,12 @@ struct OriginFoundation {
         if case .found = marker { try OriginMarker.check(bytes, of: bucket.place) }
     }
 
-    /// Writes the marker and entry 1.
+    /// The entry 1 that offers pointers.
     ///
-    /// - Parameters:
-    ///   - condition: what the store was found to do.
-    ///   - pointers: what entry 1 offers.
-    /// - Returns: what the origin is then; somebody else may have been faster.
-    func found(
-        _ condition: LogEntry.PointerCondition, _ pointers: [ChannelPointer]
-    ) throws(StoreError) -> OriginState? {
+    /// - Parameter condition: what the store was found to do; `nil` where nothing is written.
+    func entry(
+        _ condition: LogEntry.PointerCondition?, _ pointers: [ChannelPointer]
+    ) throws(StoreError) -> LogEntry {
         var entry = LogEntry(
             kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
             keptFrom: 1)
@@ -62,6 +59,12 @@ struct OriginFoundation {
             entry.channels[pointer.channel] = 1
             entry.pointers[pointer.channel] = pointer
         }
+        return entry
+    }
+
+    /// Writes the marker and entry 1.
+    /// - Returns: what the origin is then; somebody else may have been faster.
+    func found(_ entry: LogEntry) throws(StoreError) -> OriginState? {
         let written = try bucket.put(
             OriginLayout.marker, try BucketBody(OriginMarker.serialized), .pointer)
         if case .unknown(let why) = written {
@@ -79,12 +82,8 @@ struct OriginFoundation {
     /// What the origin would be, with nothing written.
     func planned() throws(StoreError) -> OriginState {
         try checkMarker()
-        var pointers: [ChannelName: ChannelPointer] = [:]
-        for pointer in try standingPointers() { pointers[pointer.channel] = pointer }
-        let entry = LogEntry(
-            kind: .create, createdAt: publisher.now(), author: try LogEntry.drawAuthor(),
-            keptFrom: 1)
-        return OriginState(number: 1, entry: entry, pointers: pointers)
+        let entry = try entry(nil, standingPointers())
+        return OriginState(number: 1, entry: entry, pointers: entry.pointers)
     }
 
     /// The pointers that stand in a bucket without a log, with all their manifests.

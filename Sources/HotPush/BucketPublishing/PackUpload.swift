@@ -1,6 +1,5 @@
 import Buckets
 import CASStore
-import Synchronization
 import VersionTree
 
 /// Brings the packs of a release into a bucket, and the delivery that names them; all stand in one epoch.
@@ -66,7 +65,7 @@ final class PackUpload {
                 continue
             }
             let key = BucketKey(.delivery, draft.address, in: epoch)
-            try seen.send(BucketBody(draft.bytes, address: draft.address), key, .document)
+            try seen.send(BucketBody(draft.bytes, address: draft.address), key)
             return PublishedDelivery(
                 address: draft.address, byteCount: Int64(draft.bytes.count), epoch: epoch)
         }
@@ -122,29 +121,16 @@ final class PackUpload {
     private func send(
         _ packs: [StagedPack], _ prepared: PreparedPacks, _ epoch: Int64
     ) throws(StoreError) {
-        let lacking = packs.filter {
-            !seen.contains(BucketKey(.pack, $0.pack.address, in: epoch))
-        }
-        let byteCount = lacking.reduce(0) { $0 + $1.pack.byteCount }
-        let (bucket, options) = (seen.bucket, packing.options)
-        let stored = Mutex<[BucketKey]>([])
-        let done = Mutex(Int64(0))
-        defer { seen.note(stored.withLock { $0 }) }
-        try bucket.inParallel(lacking.count) { (index) throws(StoreError) in
-            if options.isInterrupted() { throw OriginWriter.interruption }
-            let (name, pack) = (lacking[index].name, lacking[index].pack)
-            let place = prepared.place
-            let file = try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
-            let key = BucketKey(.pack, pack.address, in: epoch)
-            let body = BucketBody(
-                file: file.raw, byteCount: pack.byteCount, address: pack.address)
-            try SeenFiles.send(body, key, .object, to: bucket)
-            stored.withLock { $0.append(key) }
-            let sum = done.withLock { (sum) -> Int64 in
-                sum += pack.byteCount
-                return sum
-            }
-            options.progress(PublishProgress(bytes: sum, bytesTotal: byteCount))
+        let staged = Dictionary(packs.map { ($0.pack.address, $0.name) }) { first, _ in first }
+        let lacking = packs.map {
+            SizedKey(
+                key: BucketKey(.pack, $0.pack.address, in: epoch), byteCount: $0.pack.byteCount)
+        }.filter { !seen.contains($0.key) }
+        let place = prepared.place
+        try FileSending(of: lacking.byteCount, seen, packing.options).run(lacking) {
+            (file) throws(StoreError) in
+            try place.fileSystem.open(
+                place.work.raw, staged[file.key.address] ?? "", .reading, mode: 0)
         }
     }
 
@@ -168,7 +154,7 @@ final class PackUpload {
             let file = try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
             let body = BucketBody(
                 file: file.raw, byteCount: pack.byteCount, address: pack.address)
-            try seen.send(body, BucketKey(.pack, pack.address, in: new), .object)
+            try seen.send(body, BucketKey(.pack, pack.address, in: new))
             try place.fileSystem.remove(place.work.raw, name, directory: false)
         }
         return true

@@ -1,6 +1,5 @@
 import Buckets
 import CASStore
-import Synchronization
 import VersionTree
 
 /// Brings the files of a release into a bucket, as far as they may not be used where they stand.
@@ -65,13 +64,13 @@ final class ReleaseUpload {
         let places = Places(plan.epochs)
         if places.areNeeded(in: epoch) {
             let body = try BucketBody(places.serialized())
-            try seen.send(body, BucketKey(.places, body.address, in: epoch), .document)
+            try seen.send(body, BucketKey(.places, body.address, in: epoch))
             standing.places = body.address
         }
         let key = BucketKey(.manifest, version.manifest, in: epoch)
         if !seen.contains(key) {
             let body = try BucketBody(manifest.serialized(), address: version.manifest)
-            try seen.send(body, key, .document)
+            try seen.send(body, key)
         }
         return standing
     }
@@ -83,41 +82,25 @@ final class ReleaseUpload {
     private func send(
         _ lacking: [Reference], for state: OriginState
     ) throws(StoreError) -> OriginState? {
-        let byteCount = lacking.reduce(0) { $0 + $1.byteCount }
-        let done = Mutex(Int64(0))
-        let (bucket, store, options) = (seen.bucket, versions.store, options)
+        let store = versions.store
         let epoch = state.entry.epoch
-        var unsent = lacking[...]
+        var unsent = lacking.map {
+            SizedKey(
+                key: BucketKey(.object, $0.address, in: epoch), byteCount: $0.byteCount)
+        }[...]
+        let sending = FileSending(of: unsent.byteCount, seen, options)
         while !unsent.isEmpty {
             let batch = Array(unsent.prefix(Self.batchCount))
-            let isDue = watch.isDue
-            let stored = Mutex<[BucketKey]>([])
-            // What has been acknowledged counts also if another one fails.
-            defer { seen.note(stored.withLock { $0 }) }
-            try bucket.inParallel(batch.count) { (index) throws(StoreError) in
-                if options.isInterrupted() { throw OriginWriter.interruption }
-                if isDue() { return }
-                let object = batch[index]
-                guard let file = try store.objects.open(object.address) else {
-                    throw store.missingObject(object.address)
+            let stored = try sending.run(batch, isDue: watch.isDue) { (file) throws(StoreError) in
+                guard let object = try store.objects.open(file.key.address) else {
+                    throw store.missingObject(file.key.address)
                 }
-                let key = BucketKey(.object, object.address, in: epoch)
-                let body = BucketBody(
-                    file: file.raw, byteCount: object.byteCount, address: object.address)
-                try SeenFiles.send(body, key, .object, to: bucket)
-                stored.withLock { $0.append(key) }
-                let sum = done.withLock { (sum) -> Int64 in
-                    sum += object.byteCount
-                    return sum
-                }
-                options.progress(PublishProgress(bytes: sum, bytesTotal: byteCount))
+                return object
             }
-            let there = Set(stored.withLock { $0 }.map(\.address))
-            for object in batch where there.contains(object.address) {
-                sent.count += 1
-                sent.byteCount += object.byteCount
-            }
-            unsent = batch.filter { !there.contains($0.address) } + unsent.dropFirst(batch.count)
+            sent.count += stored.count
+            sent.byteCount += stored.byteCount
+            let there = Set(stored)
+            unsent = batch.filter { !there.contains($0) } + unsent.dropFirst(batch.count)
             if let newer = try watch.state(ahead: state) { return newer }
         }
         return nil

@@ -50,19 +50,17 @@ final class SeenFiles {
 
     /// Sends a file, unless it was seen.
     /// - Throws: what the bucket refuses; `.network` if no answer came.
-    func send(
-        _ body: BucketBody, _ key: BucketKey, _ fields: StoredFields
-    ) throws(StoreError) {
+    func send(_ body: BucketBody, _ key: BucketKey) throws(StoreError) {
         guard !keys.contains(key) else { return }
-        try Self.send(body, key, fields, to: bucket)
+        try Self.send(body, key, to: bucket)
         keys.insert(key)
     }
 
     /// Sends a file, on any thread.
     static func send(
-        _ body: BucketBody, _ key: BucketKey, _ fields: StoredFields, to bucket: any Bucket
+        _ body: BucketBody, _ key: BucketKey, to bucket: any Bucket
     ) throws(StoreError) {
-        let outcome = try bucket.put(key.path, body, fields)
+        let outcome = try bucket.put(key.path, body, key.fields)
         if outcome.isStored { return }
         var why = UnknownWrite("\(outcome)")
         if case .unknown(let reason) = outcome { why = reason }

@@ -1,3 +1,4 @@
+import Buckets
 import CASStore
 
 /// A file of an origin in a bucket that never changes: what it is, and the epoch it was written in.
@@ -60,4 +61,25 @@ struct BucketKey: Sendable, Hashable {
         // One spelling only: what is spelled otherwise is not ours.
         guard self.path == path else { return nil }
     }
+}
+
+extension BucketKey {
+    /// What it is stored with.
+    var fields: StoredFields {
+        switch kind {
+        case .object, .pack: .object
+        case .manifest, .places, .delivery, .delta: .document
+        }
+    }
+}
+
+/// A file of an origin in a bucket, and how many bytes it has.
+struct SizedKey: Sendable, Hashable {
+    let key: BucketKey
+    let byteCount: Int64
+}
+
+extension Sequence<SizedKey> {
+    /// Their bytes.
+    var byteCount: Int64 { reduce(0) { $0.addingClamped($1.byteCount) } }
 }

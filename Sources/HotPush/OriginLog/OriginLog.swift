@@ -4,28 +4,77 @@ import VersionTree
 
 /// The log of an origin in a bucket: finds the newest entry, and reads any.
 ///
-/// Entries never change, so what was read once is not asked for again. Belongs to one thread.
+/// Entries never change, so those that were read lately are not asked for again. How much memory it takes does not
+/// follow from how many there are. Belongs to one thread.
 final class OriginLog {
     let bucket: any Bucket
-    private var read: [Int64: LogEntry] = [:]
+    private var held: [Int64: LogEntry] = [:]
+    /// The bytes of the files of the entries that are held.
+    private(set) var heldByteCount = 0
+    /// What was found to be live, for the next time.
+    private var live: LiveReleases?
+    /// How many releases are held that are not offered any more.
+    var heldReleaseCount: Int { live?.endedCount ?? 0 }
+    /// The last state: most pointers of the next one are the same.
+    private var last: OriginState?
+    private let heldByteCountMax: Int
+    /// Whether tags that look like MD5 were so up to now.
+    private var tagsAreDigests = true
 
-    /// More entries than these are not read for what they keep: a store that shows ever more has no end.
-    private static let keptCountMax: Int64 = 1_000_000
-
-    init(_ bucket: any Bucket) { self.bucket = bucket }
+    /// - Parameter heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
+    init(_ bucket: any Bucket, heldByteCountMax: Int = 4 << 20) {
+        self.bucket = bucket
+        self.heldByteCountMax = heldByteCountMax
+    }
 
     /// An entry; `nil` if there is none under the number.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat`; what reading throws. A store that does not answer has never
     ///   "no entry".
     func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
         guard number > 0 else { return nil }
-        if let known = read[number] { return known }
-        let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
-        let (outcome, bytes) = try bucket.bytes(OriginLayout.logEntry(number), request)
-        guard case .found = outcome else { return nil }
+        if let known = held[number] { return known }
+        guard let bytes = try bytes(of: number) else { return nil }
         let entry = try LogEntry(parsing: bytes, number: number)
-        read[number] = entry
+        hold(entry, number, byteCount: bytes.count)
         return entry
+    }
+
+    /// The bytes of an entry, which nothing names: where there is no TLS, they may change on their way.
+    ///
+    /// Most stores tell their MD5 as the tag. A tag of 32 digits may be something else (with encryption by KMS), so it
+    /// refuses nothing: the entry is read once more, and must be the same.
+    private func bytes(of number: Int64) throws(StoreError) -> [UInt8]? {
+        let key = OriginLayout.logEntry(number)
+        let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
+        let (outcome, bytes) = try bucket.bytes(key, request)
+        guard case .found(let file) = outcome else { return nil }
+        guard tagsAreDigests, Self.isAltered(bytes, file.tag) else { return bytes }
+        let (again, others) = try bucket.bytes(key, request)
+        if case .found(let file) = again {
+            if others == bytes {
+                tagsAreDigests = false
+                return bytes
+            }
+            if !Self.isAltered(others, file.tag) { return others }
+        }
+        throw StoreError(
+            .damagedOrigin,
+            "\(key) in \(bucket.place) comes with other bytes each time: use https, or look for what alters them"
+        )
+    }
+
+    /// Whether a tag is spelled like an MD5, and is not that of the bytes.
+    private static func isAltered(_ bytes: [UInt8], _ tag: EntityTag) -> Bool {
+        guard let digest = Hex.bytes(tag.bare), digest.count == 16 else { return false }
+        // A system may forbid MD5: then nothing is compared.
+        guard let found = try? Digester.digest(.md5, of: bytes) else { return false }
+        return found != digest
+    }
+
+    private func hold(_ entry: LogEntry, _ number: Int64, byteCount: Int) {
+        if heldByteCount + byteCount > heldByteCountMax { (held, heldByteCount) = ([:], 0) }
+        held[number] = entry
+        heldByteCount += byteCount
     }
 
     /// Whether an error says that an entry is there, and is none.
@@ -34,7 +83,10 @@ final class OriginLog {
     }
 
     /// Takes over an entry that has just been written.
-    func note(_ entry: LogEntry, _ number: Int64) { read[number] = entry }
+    func note(_ entry: LogEntry, _ number: Int64) {
+        guard held[number] == nil else { return }
+        hold(entry, number, byteCount: entry.serialized().count)
+    }
 
     /// An entry that a later one refers to.
     /// - Throws: also `.damagedOrigin` if it is not there.
@@ -76,13 +128,19 @@ final class OriginLog {
     /// What the origin is after its newest entry; `nil` if there is no log.
     func state(from hint: Int64) throws(StoreError) -> OriginState? {
         guard let (number, entry) = try end(from: hint) else { return nil }
-        return try state(at: number, entry)
+        let state = try state(at: number, entry)
+        last = state
+        return state
     }
 
     /// What the origin is after an entry.
     func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for (channel, place) in entry.channels {
+            if last?.entry.channels[channel] == place, let known = last?.pointers[channel] {
+                pointers[channel] = known
+                continue
+            }
             let past = place == number ? entry : try pastEntry(place)
             guard let pointer = past.pointers[channel] else {
                 throw StoreError(
@@ -96,23 +154,46 @@ final class OriginLog {
     }
 
     /// Every release that the entries from ``LogEntry/keptFrom`` on offer: none of their files may go.
+    /// - Throws: also `.damagedOrigin` if they are too many.
     func liveReleases(
         keptFrom: Int64, upTo state: OriginState
     ) throws(StoreError) -> Set<LiveRelease> {
-        var live = Set(state.pointers.values.flatMap(\.liveReleases))
-        guard keptFrom < state.number else { return live }
-        guard state.number - keptFrom <= Self.keptCountMax else {
-            throw StoreError(
-                .damagedOrigin,
-                "entry \(state.number) of the log in \(bucket.place) keeps all since entry \(keptFrom), more than "
-                    + "\(Self.keptCountMax)")
+        let now = Set(state.pointers.values.flatMap(\.liveReleases))
+        guard keptFrom < state.number else { return now }
+        return now.union(try read(from: keptFrom, before: state).releases(since: keptFrom))
+    }
+
+    /// The prunes among the entries after one, up to that of a state, the newest first.
+    func prunes(
+        after number: Int64, upTo state: OriginState
+    ) throws(StoreError) -> [LiveReleases.Prune] {
+        guard number < state.number else { return [] }
+        let earlier = try read(from: number, before: state).prunes.filter { $0.number > number }
+        return LiveReleases.Prune.of(state.entry, state.number) + earlier.reversed()
+    }
+
+    /// What the entries from one on, up to the one before that of a state, offer.
+    private func read(
+        from first: Int64, before state: OriginState
+    ) throws(StoreError) -> LiveReleases {
+        var live: LiveReleases
+        if let known = self.live, known.first <= first, known.number < state.number {
+            live = known
+        } else {
+            live = LiveReleases(try self.state(at: first, pastEntry(first)))
         }
-        let first = try pastEntry(keptFrom)
-        let before = try self.state(at: keptFrom, first)
-        live.formUnion(before.pointers.values.flatMap(\.liveReleases))
-        for number in keptFrom + 1..<state.number {
-            live.formUnion(try pastEntry(number).pointers.values.flatMap(\.liveReleases))
+        self.live = nil
+        while live.number < state.number - 1 {
+            live.add(try pastEntry(live.number + 1))
+            guard live.isWithinLimits else {
+                throw StoreError(
+                    .damagedOrigin,
+                    "entry \(state.number) of the log in \(bucket.place) keeps all since entry \(first), more "
+                        + "than \(LiveReleases.entryCountMax) entries, or \(LiveReleases.countMax) releases"
+                )
+            }
         }
+        self.live = live
         return live
     }
 }

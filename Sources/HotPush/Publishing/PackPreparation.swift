@@ -32,11 +32,13 @@ struct PackPreparation {
     ///   - directory: in which packs are made.
     ///   - name: what it is called, for people.
     ///   - advice: how to make room.
+    ///   - fetchedByteCount: what is fetched there to make packs from it.
     /// - Throws: `.outOfSpace` unless there is about enough room.
     func checkSpace(
-        in directory: Int32, _ name: String, _ advice: String, _ fileSystem: any FileSystem
+        in directory: Int32, _ name: String, _ advice: String, fetching fetchedByteCount: Int64 = 0,
+        _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        let needed = planned.spaceNeeded
+        let needed = planned.spaceNeeded.addingClamped(fetchedByteCount)
         let available = try fileSystem.freeSpace(directory).available
         guard available < needed else { return }
         throw StoreError(
@@ -59,8 +61,18 @@ struct PackPreparation {
         let packer = Packer(
             place: place, source: source, options: options.packs, progress: progress,
             notice: options.notice)
-        let result = try packer.pack(
-            target, manifest: manifest.serialized(), whole: need.needsWhole, from: contents)
+        let result: Packer.Result
+        do throws(StoreError) {
+            result = try packer.pack(
+                target, manifest: manifest.serialized(), whole: need.needsWhole, from: contents)
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            let available = try place.fileSystem.freeSpace(place.publishing.raw).available
+            throw StoreError(
+                .outOfSpace,
+                "\(error.message); packs need about \(planned.spaceNeeded) bytes, \(available) are free",
+                cause: error.cause)
+        }
         return PreparedPacks(
             content: version.content, manifest: version.manifest, result: result, need: need,
             place: place, frameCounts: progress.frameCounts)
@@ -78,9 +90,13 @@ extension PublisherOptions {
         } catch {
             guard error.code == .outOfSpace || others.contains(error.code) else { throw error }
             let remedy =
-                error.code == .outOfSpace ? "make room" : "make the store's directory writable"
+                switch error.code {
+                case .outOfSpace: "make room, then"
+                case .readOnly, .permission: "make the store's directory writable, then"
+                default: "then"
+                }
             notice(
-                "no packs are made of version \(version.name): \(error.message); \(remedy), then run "
+                "no packs are made of version \(version.name): \(error.message); \(remedy) run "
                     + "castree pack \(version.name) \(origin) --channel \(channel)")
             return nil
         }

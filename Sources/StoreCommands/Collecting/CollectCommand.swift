@@ -14,7 +14,8 @@ extension Command {
             "gc", summary: "deletes what no version references",
             discussion: """
                 Deletes the objects that only retired versions used, partial downloads that no \
-                version waits for, and damaged objects in quarantine. Its cost depends on the \
+                version waits for, damaged objects in quarantine, and what packs were made of for \
+                buckets to which nothing was published for 30 days. Its cost depends on the \
                 garbage, not on the size of the store. It runs safely beside everything else and \
                 works on a full disk.
 

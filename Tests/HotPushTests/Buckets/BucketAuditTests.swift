@@ -26,14 +26,16 @@ import VersionTree
 
     /// What can be wrong, and whether a repair from the store puts it right.
     enum Damage: String, CaseIterable, Sendable {
-        case lostObject, cutObject, changedObject, lostManifest, changedManifest, lostPlaces
-        case changedPlaces, oldPointer, lostPointer, junkPointer, pointerBeyond, lostList
-        case lostMarker, foreignPointer, lostEntry, junkEntry, copiedEntry, largeEntry
+        case lostObject, cutObject, changedObject, lostManifest, cutManifest, changedManifest
+        case lostPlaces, cutPlaces, changedPlaces, oldPointer, lostPointer, junkPointer
+        case pointerBeyond, lostList, lostMarker, foreignPointer, lostEntry, junkEntry
+        case copiedEntry, largeEntry
 
         var kind: BucketFinding.Kind {
             switch self {
             case .lostObject, .lostManifest, .lostPlaces, .lostMarker: .missingFile
-            case .cutObject, .changedObject, .changedManifest, .changedPlaces: .damagedFile
+            case .cutObject, .changedObject, .cutManifest, .changedManifest: .damagedFile
+            case .cutPlaces, .changedPlaces: .damagedFile
             case .oldPointer, .lostPointer, .junkPointer, .pointerBeyond, .lostList: .wrongPointer
             case .foreignPointer: .foreignPointer
             case .lostEntry: .missingEntry
@@ -67,8 +69,10 @@ import VersionTree
             case .cutObject: return try set(object) { Array($0.dropLast()) }
             case .changedObject: return try set(object, flipped)
             case .lostManifest: return try set(manifest) { _ in nil }
+            case .cutManifest: return try set(manifest) { Array($0.dropLast()) }
             case .changedManifest: return try set(manifest, flipped)
             case .lostPlaces: return try set(places) { _ in nil }
+            case .cutPlaces: return try set(places) { Array($0.dropLast()) }
             case .changedPlaces: return try set(places, flipped)
             case .oldPointer:
                 let log = OriginLog(ModelBucket(audited.store))

@@ -49,7 +49,7 @@ import VersionTree
 
     static let fates: [RequestFate] = [
         .lostAnswer, .dropped, .ghost(requests: 1), .ghost(requests: 3), .ghost(requests: 100),
-        .stale,
+        .stale, .turned,
         .end(isApplied: true), .end(isApplied: false),
     ]
 

@@ -212,4 +212,28 @@ import Testing
             #expect(store.files.keys.filter { !$0.hasPrefix("log/") } == before)
         }
     }
+
+    @Test func `a prune that begins one epoch spares what others are just sending`() throws {
+        let prepared = try BucketWorld()
+        try prepared.publish("1", by: prepared.publisher(packs: .before))
+        let count = try TestShare(oneIn: 3, of: "one epoch").count { place in
+            let world = BucketWorld(copying: prepared)
+            let wasReached = Atomic<Bool>(false)
+            let publisher = world.publisher(
+                packs: .before,
+                schedule: { request in
+                    if request.number == place + 1, !wasReached.exchange(true, ordering: .relaxed) {
+                        // It trims nothing: one entry, and one epoch more if anything waits.
+                        _ = try? BucketPruner(world.publisher("two")).prune(
+                            keeping: 9, grace: 3_600)
+                    }
+                    return .answered
+                })
+            try world.publish("4", by: publisher)
+            world.checkEnd()
+            #expect(world.broken == [], "before request \(place + 1)")
+            return wasReached.load(ordering: .relaxed)
+        }
+        #expect(count > 5 && count < 500)
+    }
 }

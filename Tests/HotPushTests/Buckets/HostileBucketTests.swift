@@ -2,6 +2,7 @@ import BucketTestSupport
 import Buckets
 import CASStore
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -154,6 +155,40 @@ import VersionTree
         }
     }
 
+    @Test(
+        "that always has another entry already is given up",
+        arguments: [Verb.publish, .prune, .withdraw])
+    func alwaysFaster(_ verb: Verb) throws {
+        let audited = try AuditedWorld()
+        // Whatever is created is told as too late, and has become somebody else's.
+        let log = OriginLog(ModelBucket(audited.store))
+        let number = try #require(try log.state(from: 0)).number
+        let count = Mutex<Int64>(0)
+        let store = audited.store
+        let bucket = ModelBucket(
+            store,
+            schedule: { request in
+                guard request.verb == .putIfAbsent, request.key.hasPrefix("log/") else {
+                    return .answered
+                }
+                let next = count.withLock { count -> Int64 in
+                    count += 1
+                    return count
+                }
+                // Nothing is offered that was not before, by an author of its own.
+                guard let end = store.files[OriginLayout.logEntry(number + next - 1)],
+                    var entry = try? LogEntry(parsing: end.bytes, number: number + next - 1)
+                else { return .answered }
+                entry.author = "\(next)"
+                entry.pointers = [:]
+                store.set(OriginLayout.logEntry(number + next), entry.serialized())
+                return .answered
+            })
+        let thrown = code { _ = try verb.run(bucket, audited.world.versions) }
+        #expect(thrown == .network)
+        #expect(count.withLock { $0 } <= 1_001)
+    }
+
     @Test("in which somebody copies an entry's author takes nobody's commit for another's")
     func author() throws {
         let audited = try AuditedWorld()
@@ -193,11 +228,11 @@ import VersionTree
         let findings = try BucketAudit(bucket).run().findings
         #expect(findings.contains { $0.kind == .damagedEntry })
         #expect(findings.contains { $0.kind == .missingFile })
-        // Who prunes cannot read it, and deletes nothing.
-        let others = { audited.files.filter { !$0.key.hasPrefix("channels/") } }
-        let files = others()
+        // Who prunes cannot read it, and neither writes nor deletes anything: not even the pointer, which would offer
+        // to devices what is not there.
+        let files = audited.files
         let pruner = BucketPruner(BucketPublisher(bucket, pause: { _ in }))
         #expect(code { try pruner.prune(keeping: 1, grace: 0) } == .damagedOrigin)
-        #expect(others() == files)
+        #expect(audited.files == files)
     }
 }

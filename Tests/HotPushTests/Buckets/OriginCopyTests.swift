@@ -3,6 +3,7 @@ import Buckets
 import CASStore
 import Foundation
 import StorageTestSupport
+import StrictJSON
 import Testing
 import VersionTree
 
@@ -97,6 +98,24 @@ import VersionTree
         let empty = try BucketWorld()
         #expect(code { _ = try copy(fixture, to: empty) } == .damagedOrigin)
         #expect(empty.store.files.isEmpty)
+    }
+
+    @Test func `pointers that do not fit into one entry are refused before a file is sent`() throws
+    {
+        let fixture = try directory()
+        let path = "\(fixture.place.origin)/channels"
+        var pointer = try ChannelPointer(
+            parsing: Damage.contents("\(path)/stable.json"), of: .stable)
+        pointer.foreign = [
+            .init(key: "notes", value: .string(String(repeating: "x", count: 240_000)))
+        ]
+        for name in ["a", "b", "c", "d", "e"] {
+            pointer.channel = try ChannelName(name)
+            try Data(pointer.serialized()).write(to: URL(filePath: "\(path)/\(name).json"))
+        }
+        let world = try BucketWorld()
+        #expect(code { _ = try copy(fixture, to: world) } == .tooLarge)
+        #expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") } == [])
     }
 
     @Test func `nothing is written to a directory that is a copy of a bucket`() throws {

@@ -1,0 +1,74 @@
+import Buckets
+import CASStore
+
+// What a prune has to say to the log.
+extension BucketPruner {
+    /// The entry that trims, advances `kept`, begins an epoch, or comes after one that trimmed; `nil` if there is
+    /// nothing to do.
+    func nextEntry(
+        after state: OriginState, _ log: OriginLog, _ survey: BucketSurvey, _ keepCount: Int,
+        _ grace: Int64, mayAdvance: Bool
+    ) throws(StoreError) -> LogEntry? {
+        let number = state.number + 1
+        var entry = try LogEntry(after: state, .prune, now: publisher.now())
+        var byteCount = 0
+        for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
+            guard var trimmed = pointer.trimmed(to: keepCount, now: publisher.now()) else {
+                continue
+            }
+            trimmed.log = number
+            byteCount += trimmed.serialized().count
+            entry.pointers[channel] = trimmed
+            entry.channels[channel] = number
+        }
+        if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
+        let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
+        // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
+        if survey.keys.contains(where: {
+            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
+        }) {
+            entry.epoch += 1
+        }
+        // What an entry without pointers does not offer counts as read by no device since.
+        if entry.pointers.isEmpty, !mayAdvance { return nil }
+        let prunedAt = state.entry.prunedAt
+        let comesAfterTrimming =
+            prunedAt > 0 ? try !log.pastEntry(prunedAt).pointers.isEmpty : false
+        let isMark = try needsMark(state, log, keptFrom: entry.keptFrom)
+        guard
+            !entry.pointers.isEmpty || entry.keptFrom != state.entry.keptFrom
+                || entry.epoch != state.entry.epoch || comesAfterTrimming || isMark
+        else { return nil }
+        entry.prunedAt = number
+        return entry
+    }
+
+    /// Whether something is offered no more that no earlier prune has seen so: the grace for it begins with a prune.
+    private func needsMark(
+        _ state: OriginState, _ log: OriginLog, keptFrom: Int64
+    ) throws(StoreError) -> Bool {
+        let newest = max(state.entry.prunedAt, keptFrom)
+        let since = try log.liveReleases(keptFrom: newest, upTo: state)
+        let now = try log.liveReleases(keptFrom: state.number, upTo: state)
+        return since != now
+    }
+
+    /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.
+    private func keptFrom(
+        _ state: OriginState, _ log: OriginLog, _ grace: Int64
+    ) throws(StoreError) -> Int64? {
+        let live = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
+        for prune in try log.prunes(after: state.entry.keptFrom, upTo: state) {
+            // An entry that would free nothing is none.
+            let kept = try log.liveReleases(keptFrom: prune.number, upTo: state)
+            guard kept.count < live.count else { return nil }
+            if !prune.hasTrimmed,
+                let file = try bucket.head(OriginLayout.logEntry(prune.number)),
+                file.answeredAt - file.modifiedAt >= grace
+            {
+                return prune.number
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,186 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Reading the log of an origin in a bucket: what its entries keep alive, and what that takes (docs/buckets.md).
+@Suite struct OriginLogTests {
+    /// A log that is written entry by entry, and what each entry offers.
+    private struct WrittenLog {
+        let store = ModelStore()
+        private(set) var entries: [LogEntry] = []
+        private var sequence: Int64 = 1
+
+        var number: Int64 { Int64(entries.count) }
+
+        /// Appends an entry in which channels offer versions by their numbers.
+        mutating func append(
+            _ offered: [ChannelName: [Int]], dropping dropped: ChannelName? = nil,
+            isPrune: Bool = false
+        ) throws {
+            let next = number + 1
+            var entry = LogEntry(
+                kind: isPrune ? .prune : .publish, createdAt: 0, author: "\(next)",
+                keptFrom: 1, prunedAt: isPrune ? next : entries.last?.prunedAt ?? 0)
+            entry.channels = entries.last?.channels ?? [:]
+            if let dropped { entry.channels[dropped] = nil }
+            for (channel, versions) in offered {
+                sequence += Int64(versions.count) + 1
+                let releases = try versions.enumerated().map {
+                    try Self.release($1, sequence - Int64($0))
+                }
+                var pointer = ChannelPointer(
+                    channel: channel, sequence: sequence, createdAt: 0, releases: releases)
+                pointer.log = next
+                entry.pointers[channel] = pointer
+                entry.channels[channel] = next
+            }
+            entries.append(entry)
+            store.set(OriginLayout.logEntry(next), entry.serialized())
+        }
+
+        private static func release(_ number: Int, _ sequence: Int64) throws -> OfferedRelease {
+            let address = try ObjectID(of: Array("\(number)".utf8))
+            let version = PublishedVersion(
+                name: try VersionName("v\(number)"), manifest: address, manifestByteCount: 1,
+                content: address)
+            return OfferedRelease(.version(version), sequence: sequence, createdAt: 0)
+        }
+
+        /// What is on offer after each entry, by the words of docs/buckets.md.
+        func offered(after number: Int64) -> Set<LiveRelease> {
+            let channels = entries[Int(number) - 1].channels
+            return Set(
+                channels.flatMap { channel, place in
+                    entries[Int(place) - 1].pointers[channel]?.liveReleases ?? []
+                })
+        }
+    }
+
+    @Test(arguments: 1...4)
+    func `what the entries from each one on offer is live, whichever is asked for first`(
+        seed: UInt64
+    ) throws {
+        var random = SeededRandom(seed: seed)
+        var log = WrittenLog()
+        let names = try ["stable", "beta", "ci"].map { try ChannelName($0) }
+        for number in 1...40 {
+            let channel = names[Int.random(in: 0..<names.count, using: &random)]
+            let isDropping = number % 13 == 0
+            let versions = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                Int.random(in: 0..<12, using: &random)
+            }
+            // A prune may trim pointers or none.
+            let isPrune = Int.random(in: 0..<4, using: &random) == 0
+            try log.append(
+                isDropping || (isPrune && versions.isEmpty)
+                    ? [:] : [channel: Array(Set(versions)).sorted()],
+                dropping: isDropping ? channel : nil, isPrune: isPrune)
+        }
+        // Small: nearly everything is forgotten, and read again.
+        let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 2_000)
+        let state = try #require(try reader.state(from: 0))
+        #expect(state.number == 40)
+        for first in [Int64](1...40).shuffled(using: &random) {
+            let live = (first...40).reduce(into: Set<LiveRelease>()) {
+                $0.formUnion(log.offered(after: $1))
+            }
+            #expect(try reader.liveReleases(keptFrom: first, upTo: state) == live, "from \(first)")
+            let prunes = (first + 1..<41).reversed().filter {
+                log.entries[Int($0) - 1].prunedAt == $0
+            }
+            let found = try reader.prunes(after: first, upTo: state)
+            #expect(found.map(\.number) == prunes)
+            #expect(
+                found.map(\.hasTrimmed)
+                    == prunes.map { !log.entries[Int($0) - 1].pointers.isEmpty })
+        }
+    }
+
+    @Test func `of 4,000 entries a few are held, and each release once`() throws {
+        var log = WrittenLog()
+        let names = try (0..<20).map { try ChannelName("c\($0)") }
+        for number in 0..<4_000 {
+            // The same hundred releases again and again.
+            try log.append([names[number % 20]: [number % 100, (number + 7) % 100]])
+        }
+        let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 64 << 10)
+        let state = try #require(try reader.state(from: 0))
+        let live = try reader.liveReleases(keptFrom: 1, upTo: state)
+        #expect(live.count == 100)
+        #expect(reader.heldByteCount <= 64 << 10)
+        #expect(reader.heldReleaseCount <= 100)
+        // What has come since costs what has come since.
+        let before = log.store.requestCount
+        try log.append([names[0]: [1_000]])
+        let next = try #require(try reader.state(from: state.number))
+        #expect(try reader.liveReleases(keptFrom: 1, upTo: next).count == 101)
+        #expect(log.store.requestCount - before < 10)
+    }
+
+    @Test func `an entry that is altered on its way is read once more, whatever tags mean`() throws
+    {
+        var log = WrittenLog()
+        for number in 1...5 { try log.append([.stable: [number]]) }
+        let sound = try #require(try OriginLog(ModelBucket(log.store)).state(from: 0))
+        let count = log.store.requestCount
+        for number in 1...count {
+            let bucket = ModelBucket(
+                log.store, schedule: { $0.number == number ? .turned : .answered })
+            let state = try #require(try OriginLog(bucket).state(from: 0))
+            #expect(state.entry == sound.entry && state.pointers == sound.pointers)
+            #expect(bucket.figures.requestCount <= count + 1)
+        }
+        // Tags that look like MD5 and are none cost a single request.
+        let asked = Mutex(0)
+        var lying = LyingBucket(ModelBucket(log.store))
+        lying.tag = EntityTag(String(repeating: "ab", count: 16))
+        let files = log.store.files
+        lying.content = { key in
+            asked.withLock { $0 += 1 }
+            return files[key]?.bytes
+        }
+        let state = try #require(try OriginLog(lying).state(from: 0))
+        #expect(state.entry == sound.entry)
+        #expect(asked.withLock { $0 } == count + 1)
+        // What comes with other bytes each time is not believed.
+        lying.content = { key in
+            asked.withLock { $0 += 1 }
+            guard let bytes = files[key]?.bytes else { return nil }
+            return bytes + [UInt8](repeating: 10, count: asked.withLock { $0 })
+        }
+        #expect(code { _ = try OriginLog(lying).state(from: 0) } == .damagedOrigin)
+    }
+
+    @Test func `more releases than anybody has are refused, not held`() throws {
+        var live = LiveReleases(
+            HotPush.OriginState(
+                number: 1,
+                entry: LogEntry(kind: .create, createdAt: 0, author: "1", keptFrom: 1),
+                pointers: [:]))
+        var entry = LogEntry(kind: .publish, createdAt: 0, author: "2", keptFrom: 1)
+        entry.channels[.stable] = 1
+        var number = 0
+        while live.isWithinLimits, number < 1 << 20 {
+            entry.pointers[.stable] = ChannelPointer(
+                channel: .stable, sequence: 1, createdAt: 0,
+                releases: try (0..<1_000).map { _ in
+                    number += 1
+                    let address = try ObjectID(of: Array("\(number)".utf8))
+                    return OfferedRelease(
+                        .version(
+                            PublishedVersion(
+                                name: try VersionName("v"), manifest: address,
+                                manifestByteCount: 1, content: address)),
+                        sequence: 1, createdAt: 0)
+                })
+            live.add(entry)
+        }
+        #expect(live.endedCount <= LiveReleases.countMax + 1_000)
+    }
+}

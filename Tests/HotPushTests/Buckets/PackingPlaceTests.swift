@@ -1,0 +1,177 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// The directory of a store in which packs for buckets are made: only kept to be quicker (docs/buckets.md).
+@Suite struct PackingPlaceTests {
+    let shelf: BucketWorld.Shelf
+    let world: BucketWorld
+
+    init() throws {
+        shelf = try BucketWorld.Shelf()
+        world = try BucketWorld(shelf)
+    }
+
+    private var packing: String { world.versions.store.path + "/packing" }
+
+    /// The directory of the bucket.
+    private func place() throws -> String {
+        let path = StoreLayout.packingPath(try ObjectID(of: Array(world.bucket().place.utf8)))
+        return world.versions.store.path + "/" + path
+    }
+
+    // MARK: something else stands there
+
+    enum Obstacle: String, CaseIterable, Sendable {
+        case file, link, fileInside, lockDirectory
+
+        func put(_ packing: String, _ place: String) throws {
+            let files = FileManager.default
+            switch self {
+            case .file: try Damage.overwriteOrCreate(packing, with: [1])
+            case .link:
+                try files.createSymbolicLink(atPath: packing, withDestinationPath: "/nowhere")
+            case .fileInside:
+                try files.createDirectory(atPath: packing, withIntermediateDirectories: true)
+                try Damage.overwriteOrCreate(place, with: [1])
+            case .lockDirectory:
+                try files.createDirectory(
+                    atPath: place + "/packing/x", withIntermediateDirectories: true)
+            }
+        }
+    }
+
+    @Test(arguments: Obstacle.allCases)
+    func `what stands in its place keeps no release from being published, and is named`(
+        _ obstacle: Obstacle
+    ) throws {
+        try obstacle.put(packing, try place())
+        let notices = Mutex<[String]>([])
+        let publisher = world.publisher(
+            packs: .before,
+            options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
+        _ = try publisher.plan("1", of: world.versions)
+        let commit = try world.publish("1", by: publisher)
+        #expect(commit.packing == nil && !commit.isUnchanged)
+        let told = notices.withLock { $0 }
+        #expect(told.count == 1)
+        for part in [packing, "delete it", "castree pack 1 s3://model/origin"] {
+            #expect(told.first?.contains(part) == true, "\(told)")
+        }
+        // Whoever wants packs alone is told so.
+        let error = #expect(throws: StoreError.self) {
+            _ = try publisher.pack("1", of: world.versions, in: .stable)
+        }
+        #expect(error?.code == .io && error?.message.contains(packing) == true)
+        Damage.remove(packing)
+        let packed = try publisher.pack("1", of: world.versions, in: .stable)
+        #expect(packed.packing?.packs.count == 1)
+        #expect(world.broken == [])
+    }
+
+    // MARK: who may write there
+
+    /// A disk on which no umask takes rights away.
+    private struct UnmaskedDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func open(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+        ) throws(StoreError) -> Descriptor {
+            let isNew = access == .updating ? try base.status(directory, path) == nil : false
+            let file = try base.open(directory, path, access, mode: mode)
+            if isNew || access == .creating { try base.setMode(file.raw, mode) }
+            return file
+        }
+
+        func makeDirectory(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+        ) throws(StoreError) {
+            try base.makeDirectory(directory, path, mode: mode)
+            try base.setMode(directory, path, mode)
+        }
+    }
+
+    @Test func `nobody but the owner may write there, or lock it, whatever the umask`() throws {
+        let versions = try VersionStore.open(
+            world.versions.store.path, options: world.versions.store.options,
+            fileSystem: UnmaskedDisk())
+        for version in ["1", "2"] {
+            _ = try world.publisher(packs: .before).publish(version, of: versions)
+        }
+        var modes: [String: Int] = [:]
+        for name in try #require(FileManager.default.enumerator(atPath: packing)) {
+            let path = "\(packing)/\(name)"
+            modes[(path as NSString).lastPathComponent] = try Damage.mode(path) & 0o777
+        }
+        #expect(modes["packing"] == 0o600 && modes["packed.json"] == 0o644)
+        #expect(modes["frames"] == 0o755 && modes["sketches"] == 0o755)
+        #expect(modes.count >= 8 && modes.values.allSatisfy { $0 & 0o022 == 0 }, "\(modes)")
+    }
+
+    // MARK: du, gc
+
+    /// A disk whose directories of packing belong to somebody else.
+    private struct OthersDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func open(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+        ) throws(StoreError) -> Descriptor {
+            let name = String(cString: path)
+            if access == .directory, name == "frames" {
+                throw StoreError(.permission, "it is somebody else's")
+            }
+            return try base.open(directory, path, access, mode: mode)
+        }
+    }
+
+    @Test func `what may not be read there is counted as far as it can be seen`() throws {
+        try world.publish("1", by: world.publisher(packs: .before))
+        let whole = try world.versions.store.diskUsage()
+        let others = try VersionStore.open(
+            world.versions.store.path, options: world.versions.store.options,
+            fileSystem: OthersDisk())
+        let seen = try others.store.diskUsage()
+        #expect(seen[.other].files < whole[.other].files && seen[.other].files > 2)
+        #expect(seen[.objects].files == whole[.objects].files)
+    }
+
+    @Test func `it goes with a collection when it was not used for a month, unless somebody packs`()
+        throws
+    {
+        try world.publish("1", by: world.publisher(packs: .before))
+        let used = try place()
+        let files = FileManager.default
+        func make(_ digit: Character, daysAgo: Double, _ name: String? = nil) throws -> String {
+            let path = "\(packing)/\(name ?? String(repeating: digit, count: 32))"
+            try files.createDirectory(
+                atPath: path + "/frames", withIntermediateDirectories: true)
+            try Damage.overwriteOrCreate(path + "/packing", with: [])
+            try Damage.overwriteOrCreate(path + "/frames/x", with: [1])
+            try files.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -86_400 * daysAgo)],
+                ofItemAtPath: path)
+            return path
+        }
+        let old = try make("a", daysAgo: 31)
+        let young = try make("b", daysAgo: 29)
+        let locked = try make("c", daysAgo: 400)
+        let foreign = try make("d", daysAgo: 400, "notes")
+        let disk = POSIXFileSystem()
+        let lock = try disk.open(
+            POSIXFileSystem.workingDirectory, locked + "/packing", .changing, mode: 0)
+        #expect(try disk.lock(lock.raw, exclusive: false))
+        try world.versions.collect()
+        #expect(!files.fileExists(atPath: old))
+        for path in [used, young, locked, foreign] { #expect(files.fileExists(atPath: path)) }
+        withExtendedLifetime(lock) {}
+    }
+}
