@@ -110,9 +110,35 @@ final class BucketPacking {
     }
 
     private func need(in state: OriginState) throws(StoreError) -> PackNeed {
-        let need = PackNeed(try bases(in: state), try offered(in: state)?.state)
+        let bases = try bases(in: state)
+        let offered =
+            if let noted = try noted(bases, state) { noted } else {
+                try self.offered(in: state)?.state
+            }
+        let need = PackNeed(bases, offered)
         for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
         return need
+    }
+
+    /// What this store has noted of the release's delivery, if that tells that nothing lacks: it is not read then.
+    private func noted(
+        _ bases: PackBases, _ state: OriginState
+    ) throws(StoreError) -> OfferedDelivery.State? {
+        // Of a base that was asked for by name it is said whether it gave a pack.
+        guard !options.verifiesObjects, options.packs.baseVersions.isEmpty,
+            let delivery = state.delivery(of: version.manifest, in: channel),
+            let work = try work(of: delivery), bases.contents.isSubset(of: work.bases)
+        else { return nil }
+        return OfferedDelivery.State(work: work)
+    }
+
+    private func work(
+        of delivery: PublishedDelivery
+    ) throws(StoreError) -> PackingRecord.Work? {
+        let publishing = try fileSystem.openIfPresent(
+            versions.store.directories.root.raw, try directoryPath(), .directory)
+        guard let publishing else { return nil }
+        return try PackingRecord.read(publishing.raw, fileSystem).works[delivery.address]
     }
 
     /// The delivery that the release has, and what there is of it; `nil` if it has none, or that cannot be read.
@@ -145,12 +171,7 @@ final class BucketPacking {
             state.damaged = document.packs.filter { missing.contains($0.address) }
             state.packs.removeAll { missing.contains($0.address) }
         }
-        if let publishing = try fileSystem.openIfPresent(
-            versions.store.directories.root.raw, try directoryPath(), .directory)
-        {
-            let record = try PackingRecord.read(publishing.raw, fileSystem)
-            state.work = record.works[delivery.address]
-        }
+        state.work = try work(of: delivery)
         return state
     }
 
