@@ -51,7 +51,7 @@ final class BucketSurvey {
     private static func cuts(after key: String) -> [String] {
         let epoch = OriginLayout.epoch(of: key)?.epoch ?? 0
         return Set([0, epoch]).flatMap { epoch in
-            "0123456789abcdef".map { OriginLayout.objectsPrefix(in: epoch) + String($0) }
+            (0..<16).map { OriginLayout.objectsPrefix(in: epoch) + String($0, radix: 16) }
         }
     }
 
