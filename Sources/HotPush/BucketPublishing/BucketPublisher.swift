@@ -133,7 +133,10 @@ package struct BucketPublisher: Sendable {
     /// - Parameter seen: a channel's pointer, which hints at the end of the log.
     func open(_ seen: PointerCopy.Seen, _ log: OriginLog) throws(StoreError) -> OriginState {
         if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
-        throw try OriginTraces(of: bucket).absence(namedBy: seen.pointer?.log)
+        let traces = try OriginTraces(of: bucket)
+        // Somebody may just have made it.
+        if let state = try log.state(from: 0) { return state }
+        throw traces.absence(namedBy: seen.pointer?.log)
     }
 
     /// What the origin is now, where it has a log.

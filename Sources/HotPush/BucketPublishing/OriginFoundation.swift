@@ -130,10 +130,15 @@ struct OriginFoundation {
 
     /// The pointers that stand in a bucket without a log, with all their manifests.
     ///
-    /// - Throws: `.damagedOrigin` if a manifest is not there.
+    /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
     private func standing(_ traces: OriginTraces) throws(StoreError) -> Standing {
         var standing = Standing()
         for var pointer in try pointers(of: traces.channels) {
+            // No first entry could say so, and nobody could read it any more.
+            for release in pointer.liveReleases {
+                let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
+                guard epoch == 0 else { throw traces.loss(with: epoch) }
+            }
             if pointer.log != nil {
                 pointer.log = nil
                 standing.isChanged = true

@@ -39,14 +39,17 @@ struct OriginTraces {
             guard parts.count == 3, parts[0] == OriginLayout.epochs else { break }
             after = "\(OriginLayout.epochs)/\(parts[1])0"
         }
-        let log = ListRequest(prefix: OriginLayout.log + "/", countMax: 1)
+        let log = ListRequest(prefix: OriginLayout.log + "/", countMax: 2)
         for file in try bucket.list(log).files { note(file.key) }
         if try bucket.head(OriginLayout.marker) != nil { hasMarker = true }
     }
 
     private mutating func note(_ key: String) {
         if key == OriginLayout.marker { hasMarker = true }
-        if OriginLayout.number(ofLogEntry: key) != nil { laterEntry = laterEntry ?? key }
+        // The first may have come since it was asked for.
+        if let number = OriginLayout.number(ofLogEntry: key), number > 1 {
+            laterEntry = laterEntry ?? key
+        }
         if let epoch = BucketKey(path: key)?.epoch { epochMax = max(epochMax, epoch) }
         if let channel = OriginLayout.channel(ofPointer: key) { channels.append(channel) }
     }
@@ -59,19 +62,13 @@ struct OriginTraces {
     ///
     /// - Parameter entry: the one that a pointer there names.
     func loss(namedBy entry: Int64?) -> StoreError? {
-        let restore = "restore \(OriginLayout.log)/ from an older version of the bucket"
         if let laterEntry {
             return StoreError(
                 .damagedOrigin,
                 "the log in \(place) has lost its first entry, and \(laterEntry) is there: \(restore)"
             )
         }
-        if epochMax > 0 {
-            return StoreError(
-                .damagedOrigin,
-                "the log in \(place) is gone, and files stand in epoch \(epochMax): \(restore), or, if there is none, "
-                    + "pull what is offered and publish it to another prefix (docs/buckets.md)")
-        }
+        if epochMax > 0 { return loss(with: epochMax) }
         let takeOver = "castree publish --take-over (docs/buckets.md)"
         if let entry {
             return StoreError(
@@ -84,6 +81,18 @@ struct OriginTraces {
             .damagedOrigin,
             "\(OriginLayout.pointer(channel)) stands in \(place), and no log: a directory was copied there, "
                 + "which is to be taken over: \(takeOver); or the log is gone: \(restore)")
+    }
+
+    /// Why no log may be begun where files stand, or are offered, in a later epoch than the first.
+    func loss(with epoch: Int64) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "the log in \(place) is gone, and files stand in epoch \(epoch): \(restore), or, if there is none, pull what "
+                + "is offered and publish it to another prefix (docs/buckets.md)")
+    }
+
+    private var restore: String {
+        "restore \(OriginLayout.log)/ from an older version of the bucket"
     }
 
     /// Why nothing can be done with the origin.

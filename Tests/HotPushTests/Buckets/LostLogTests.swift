@@ -113,6 +113,22 @@ import VersionTree
         let publisher = publisher(store, takesOver: true)
         #expect(code { _ = try publisher.publish("1", of: versions) } == .damagedOrigin)
         #expect(store.files == before)
+        guard left == .pruned else { return }
+        // Nor where only the pointers tell of it: whether a listing does not show the files, or they have gone.
+        let honest = ModelBucket(store)
+        var hiding = LyingBucket(honest)
+        hiding.listing = { request in
+            guard var page = try? honest.list(request) else { return nil }
+            page.files.removeAll { $0.key.hasPrefix("e/") }
+            return page
+        }
+        var options = PublisherOptions()
+        options.takesOver = true
+        options.packs.moment = .never
+        let blind = BucketPublisher(hiding, options: options, pause: { _ in })
+        let error = #expect(throws: StoreError.self) { try blind.publish("1", of: versions) }
+        #expect(error?.message.contains("stand in epoch") == true)
+        #expect(!store.files.keys.contains { $0.hasPrefix("log/") })
     }
 
     @Test(arguments: Left.allCases.filter(\.mayBeTakenOver))
@@ -179,6 +195,21 @@ import VersionTree
         #expect(traces.channels.map(\.description).sorted() == ["beta", "stable"])
         store.set("log/0000000007.json", [])
         #expect(try OriginTraces(of: ModelBucket(store)).laterEntry == "log/0000000007.json")
+    }
+
+    @Test func `an origin that is made while it is looked for is found`() throws {
+        let world = try BucketWorld()
+        let isMade = Atomic<Bool>(false)
+        let bucket = ModelBucket(
+            world.store, actor: "late",
+            schedule: { request in
+                if request.verb == .list, !isMade.exchange(true, ordering: .relaxed) {
+                    _ = try? world.publish("1", by: world.publisher())
+                }
+                return .answered
+            })
+        let late = BucketPublisher(bucket, pause: { _ in })
+        #expect(try late.withdraw(VersionName("1")).pointer.releases.isEmpty)
     }
 
     @Test func `a new origin is told once, and one that was not finished is made`() throws {
