@@ -1,5 +1,7 @@
-import Buckets
+package import Buckets
+import CASStore
 package import Console
+package import HotPush
 import StoreCommands
 
 extension Option {
@@ -11,12 +13,43 @@ extension Option {
 
     /// What a command declares that means nothing for a directory.
     package static func onlyForBuckets(_ command: Command) -> [Option] {
-        let names = bucket.map(\.name) + ["fetch-bases", "all-of"]
+        let names = bucket.map(\.name) + ["fetch-bases", "all-of", "take-over"]
         return command.options.filter { names.contains($0.name) }
     }
 }
 
 extension Invocation {
+    /// Reads what names an origin: a bad `s3://…` is a wrong command line.
+    ///
+    /// - Throws: `usage`; for other origins `.badOrigin`, `.badChannelName`.
+    package func origin(_ text: String) throws -> OriginReference {
+        guard BucketLocation.isOne(text) else { return try OriginReference(parsing: text) }
+        let reference = try parsed { () throws(StoreError) in try OriginReference(parsing: text) }
+        if case .bucket(let bucket) = reference.location,
+            OriginLayout.isInsideOrigin(bucket.prefix)
+        {
+            throw CommandError.usage(
+                "\(bucket) would be part of an origin above it, whose prunes would delete its files; choose another "
+                    + "prefix")
+        }
+        return reference
+    }
+
+    /// Reads the origin in a bucket that a command is about as a whole.
+    ///
+    /// - Throws: `usage`, also for the pointer of a channel.
+    package func bucketOrigin(_ text: String) throws -> BucketLocation {
+        let reference = try origin(text)
+        guard case .bucket(let bucket) = reference.location else {
+            throw CommandError.usage("'\(text)' is no origin in a bucket: s3://BUCKET/PREFIX")
+        }
+        guard reference.channel == nil else {
+            throw CommandError.usage(
+                "'\(text)' is the pointer of a channel: name the origin itself, \(bucket)")
+        }
+        return bucket
+    }
+
     /// Whether the origin is in a bucket.
     package var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
 }

@@ -46,6 +46,10 @@ extension Command {
 
                     castree publish --all-of /srv/www/updates s3://updates/app
 
+                Where pointers stand in a bucket and no log is, publish refuses to begin one. --take-over \
+                begins it with these pointers: those of a directory that another tool has copied there, or \
+                of an origin whose log is gone and cannot be restored (docs/buckets.md).
+
                 To widen a roll-out, publish the same version with a larger share; without --rollout \
                 every device may have it. To go back, publish an older version again, or withdraw the \
                 bad one.
@@ -86,6 +90,10 @@ extension Option {
             "all-of", placeholder: "DIR",
             "copy the origin in this directory whole into a bucket that has none; without VERSION",
             completion: .directories),
+        .flag(
+            "take-over",
+            "begin the log of a bucket where pointers stand and none is: a directory was copied there, or the log is gone"
+        ),
         .noWait, .withoutSync,
     ]
 }

@@ -2,12 +2,14 @@ import CASStore
 package import Console
 package import HotPush
 import StoreCommands
-import StrictJSON
+package import StrictJSON
 import VersionTree
 
 extension Invocation {
     /// Says what `publish` has written, or would write.
-    package func reportPlan(_ plan: PublishPlan, isDryRun: Bool) throws -> ExitStatus {
+    package func reportPlan(
+        _ plan: PublishPlan, isDryRun: Bool, more: (inout JSONWriter) -> Void = { _ in }
+    ) throws -> ExitStatus {
         let origin = argument("ORIGIN")
         return try report { writer in
             writer.member("version", plan.version.name.description)
@@ -24,6 +26,7 @@ extension Invocation {
             let packs = plan.packing?.packs ?? []
             writer.member("changed", plan.writesPointer || !packs.isEmpty)
             writer.member("dryRun", isDryRun)
+            more(&writer)
         } text: { output in
             let objects = counted(plan.objects.count, "new object")
             let new = "\(objects), \(sizes.text(plan.byteCount))."

@@ -2,6 +2,7 @@ import Buckets
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -18,14 +19,21 @@ extension Invocation {
         if check.sample != nil, !check.isDeep {
             throw CommandError.usage("--sample reads a share of a bucket's files: add --deep")
         }
-        let bucket = try openBucket(try BucketLocation(parsing: text))
+        if isGiven("limit-rate"), !check.isDeep, !isGiven("from") {
+            throw CommandError.usage(
+                "--limit-rate is about the bytes of a bucket's files: add --deep")
+        }
+        let bucket = try openBucket(try bucketOrigin(text))
+        let listing = progress("Listing", unit: .count("keys"))
         let bar = progress("Reading")
         defer { bar.finish() }
         var options = BucketAuditOptions()
         options.check = check
         options.isProbing = flag("probe")
         options.isInterrupted = { Interruption.isRequested }
+        options.listed = { listing.report($0) }
         options.willRead = { count, byteCount in
+            listing.finish()
             note(
                 "reading \(counted(count, "file")), \(sizes.text(byteCount)): as many requests, and what the "
                     + "store's owner pays for traffic")
@@ -33,6 +41,7 @@ extension Invocation {
         options.progress = { bar.report($0, of: $1) }
         let repair = try repairOfBucket()
         let report = try BucketAudit(bucket, options, repairingFrom: repair?.mender).run()
+        listing.finish()
         bar.finish()
         withExtendedLifetime(repair) {}
         let left = report.findings.count { !$0.isRepaired }
@@ -49,21 +58,35 @@ extension Invocation {
         do {
             stores.append(try openStore())
         } catch {
-            // Pointers need none, and another origin may have the files.
-            guard .noStore ~= error else { throw error }
+            // Pointers need none, and another origin may have the files; but one that was named should be there.
+            guard .noStore ~= error, !isGiven("store"), environment("CASTREE_STORE") ?? "" == ""
+            else { throw error }
         }
         guard let origin else { return (BucketMender(stores), nil) }
-        let location = try OriginReference(parsing: origin).location
-        var transportOptions = TransportOptions()
-        transportOptions.byteRateMax = try byteCount("limit-rate")
-        transportOptions.userAgent = "castree/\(program.version)"
+        let location = try self.origin(origin).location
+        let transport = try repairTransport(to: location)
+        try checkSource(origin, over: transport)
         let aside = try PlanningStore(asideFor: self)
-        let pull = Pull(
-            into: aside.versions, over: try transport(to: location, transportOptions))
+        var options = PullOptions()
+        options.retries = try retryPolicy()
+        let pull = Pull(into: aside.versions, over: transport, options)
         let mender = BucketMender(stores + [aside.versions]) { (lost) throws(StoreError) in
             try pull.fetch(lost, of: origin, at: location)
         }
         return (mender, aside)
+    }
+
+    /// Refuses what is no origin before it is needed, which it may not be.
+    private func checkSource(_ origin: String, over transport: any Transport) throws {
+        let access = OriginAccess(
+            over: transport, retries: try retryPolicy(),
+            isInterrupted: { Interruption.isRequested })
+        do throws(StoreError) {
+            _ = try access.pointers(of: origin, countMax: 1)
+        } catch {
+            // Its files may be good all the same.
+            guard error.code == .badPointer else { throw error }
+        }
     }
 
     // MARK: Results
@@ -88,6 +111,7 @@ extension Invocation {
                 output.print("\(finding.kind.rawValue, style): \(place)\(finding.message)\(suffix)")
             }
             for line in report.summary(sizes) { output.print("\(line)") }
+            guard report.absence == nil else { return }
             let verdict = verdict(problemCount: report.findings.count, leftCount: leftCount)
             let entries =
                 report.entryCount == 1 ? "1 entry" : "\(groupedCount(report.entryCount)) entries"
@@ -116,19 +140,14 @@ extension BucketAuditReport {
                 "Entry \(entry), epoch \(epoch): releases need \(text(needed, sizes)); "
                     + "\(text(read, sizes)) read; \(counted(requestCount, "request")).")
         }
+        if let absence { lines.append("No origin: \(absence).") }
         if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }
         if let garbage, let waiting, garbage.count + waiting.count > 0 {
             lines.append(
                 "\(text(garbage, sizes)) that no release has go with the next prune, "
                     + "\(text(waiting, sizes)) with a later one.")
         }
-        if !strays.isEmpty {
-            let shown = strays.prefix(10).map { printable($0) }.joined(separator: ", ")
-            let more = strays.count > 10 ? " and more" : ""
-            lines.append(
-                "\(counted(strays.count, "key")) not castree's, which nothing deletes (strayKey): \(shown)\(more)"
-            )
-        }
+        if let line = strays.line { lines.append(line) }
         return lines
     }
 
@@ -152,7 +171,7 @@ extension BucketAuditReport {
                 writer.member("bytes", figures.byteCount)
             }
         }
-        writer.member("strays", strays)
+        strays.writeMember(to: &writer)
         writer.member("races", raceCount)
         writer.member("findings", findings) { writer, finding in
             writer.member("kind", finding.kind.rawValue)

@@ -20,14 +20,16 @@ extension Invocation {
                 "--packs-later is not for origins in buckets: publish with --no-packs, then run castree pack"
             )
         }
-        try refuse([])
+        try refuseDirectoryOptions()
         let versions = try openStore()
         let bars = PublishingBars(self)
         defer { bars.finish() }
         let publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
         if flag("dry-run") {
             let plan = try publisher.plan(name, of: versions, as: offer)
-            return try reportPlan(plan, isDryRun: true)
+            return try reportPlan(plan, isDryRun: true) {
+                publisher.figures.writeMembers(to: &$0)
+            }
         }
         let commit = try publisher.publish(name, of: versions, as: offer)
         bars.finish()
@@ -68,7 +70,7 @@ extension Invocation {
         guard optionalArgument("VERSION") == nil else {
             throw CommandError.usage("--all-of copies a whole origin: give no VERSION")
         }
-        guard case .directory(let path) = try OriginReference(parsing: directory).location else {
+        guard case .directory(let path) = try origin(directory).location else {
             throw CommandError.usage("--all-of takes the directory of an origin")
         }
         let bar = progress("Copying")
@@ -90,8 +92,7 @@ extension Invocation {
             writer.member("found", copy.foundCount)
             writer.member("channels", copy.channelCount)
             writer.member("pointerBehind", !copy.behind.isEmpty)
-            writer.member("requests", copy.figures.requestCount)
-            writer.member("retries", copy.figures.retryCount)
+            copy.figures.writeMembers(to: &writer)
         } text: { output in
             output.print(
                 "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
@@ -103,14 +104,16 @@ extension Invocation {
     func packInBucket() throws -> ExitStatus {
         let name = try version()
         let channel = try channel()
-        try refuse([])
+        try refuseDirectoryOptions()
         let versions = try openStore()
         let bars = PublishingBars(self)
         defer { bars.finish() }
         let publisher = try bucketPublisher(packs: packOptions()) { bars.report($0) }
         if flag("dry-run") {
             let report = try publisher.planPacks(name, of: versions, in: channel)
-            return try reportPacking(report, of: name, in: channel, isDryRun: true)
+            return try reportPacking(report, of: name, in: channel, isDryRun: true) {
+                publisher.figures.writeMembers(to: &$0)
+            }
         }
         let commit = try publisher.pack(name, of: versions, in: channel)
         bars.finish()
@@ -124,7 +127,7 @@ extension Invocation {
     /// `withdraw` from an origin in a bucket.
     func withdrawFromBucket() throws -> ExitStatus {
         let name = try VersionName(try version())
-        try refuse([])
+        try refuseDirectoryOptions()
         let commit = try bucketPublisher().withdraw(
             name, from: try channel(), toEmbedded: flag("embedded"))
         warn(commit)
@@ -134,10 +137,15 @@ extension Invocation {
     /// `prune` of an origin in a bucket.
     func pruneBucket() throws -> ExitStatus {
         let retention = try retention()
-        try refuse([])
+        try refuseDirectoryOptions()
         let isDryRun = flag("dry-run")
-        let done = try BucketPruner(try bucketPublisher()).prune(
+        let bar = progress("Listing", unit: .count("keys"))
+        defer { bar.finish() }
+        var publisher = try bucketPublisher()
+        publisher.options.listed = { bar.report($0) }
+        let done = try BucketPruner(publisher).prune(
             keeping: retention.releaseCount, grace: retention.graceSeconds, isDryRun: isDryRun)
+        bar.finish()
         return try report { writer in
             writer.member("origin", argument("ORIGIN"))
             writer.member("entry", done.entry)
@@ -149,8 +157,7 @@ extension Invocation {
             writer.member("waitingBytes", done.waiting.byteCount)
             writer.member("refused", done.refusedCount)
             writer.member("unknown", done.unknownCount)
-            writer.member("requests", done.figures.requestCount)
-            writer.member("retries", done.figures.retryCount)
+            done.figures.writeMembers(to: &writer)
             writer.member("dryRun", isDryRun)
         } text: { output in
             let deed = isDryRun ? "Would delete" : "Deleted"
@@ -179,24 +186,23 @@ extension Invocation {
 
     // MARK: The bucket
 
-    /// Refuses options that mean nothing, or nothing yet, for a bucket.
-    private func refuse(_ names: [String]) throws {
-        for name in names + ["no-wait", "no-sync"] where isDeclared(name) && isGiven(name) {
-            throw CommandError.usage("--\(name) is not for origins in buckets")
-        }
+    /// Refuses what is for directories.
+    private func refuseDirectoryOptions() throws(CommandError) {
+        try refuse([.noWait, .withoutSync], "is not for origins in buckets")
     }
 
     private func bucketPublisher(
         packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
-        let bucket = try openBucket(try BucketLocation(parsing: argument("ORIGIN")))
+        let bucket = try openBucket(try bucketOrigin(argument("ORIGIN")))
         var publishing = PublisherOptions()
         publishing.isInterrupted = { Interruption.isRequested }
         publishing.notice = { note($0) }
         publishing.progress = progress
         publishing.packs = packs
         publishing.verifiesObjects = isDeclared("verify") && flag("verify")
+        publishing.takesOver = isDeclared("take-over") && flag("take-over")
         return BucketPublisher(bucket, options: publishing)
     }
 
@@ -220,7 +226,14 @@ extension Invocation {
         writer.member("entry", commit.entry)
         writer.member("epoch", commit.epoch)
         writer.member("pointerBehind", commit.pointerProblem != nil)
-        writer.member("requests", commit.figures.requestCount)
-        writer.member("retries", commit.figures.retryCount)
+        commit.figures.writeMembers(to: &writer)
+    }
+}
+
+extension BucketFigures {
+    /// Writes what something took.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("requests", requestCount)
+        writer.member("retries", retryCount)
     }
 }

@@ -3,6 +3,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import StoreCommands
 
 // How a bucket is reached: by the options of the command line, and as AWS's tools find it.
 
@@ -10,16 +11,11 @@ extension Invocation {
     /// The bucket at a place.
     ///
     /// Nothing is asked of it yet.
-    /// - Throws: `.badOrigin`, `.credentials`; the error that keeps libcurl from working.
+    /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
     func openBucket(
-        _ location: BucketLocation, _ transport: TransportOptions = TransportOptions()
+        _ location: BucketLocation, _ transport: TransportOptions? = nil
     ) throws -> S3Bucket {
-        if OriginLayout.isInsideOrigin(location.prefix) {
-            throw StoreError(
-                .badOrigin,
-                "\(location) would be part of an origin above it, whose prunes would delete its files; choose another "
-                    + "prefix")
-        }
+        let transport = if let transport { transport } else { try connectionOptions() }
         var settings = BucketSettings(environment: environment)
         settings.endpoint = try value("endpoint")
         settings.region = try value("region")
@@ -28,9 +24,17 @@ extension Invocation {
         var options = BucketOptions()
         if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }
         options.isStopped = { Interruption.isRequested }
+        options.failureCountMax = try retryPolicy().failureCountMax
+        options.stallSeconds = Int((transport.stallTimeout.milliseconds + 999) / 1_000)
         options.note = { note($0) }
+        options.retrying = { note($0) }
         let carrier = try CurlBucketCarrier(certified(transport))
-        return try S3Bucket(location, settings, carrier: carrier, options)
+        do throws(StoreError) {
+            return try S3Bucket(location, settings, carrier: carrier, options)
+        } catch {
+            guard error.code == .badOrigin else { throw error }
+            throw CommandError.usage(error.message)
+        }
     }
 
     /// What carries requests to an origin: signed, if it is in a bucket.
@@ -38,9 +42,17 @@ extension Invocation {
     func transport(
         to location: OriginLocation, _ options: TransportOptions
     ) throws -> any Transport {
-        guard case .bucket(let bucket) = location else { return try CurlTransport(options) }
+        guard case .bucket(let bucket) = location else {
+            return try CurlTransport(options)
+        }
         return SignedTransport(
             try CurlTransport(certified(options)), to: try openBucket(bucket, options))
+    }
+
+    /// Refuses options about buckets if the one origin that is named is none.
+    func refuseBucketAccess(to location: OriginLocation) throws(CommandError) {
+        if case .bucket = location { return }
+        try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
     }
 
     /// Whether the command has an option of that name.

@@ -2,6 +2,7 @@ import Buckets
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -18,8 +19,13 @@ extension Invocation {
         if let other = others.first(where: isGiven) {
             throw CommandError.usage("--\(other) is about a store, and '\(text)' is an origin")
         }
-        let bucket = try openBucket(try BucketLocation(parsing: text))
-        let usage = try askedOrigin { () throws(StoreError) in try BucketUsage(of: bucket) }
+        let bucket = try openBucket(try bucketOrigin(text))
+        let bar = progress("Listing", unit: .count("keys"))
+        defer { bar.finish() }
+        let usage = try askedOrigin { () throws(StoreError) in
+            try BucketUsage(of: bucket) { bar.report($0) }
+        }
+        bar.finish()
         return try report { writer in
             writer.member("origin", text)
             usage.writeMembers(to: &writer)
@@ -37,7 +43,7 @@ extension BucketUsage {
             ("grace", inGrace, "what devices may still be fetching"),
             ("waiting", waiting, "what no release has; a later prune deletes it"),
             (
-                "garbage", garbage.values.reduce(FileFigures(), +),
+                "garbage", garbage.values.reduce(scratch, +),
                 "what the next prune deletes"
             ),
         ]
@@ -47,7 +53,6 @@ extension BucketUsage {
         [
             ("objects", objects), ("manifests", manifests), ("places", places), ("packs", packs),
             ("deliveries", deliveries), ("log", log), ("pointers", pointers), ("scratch", scratch),
-            ("strays", strays),
         ]
     }
 
@@ -61,14 +66,14 @@ extension BucketUsage {
             writer.member("bytes", one.value.byteCount)
         }
         for (name, figures) in kinds { figures.writeMember(name, to: &writer) }
+        strays.writeMember(to: &writer)
         writer.member("releases", releases) { writer, release in
             writer.member("channel", release.channel.description)
             writer.member("version", release.version.description)
             writer.member("bytes", release.byteCount)
             writer.member("uniqueBytes", release.uniqueByteCount)
         }
-        writer.member("requests", figures.requestCount)
-        writer.member("retries", figures.retryCount)
+        figures.writeMembers(to: &writer)
     }
 
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
@@ -80,12 +85,13 @@ extension BucketUsage {
             ])
         }
         table.add(["", "", "", ""])
-        for (name, figures) in kinds where figures.count > 0 {
+        for (name, figures) in kinds + [("strays", strays.figures)] where figures.count > 0 {
             table.add([
                 "\(name)", "\(sizes.text(figures.byteCount))", "\(groupedCount(figures.count))", "",
             ])
         }
         table.print(to: output)
+        if let line = strays.line { output.print("\(line)") }
         let epochs = garbage.sorted { $0.key < $1.key }
         if epochs.count > 1 {
             let list = epochs.map { "\(sizes.text($0.value.byteCount)) of epoch \($0.key)" }
@@ -106,6 +112,26 @@ extension BucketUsage {
         }
         output.print(
             "Entry \(entry), epoch \(epoch); \(counted(figures.requestCount, "request")).")
+    }
+}
+
+extension StrayKeys {
+    /// Writes the member that tells of them.
+    func writeMember(to writer: inout JSONWriter) {
+        writer.member("strays") { writer in
+            writer.member("files", figures.count)
+            writer.member("bytes", figures.byteCount)
+            writer.member("keys", keys)
+        }
+    }
+
+    /// A line for people; `nil` if there are none.
+    var line: String? {
+        guard figures.count > 0 else { return nil }
+        let shown = keys.prefix(10)
+        let more = figures.count > shown.count ? " and more" : ""
+        return "Not castree's, and never deleted: \(counted(figures.count, "key")), such as "
+            + shown.map { printable($0) }.joined(separator: ", ") + more
     }
 }
 

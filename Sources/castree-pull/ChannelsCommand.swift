@@ -3,6 +3,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -12,13 +13,14 @@ extension Invocation {
     func channels() throws -> ExitStatus {
         let origin = argument("URL")
         // Refused before any request.
-        let reference = try OriginReference(parsing: origin)
+        let reference = try self.origin(origin)
+        try refuseBucketAccess(to: reference.location)
         if case .bucket(let bucket) = reference.location {
             return try channels(of: bucket, reference.channel)
         }
         let access = OriginAccess(
-            over: try CurlTransport(try connectionOptions()),
-            isInterrupted: { Interruption.isRequested })
+            over: try transport(to: reference.location, connectionOptions()),
+            retries: try retryPolicy(), isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
         var deliveries: [ObjectID: Delivery] = [:]
         for pointer in pointers {
@@ -31,24 +33,23 @@ extension Invocation {
     private func channels(
         of location: BucketLocation, _ only: ChannelName?
     ) throws -> ExitStatus {
-        let channels = BucketChannels(try openBucket(location, connectionOptions()))
-        let (pointers, areOfLog) = try askedOrigin { () throws(StoreError) in
-            try channels.pointers(only)
+        let channels = BucketChannels(try openBucket(location))
+        let offered = try askedOrigin { () throws(StoreError) in try channels.offered(only) }
+        if let reason = offered.reason {
+            note("these are the pointers that devices see: \(reason)")
         }
-        if !areOfLog {
-            note(
-                "the log of \(location) may not be read, or is not there: these are the pointers "
-                    + "that devices see")
-        }
-        return try show(pointers, channels.deliveries(of: pointers))
+        return try show(
+            offered.pointers, channels.deliveries(of: offered.pointers), besides: offered.others)
     }
 
     private func show(
-        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery]
+        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery],
+        besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
-        try reportDocument { writer in
+        let all = pointers + others
+        return try reportDocument { writer in
             writer.objects(pointers) { writer, pointer in
-                pointer.writeMembers(to: &writer, deliveries)
+                pointer.writeMembers(to: &writer, deliveries, all)
             }
         } text: { output in
             var table = TextTable([
@@ -66,7 +67,7 @@ extension Invocation {
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
                 for release in pointer.releases {
-                    for leg in release.legs(in: pointer, deliveries) {
+                    for leg in release.legs(in: pointer, deliveries, all) {
                         let name = release.version?.name.description ?? ""
                         output.print("\(channel)\(leg.sentence(to: name) { sizes.text($0) })")
                     }
@@ -85,16 +86,27 @@ extension Invocation {
         }
     }
 
-    /// How to connect, from the options of every command that fetches.
+    /// How to connect, from the options of every command that reaches others.
     func connectionOptions() throws -> TransportOptions {
         var options = TransportOptions()
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout
+        options.userAgent = "castree/\(program.version)"
+        guard isDeclared("connect-timeout") else {
+            options.connectTimeout = min(options.connectTimeout, options.stallTimeout)
+            return options
+        }
         options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
         options.totalTimeout = try duration("total-timeout")
         options.proxy = try proxy()
         options.certificatesFile = try value("cacert")
-        options.userAgent = "castree/\(program.version)"
         return options
+    }
+
+    /// How often a request is repeated, by the command line.
+    func retryPolicy() throws -> RetryPolicy {
+        var policy = RetryPolicy()
+        policy.failureCountMax = (try integer("retries") ?? 8) + 1
+        return policy
     }
 
     /// The proxy's URL.
@@ -124,14 +136,14 @@ extension ChannelPointer {
 
     /// Writes the members of its object.
     fileprivate func writeMembers(
-        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery]
+        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer]
     ) {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
         writer.member("releases", releases) { writer, release in
             release.writeMembers(to: &writer)
-            writer.member("packs", release.legs(in: self, deliveries)) { writer, leg in
+            writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in
                 leg.writeMembers(to: &writer)
             }
         }
@@ -156,10 +168,10 @@ extension OfferedRelease {
     }
 
     fileprivate func legs(
-        in pointer: ChannelPointer, _ deliveries: [ObjectID: Delivery]
+        in pointer: ChannelPointer, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer]
     ) -> [DeliveryLeg] {
         guard let document = delivery.flatMap({ deliveries[$0.address] }) else { return [] }
-        return DeliveryLeg.all(of: document, self, in: pointer)
+        return DeliveryLeg.all(of: document, self, in: pointer, besides: all)
     }
 
     fileprivate func cells(_ channel: String) -> [DisplayText] {

@@ -2,7 +2,18 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import OriginCommands
+import StoreCommands
 import VersionTree
+
+extension Invocation {
+    /// What carries requests to the origin that `--from` names.
+    func repairTransport(to location: OriginLocation) throws -> any Transport {
+        var options = try connectionOptions()
+        options.byteRateMax = try byteCount("limit-rate")
+        return try transport(to: location, options)
+    }
+}
 
 /// Opens what `fsck --from` names: a web server, a bucket, or a directory.
 ///
@@ -10,14 +21,18 @@ import VersionTree
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {
-    let location = try OriginReference(parsing: origin).location
-    var transportOptions = TransportOptions()
-    transportOptions.byteRateMax = try invocation.byteCount("limit-rate")
-    transportOptions.userAgent = "castree/\(invocation.program.version)"
-    let transport = try invocation.transport(to: location, transportOptions)
+    let location = try invocation.origin(origin).location
+    try invocation.refuseBucketAccess(to: location)
+    if case .directory = location {
+        try invocation.refuse(
+            Option.reachingBucket, "is for origins that are reached over a network")
+    }
+    let transport = try invocation.repairTransport(to: location)
+    let retries = try invocation.retryPolicy()
     return { versions in
         let bar = invocation.progress("Fetching")
         var options = PullOptions()
+        options.retries = retries
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         return Pull(into: versions, over: transport, options)
             .repairSource(origin, at: location) { bar.finish() }

@@ -2,6 +2,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import OriginCommands
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -11,7 +12,8 @@ extension Invocation {
     func pull() throws -> ExitStatus {
         let origin = argument("URL")
         // Refused before anything is created.
-        let location = try OriginReference(parsing: origin).location
+        let location = try self.origin(origin).location
+        try refuseBucketAccess(to: location)
         let transport = try transport(to: location, transportOptions())
         var options = try pullOptions()
         options.isDryRun = flag("dry-run")
@@ -88,7 +90,7 @@ extension Invocation {
         }
         if flag("activate") { options.destination = .current }
         if flag("keep") { options.destination = .kept }
-        options.retries.failureCountMax = (try integer("retries") ?? 8) + 1
+        options.retries = try retryPolicy()
         for trait in values("app") { try set(trait, of: &options.app) }
         return options
     }

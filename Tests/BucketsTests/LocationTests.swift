@@ -29,6 +29,7 @@ import Testing
     @Test(arguments: [
         "s3:/updates", "s3://", "s3://ab", "s3://Updates/app", "s3://-updates", "s3://a..b/app",
         "s3://updates/a b", "s3://updates/a%20b", "s3://updates/ä", "s3://updates/a//b",
+        "s3://updates//app", "s3://updates/app//", "S3://updates/app", "s3:updates",
         "s3://updates/../b", "s3://updates/./b", "s3://updates/app?", "s3://updates/app?region",
         "s3://updates/app?region=", "s3://updates/app?region=a&region=b",
         "s3://updates/app?profile=x", "s3://updates/app?endpoint=%zz", "https://example.org",
@@ -36,6 +37,19 @@ import Testing
     func `what is no such location is refused`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
         #expect(error?.code.description == "badOrigin")
+    }
+
+    @Test(arguments: ["S3://updates/app", "s3:/updates/app", "s3:updates", "S3:/updates"])
+    func `what is meant as a location is told how one begins`(_ text: String) throws {
+        #expect(BucketLocation.isOne(text))
+        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
+        #expect(error?.message.contains("begins with s3://") == true)
+    }
+
+    @Test(arguments: ["s3://updates//app", "s3://updates/a//b", "s3://updates/app//"])
+    func `a name is not taken for another one that has fewer slashes`(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
+        #expect(error?.message.contains("a prefix has neither //") == true)
     }
 
     @Test(arguments: [

@@ -42,6 +42,25 @@ import Testing
         #expect(read.carrier.requests.count == 8)
     }
 
+    @Test func `each repetition is told: what failed, which try follows, and when`() throws {
+        let told = Notes()
+        let script = try ScriptedBucket([.answer(503), .fail(.noAnswer), Self.stored]) {
+            $0.failureCountMax = 5
+            $0.retrying = { told.add($0) }
+        }
+        _ = try script.bucket.put("log/1", body("a"), .object)
+        #expect(told.all.count == 2 && script.waits.count == 2)
+        for (line, what) in zip(told.all, ["503", "noAnswer"]) {
+            #expect(line.contains("PUT of app/log/1") && line.contains(what))
+        }
+        #expect(told.all[0].contains("try 2 of 5 in ") && told.all[1].contains("try 3 of 5 in "))
+        // Whoever gives up says so in an error.
+        let last = Notes()
+        let down = try ScriptedBucket([], then: .answer(500)) { $0.retrying = { last.add($0) } }
+        _ = try down.bucket.put("o", body("a"), .object)
+        #expect(down.carrier.requests.count == 8 && last.all.count == 7)
+    }
+
     @Test func `waits grow, within their limits`() throws {
         let script = try ScriptedBucket([], then: .answer(500)) { $0.failureCountMax = 12 }
         _ = try script.bucket.put("o", body("a"), .object)

@@ -35,11 +35,28 @@ import Testing
         ["fsck", "s3://updates/app", "--since", "7d"],
         ["fsck", "s3://updates/app", "--repair", "--dry-run"],
         ["fsck", "s3://updates/app", "--sample", "5"],
+        ["fsck", "s3://updates/app", "--limit-rate", "5M"],
+        ["fsck", "--endpoint", "http://127.0.0.1:1"], ["fsck", "--timeout", "5s"],
+        ["fsck", "--from", "./origin", "--anonymous"],
+        ["fsck", "S3://updates/app"], ["fsck", "s3:/updates"], ["fsck", "s3://updates//app"],
     ])
     func `what means nothing for a store, or for an origin, is refused`(
         _ arguments: [String]
     ) throws {
-        #expect([8, 16].contains(try place.run(.castree, arguments).status))
+        #expect(try place.run(.castree, arguments).status == 16)
+    }
+
+    @Test func `a repair of a bucket refuses a store or an origin that is not there`() throws {
+        let bucket = [
+            "fsck", "s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous",
+        ]
+        let store = try place.run(
+            .castree, bucket + ["--repair", "--store", "nowhere", "--json"])
+        #expect(store.status == 8)
+        #expect(try store.error().code == "noStore")
+        let origin = try place.run(.castree, bucket + ["--from", "./nowhere", "--json"])
+        #expect(origin.status == 8)
+        #expect(try origin.error().code == "noOrigin")
     }
 
     @Test func `damage is found, told with its place, and left alone`() throws {

@@ -209,7 +209,7 @@ import Testing
         #expect(try place.castree("withdraw", "1", "site").status == 0)
         #expect(
             try place.castree("channels", "site").text.contains(
-                "2 from what is no longer listed ("))
+                "2 from a content that no channel here lists ("))
         _ = try run("publish", "3", "site", "--channel", "beta", "--pack-base", "2")
         #expect(try place.castree("channels", "site").text.contains("beta: 3 from nothing: "))
         let withdrawn = try place.castree("withdraw", "3", "site", "--channel", "beta")

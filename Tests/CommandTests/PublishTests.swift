@@ -136,6 +136,42 @@ import Testing
         #expect(try answer.error().code == "badOrigin")
     }
 
+    @Test(arguments: [
+        ["publish", "1", "S3://updates/app"], ["publish", "1", "s3:/updates/app"],
+        ["withdraw", "1", "s3://updates//app"], ["prune", "s3://No/app"],
+        ["pack", "1", "s3://updates/e/1"], ["channels", "s3://updates/a b"],
+        ["du", "s3://updates/../app"], ["pull", "s3:updates"],
+        ["publish", "1", "s3://updates/app/channels/stable.json"],
+        ["publish", "1", "s3://updates/app?endpoint=elsewhere"],
+        ["du", "s3://updates/app", "--html", "page.html"],
+        ["du", "--endpoint", "http://127.0.0.1:1"], ["du", "site", "--anonymous"],
+        ["publish", "1", "site", "--retries", "1"], ["publish", "1", "site", "--take-over"],
+        ["channels", "http://127.0.0.1:1/x", "--anonymous", "--retries", "0"],
+    ])
+    func `what names no bucket, or asks for what is not there for it, is a usage error`(
+        _ arguments: [String]
+    ) throws {
+        _ = try publish("1")
+        let answer = try place.run(.castree, arguments + ["--json"])
+        #expect(answer.status == 2, "\(answer)")
+        #expect(try answer.error().code == "usage")
+    }
+
+    @Test(arguments: [
+        ["publish", "1"], ["withdraw", "1"], ["pack", "1"], ["prune"], ["du"], ["channels"],
+    ])
+    func `a bucket that does not answer is asked again aloud, as often as it is told`(
+        _ verb: [String]
+    ) throws {
+        let answer = try place.run(
+            .castree,
+            verb + ["s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous"]
+                + ["--retries", "1", "--timeout", "2s"])
+        #expect(answer.status == 1)
+        let lines = answer.errors.split(separator: "\n").filter { $0.contains("try 2 of 2") }
+        #expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
+    }
+
     @Test func `publish, withdraw and prune tell what is not there by exit status 3`() throws {
         #expect(try place.castree("publish", "9", "site").status == 3)
         #expect(try place.castree("withdraw", "1", "site").status == 3)

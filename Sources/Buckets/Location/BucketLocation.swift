@@ -25,9 +25,10 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     /// `s3://BUCKET/PREFIX`: without endpoint and region.
     package var description: String { "s3://\(bucket)/\(prefix)" }
 
-    /// Whether a text is meant to be one.
+    /// Whether a text is meant to be one: `S3://…` and `s3:/…` are, and are refused as such.
     package static func isOne(_ text: String) -> Bool {
-        text.utf8.prefix(5).elementsEqual("s3://".utf8)
+        text.utf8.prefix(3).elementsEqual("s3:".utf8)
+            || text.utf8.prefix(3).elementsEqual("S3:".utf8)
     }
 
     /// Reads `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME]`; values may be percent-encoded.
@@ -41,7 +42,9 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
                 "the name of an origin in a bucket holds neither user nor password, and this one has an @; give "
                     + "the keys in the environment or in a profile")
         }
-        guard Self.isOne(text) else { throw Self.refuse(text, "it does not begin with s3://") }
+        guard text.utf8.starts(with: "s3://".utf8) else {
+            throw Self.refuse(text, "such a name begins with s3://, a small s and two slashes")
+        }
         let rest = text.dropFirst(5)
         let path = rest.prefix { $0 != "?" }
         let name = path.prefix { $0 != "/" }
@@ -53,8 +56,9 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         }
         bucket = String(name)
         var prefix = path.dropFirst(name.count)
-        while prefix.hasPrefix("/") { prefix.removeFirst() }
-        while prefix.hasSuffix("/") { prefix.removeLast() }
+        // One at each end: a key that begins with a slash is another one.
+        if prefix.hasPrefix("/") { prefix.removeFirst() }
+        if prefix.hasSuffix("/") { prefix.removeLast() }
         try Self.check(prefix, text)
         self.prefix = String(prefix)
         guard path.count < rest.count else { return }
@@ -86,7 +90,7 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         // Clients and proxies take away empty and dotted segments, and the signature fails.
         for part in prefix.split(separator: "/", omittingEmptySubsequences: false)
         where part == "." || part == ".." || (part.isEmpty && !prefix.isEmpty) {
-            throw refuse(text, "a prefix has no empty segment, . or ..")
+            throw refuse(text, "a prefix has neither // nor . or .. between slashes")
         }
     }
 

@@ -25,6 +25,8 @@ package struct BucketOptions: Sendable {
     package var isStopped: @Sendable () -> Bool = { false }
     /// Told what the user should know though nothing failed: the clock is wrong, say.
     package var note: @Sendable (String) -> Void = { _ in }
+    /// Told of each try that is about to be repeated, from many threads: what failed, and how long it waits.
+    package var retrying: @Sendable (String) -> Void = { _ in }
     /// Seconds since 1970.
     package var now: @Sendable () -> Int64 = { secondsNow() }
     /// Waits; nil to sleep, looking at ``isStopped`` ten times a second.

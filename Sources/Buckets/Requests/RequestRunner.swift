@@ -76,12 +76,7 @@ final class RequestRunner: Sendable {
                 if progress() > before { tries.failureCount = 0 }
                 tries.failureCount += 1
                 guard mayRepeat(&tries) else { return try givenUp(call, reason, tries) }
-                var generator = SystemRandomNumberGenerator()
-                options.wait(
-                    options.backoff.delay(
-                        failureCount: tries.failureCount,
-                        retryAfter: retryAfter.flatMap { RetryAfter.delay($0, now: now) },
-                        using: &generator))
+                waitForTheNext(of: call, reason, retryAfter, tries)
             case .refused(let refusal):
                 if try mend(refusal, sent, signing, &tries) { continue }
                 return try refused(call, refusal, signing, tries)
@@ -119,6 +114,20 @@ final class RequestRunner: Sendable {
             return $0.failuresInARow
         }
         return tries.failureCount < options.failureCountMax && all < options.allFailureCountMax
+    }
+
+    private func waitForTheNext(
+        of call: S3Call, _ reason: String, _ retryAfter: String?, _ tries: Tries
+    ) {
+        var generator = SystemRandomNumberGenerator()
+        let delay = options.backoff.delay(
+            failureCount: tries.failureCount,
+            retryAfter: retryAfter.flatMap { RetryAfter.delay($0, now: now) }, using: &generator)
+        let tenths = (delay.milliseconds + 50) / 100
+        options.retrying(
+            "\(call.deed) at \(endpoint): \(printable(reason)); try \(tries.failureCount + 1) of "
+                + "\(options.failureCountMax) in \(tenths / 10).\(tenths % 10) s")
+        options.wait(delay)
     }
 
     // MARK: one try

@@ -26,32 +26,11 @@ extension Bucket {
         pageCountMax: Int = 100_000,
         _ take: (ListPage) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        var request = ListRequest(prefix: prefix, startAfter: startAfter, countMax: countMax)
-        var last: String?
-        var (pageCount, emptyCount) = (0, 0)
-        while true {
-            let page = try list(request)
-            for file in page.files {
-                if let last, !last.utf8.lexicographicallyPrecedes(file.key.utf8) {
-                    throw endless(prefix)
-                }
-                last = file.key
-            }
-            guard try take(page), let next = page.next else { return }
-            pageCount += 1
-            emptyCount = page.files.isEmpty ? emptyCount + 1 : 0
-            // Pages without keys may follow each other, but not by the same token, and not for ever.
-            guard next != request.token, emptyCount < 1_000, pageCount < pageCountMax else {
-                throw endless(prefix)
-            }
-            request.token = next
+        let request = ListRequest(prefix: prefix, startAfter: startAfter, countMax: countMax)
+        var turner = PageTurner(request, pageCountMax: pageCountMax)
+        while !turner.isAtEnd {
+            guard try take(turner.turn(in: self)) else { return }
         }
-    }
-
-    private func endless(_ prefix: String) -> StoreError {
-        StoreError(
-            .bucketAnswer,
-            "\(place) lists \(printable(prefix)) without an end: its pages do not lead on")
     }
 
     /// Calls `body` with each index below `count`, on up to ``parallelCount`` threads.

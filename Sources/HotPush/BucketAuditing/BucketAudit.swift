@@ -34,13 +34,17 @@ package final class BucketAudit {
     /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; what a bucket refuses: what could not be looked
     ///   at is no finding.
     package func run() throws(StoreError) -> BucketAuditReport {
+        var raced: [String] = []
         if options.isProbing {
-            let (raceCount, finding) = try StoreRace(bucket, options.isInterrupted).run()
-            report.raceCount = raceCount
-            if let finding { report.findings.append(finding) }
+            let races = try StoreRace(bucket, options.isInterrupted).run()
+            raced = races.keys
+            report.raceCount = raced.count
+            if let finding = races.finding { report.findings.append(finding) }
         }
         if let state = try readLog() {
             try look(at: state)
+        } else if let absence = report.absence {
+            report.absence = try "\(absence). \(cleared(raced))"
         }
         let figures = bucket.figures
         (report.requestCount, report.retryCount) = (figures.requestCount, figures.retryCount)
@@ -50,11 +54,12 @@ package final class BucketAudit {
     private func look(at state: OriginState) throws(StoreError) {
         (report.entry, report.epoch) = (state.number, state.entry.epoch)
         report.channelCount = state.pointers.count
-        let survey = try BucketSurvey(bucket, log).run()
-        report.strays += survey.strays
+        let survey = try BucketSurvey(bucket, log).run(options.listed)
+        report.strays = report.strays + survey.strays
         try checkPointers(of: state, survey)
         let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
-        report.releaseCount = releases.count
+        // With other packs, or in another epoch, it is the same release.
+        report.releaseCount = Set(releases.map(\.version.manifest)).count
         let (needed, areAllRead) = try checkReleases(releases, survey)
         try checkPresence(needed, survey)
         if options.check.isDeep { try checkBytes(needed) }
@@ -72,18 +77,14 @@ package final class BucketAudit {
     private func readLog() throws(StoreError) -> OriginState? {
         let result = try LogAudit(bucket).run()
         report.findings += result.findings
-        report.strays += result.strays
+        report.strays = report.strays + result.strays
         report.entryCount = result.entryCount
-        // Whoever only wants to know what a store can do needs no origin there.
-        if !result.isThere, options.isProbing { return nil }
         let seen = try PointerCopy(.stable, in: bucket).read()
         do throws(StoreError) {
-            guard let state = try log.state(from: seen.pointer?.log ?? 0) else {
-                throw StoreError(
-                    .noOrigin,
-                    "there is no origin in \(bucket.place): it has no log; publish makes one")
-            }
-            return state
+            if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+            // The gap that its entries leave is a finding already.
+            if !result.isThere { try noteAbsence(seen.pointer?.log) }
+            return nil
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
             if !report.findings.contains(where: { $0.message == error.message }) {
@@ -93,6 +94,36 @@ package final class BucketAudit {
         }
     }
 
+    /// Says that there is no log: a finding if there was one.
+    /// - Throws: `.noOrigin`, but not to those who only want to know what a store can do.
+    private func noteAbsence(_ entry: Int64?) throws(StoreError) {
+        let absence = try OriginTraces(of: bucket).absence(namedBy: entry)
+        guard absence.code == .damagedOrigin else {
+            guard options.isProbing else { throw absence }
+            report.absence = absence.message
+            return
+        }
+        report.findings.append(
+            BucketFinding(.missingEntry, OriginLayout.logEntry(1), absence.message))
+    }
+
+    /// Deletes what a probe has written where no prune will.
+    private func cleared(_ keys: [String]) throws(StoreError) -> String {
+        let said = "Only the store was tried"
+        guard !keys.isEmpty else { return said }
+        var leftCount = keys.count
+        do throws(StoreError) {
+            let outcome = try bucket.delete(keys)
+            leftCount = outcome.refused.count + outcome.unknownCount
+        } catch {
+            // A probe needs no right to delete.
+            guard error.code == .accessDenied else { throw error }
+        }
+        if leftCount == 0 { return "\(said), and what that wrote is deleted" }
+        return
+            "\(said), and \(leftCount) files of that may be left in \(OriginLayout.probe)/: they could not be deleted"
+    }
+
     // MARK: Pointers
 
     private func checkPointers(
@@ -100,12 +131,9 @@ package final class BucketAudit {
     ) throws(StoreError) {
         for channel in state.pointers.keys.sorted() { try checkPointer(channel, of: state) }
         for path in survey.pointerFiles {
-            let name = String(path.dropFirst(OriginLayout.channels.utf8.count + 1))
-            guard let channel = OriginLayout.channel(ofPointerFile: name) else {
-                report.strays.append(path)
-                continue
-            }
-            guard state.pointers[channel] == nil else { continue }
+            guard let channel = OriginLayout.channel(ofPointer: path),
+                state.pointers[channel] == nil
+            else { continue }
             report.findings.append(
                 BucketFinding(
                     .foreignPointer, path,
@@ -204,6 +232,8 @@ package struct BucketAuditOptions: Sendable {
     package var isInterrupted: @Sendable () -> Bool = { false }
     /// Told how many files a deep check is about to read, and how many bytes.
     package var willRead: @Sendable (Int, Int64) -> Void = { _, _ in }
+    /// Gets the number of keys that a listing has shown so far.
+    package var listed: @Sendable (Int) -> Void = { _ in }
     /// Gets bytes read and bytes to be read, from several threads.
     package var progress: @Sendable (Int64, Int64) -> Void = { _, _ in }
     /// Waits for so many milliseconds.

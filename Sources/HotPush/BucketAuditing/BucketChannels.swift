@@ -9,32 +9,55 @@ package struct BucketChannels: Sendable {
     /// Looks at nothing yet.
     package init(_ bucket: any Bucket) { self.bucket = bucket }
 
-    /// The pointers, sorted by name.
+    /// What channels offer.
+    package struct Offered: Sendable {
+        /// The pointers, sorted by name.
+        package var pointers: [ChannelPointer] = []
+        /// Those of the other channels, if one alone was asked for.
+        package var others: [ChannelPointer] = []
+        /// Why these are the copies that devices see, and not what the log says; `nil` if they are the log's.
+        package var reason: String?
+    }
+
+    /// What is offered; who may not read the log gets the copies.
     ///
     /// - Parameter only: this channel alone; `nil` for all.
-    /// - Returns: also whether they are the log's: who may not read that gets the copies.
     /// - Throws: `.notFound` if there is no channel; `.accessDenied`, `.badPointer`, `.damagedOrigin`; what reading
     ///   throws.
-    package func pointers(
-        _ only: ChannelName? = nil
-    ) throws(StoreError) -> (pointers: [ChannelPointer], areOfLog: Bool) {
-        let state = try logged(PointerCopy(only ?? .stable, in: bucket).hint())
+    package func offered(_ only: ChannelName? = nil) throws(StoreError) -> Offered {
+        let hint = try PointerCopy(only ?? .stable, in: bucket).hint()
+        var reason: String?
+        let state: OriginState?
+        do throws(StoreError) {
+            state = try OriginLog(bucket).state(from: hint)
+        } catch {
+            guard error.code == .accessDenied else { throw error }
+            (state, reason) = (nil, "the log of \(bucket.place) may not be read")
+        }
+        var absence: StoreError?
+        if state == nil, reason == nil {
+            absence = try self.absence(hint)
+            reason = absence?.message ?? "there is no log in \(bucket.place)"
+        }
         let all = if let state { Array(state.pointers.values) } else { try copies(only) }
         let pointers = all.filter { only == nil || $0.channel == only }
             .sorted { $0.channel < $1.channel }
         guard !pointers.isEmpty else {
+            if let absence, absence.code == .damagedOrigin { throw absence }
             throw StoreError(
                 .notFound,
                 "\(bucket.place) has no channel\(only.map { " \($0)" } ?? ""); castree publish makes one"
             )
         }
-        return (pointers, state != nil)
+        let others = all.filter { only != nil && $0.channel != only }
+        return Offered(
+            pointers: pointers, others: others.sorted { $0.channel < $1.channel }, reason: reason)
     }
 
-    /// What the log says; `nil` if there is none, or it may not be read.
-    private func logged(_ hint: Int64) throws(StoreError) -> OriginState? {
+    /// What says that there is no log; `nil` to those who may not list.
+    private func absence(_ hint: Int64) throws(StoreError) -> StoreError? {
         do throws(StoreError) {
-            return try OriginLog(bucket).state(from: hint)
+            return try OriginTraces(of: bucket).absence(namedBy: hint > 0 ? hint : nil)
         } catch {
             guard error.code == .accessDenied else { throw error }
             return nil

@@ -2,7 +2,7 @@
 package struct BucketFinding: Sendable, Hashable {
     /// What is wrong; the raw value is the `kind` of JSON output, and stays as it is.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// An entry of the log is not there, and later ones are.
+        /// An entry of the log is not there, and later ones are, or the log is gone.
         case missingEntry
         /// An entry cannot be read, or breaks the rules of the log.
         case damagedEntry
@@ -68,7 +68,9 @@ package struct BucketAuditReport: Sendable {
     /// Files that no release has, and that wait for a later prune; likewise.
     package var waiting: FileFigures?
     /// Keys that are not castree's: never deleted.
-    package var strays: [String] = []
+    package var strays = StrayKeys()
+    /// What stands in place of an origin, and what became of what a probe has written; `nil` if there is one.
+    package var absence: String?
     /// Races of creators that were held.
     package var raceCount = 0
     /// What is wrong, in the order in which it was found.

@@ -23,7 +23,7 @@ package struct BucketUsage: Sendable {
     package private(set) var inGrace = FileFigures()
     /// What no release has, and a later prune will delete.
     package private(set) var waiting = FileFigures()
-    /// What no release has, and every pruner may delete now, by epoch.
+    /// What no release has, and every pruner may delete now, by epoch; ``scratch`` goes with it.
     package private(set) var garbage: [Int64: FileFigures] = [:]
     /// The same files by what they are.
     package private(set) var objects = FileFigures()
@@ -36,7 +36,7 @@ package struct BucketUsage: Sendable {
     /// What is overwritten: pointers and lists.
     package private(set) var pointers = FileFigures()
     /// What is not castree's, and what looking at the store has left.
-    package private(set) var strays = FileFigures()
+    package private(set) var strays = StrayKeys()
     package private(set) var scratch = FileFigures()
     /// What is offered, by channel, newest first.
     package private(set) var releases: [Release] = []
@@ -44,12 +44,15 @@ package struct BucketUsage: Sendable {
     package private(set) var figures = BucketFigures()
 
     /// Lists the bucket, and reads the log and what releases name.
+    /// - Parameter listed: gets the number of keys that the listing has shown so far.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read: a check says more.
-    package init(of bucket: any Bucket) throws(StoreError) {
+    package init(
+        of bucket: any Bucket, listed: (Int) -> Void = { _ in }
+    ) throws(StoreError) {
         let log = OriginLog(bucket)
         let state = try BucketPublisher(bucket).open(PointerCopy(.stable, in: bucket).read(), log)
         (entry, epoch) = (state.number, state.entry.epoch)
-        let survey = try BucketSurvey(bucket, log).run()
+        let survey = try BucketSurvey(bucket, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
         var owners: [BucketKey: Int] = [:]
         let all = Set(state.pointers.values.flatMap(\.liveReleases))
@@ -72,8 +75,7 @@ package struct BucketUsage: Sendable {
                 garbage[key.epoch, default: FileFigures()].add(byteCount)
             }
         }
-        (strays.count, strays.byteCount) = (survey.strays.count, survey.strayByteCount)
-        for file in survey.scratch { scratch.add(file.byteCount) }
+        (strays, scratch) = (survey.strays, survey.scratchFigures)
         for channel in state.pointers.keys.sorted() {
             for release in state.pointers[channel]?.liveReleases ?? [] {
                 let files = Set(try survey.files(of: release))
@@ -86,7 +88,13 @@ package struct BucketUsage: Sendable {
         }
         var entries = FileFigures()
         try bucket.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
-            for file in page.files { entries.add(file.byteCount) }
+            for file in page.files {
+                if OriginLayout.number(ofLogEntry: file.key) != nil {
+                    entries.add(file.byteCount)
+                } else {
+                    strays.add(file.key, file.byteCount)
+                }
+            }
             return true
         }
         self.log = entries

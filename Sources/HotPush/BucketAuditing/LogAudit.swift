@@ -7,7 +7,7 @@ struct LogAudit {
     /// What was found.
     struct Result {
         var findings: [BucketFinding] = []
-        var strays: [String] = []
+        var strays = StrayKeys()
         /// How many entries were read.
         var entryCount = 0
         /// The bytes of the log.
@@ -52,7 +52,7 @@ struct LogAudit {
         try bucket.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
             for file in page.files {
                 guard let number = OriginLayout.number(ofLogEntry: file.key) else {
-                    result.strays.append(file.key)
+                    result.strays.add(file.key, file.byteCount)
                     continue
                 }
                 numbers.append(number)

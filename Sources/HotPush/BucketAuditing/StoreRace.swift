@@ -19,24 +19,25 @@ struct StoreRace {
 
     /// Holds the races under `probe/`; what they leave goes with the next prune.
     ///
-    /// - Returns: how many were held, and what was found: a store that fails once is not suitable.
+    /// - Returns: the files that were raced for, and what was found: a store that fails once is not suitable.
     /// - Throws: what a bucket refuses; `.network` if no answer came.
-    func run() throws(StoreError) -> (raceCount: Int, finding: BucketFinding?) {
+    func run() throws(StoreError) -> (keys: [String], finding: BucketFinding?) {
+        var keys: [String] = []
         for round in 1...Self.roundCount {
             if isInterrupted() { throw OriginWriter.interruption }
-            guard let problem = try hold() else { continue }
+            keys.append(OriginLayout.probe(try LogEntry.drawAuthor()))
+            guard let problem = try hold(keys[round - 1]) else { continue }
             let finding = BucketFinding(
                 .unsuitableStore, nil,
                 "the store of \(bucket.place) is not suitable: in race \(round) \(problem); several publishers "
                     + "would overwrite each other's releases: publish to a directory and copy it")
-            return (round, finding)
+            return (keys, finding)
         }
-        return (Self.roundCount, nil)
+        return (keys, nil)
     }
 
     /// - Returns: what went wrong; `nil` if exactly one has won.
-    private func hold() throws(StoreError) -> String? {
-        let key = OriginLayout.probe(try LogEntry.drawAuthor())
+    private func hold(_ key: String) throws(StoreError) -> String? {
         var bodies: [BucketBody] = []
         for number in 0..<Self.creatorCount {
             bodies.append(try BucketBody(Array("creator \(number)\n".utf8)))

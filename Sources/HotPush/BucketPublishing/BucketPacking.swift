@@ -108,9 +108,27 @@ final class BucketPacking {
     }
 
     private func need(in state: OriginState) throws(StoreError) -> PackNeed {
-        let need = PackNeed(try bases(in: state), try offered(in: state)?.state)
+        let bases = try bases(in: state)
+        let offered =
+            if let noted = try noted(bases, state) { noted } else {
+                try self.offered(in: state)?.state
+            }
+        let need = PackNeed(bases, offered)
         for base in need.refused { options.notice(Packer.uselessNotice(base.version)) }
         return need
+    }
+
+    /// What this store has noted of the release's delivery, if that tells that nothing lacks: it is not read then.
+    private func noted(
+        _ bases: PackBases, _ state: OriginState
+    ) throws(StoreError) -> OfferedDelivery.State? {
+        // Of a base that was asked for by name it is said whether it gave a pack.
+        guard !options.verifiesObjects, options.packs.baseVersions.isEmpty,
+            let delivery = state.delivery(of: version.manifest, in: channel),
+            let work = try record()?.works[delivery.address],
+            bases.contents.isSubset(of: work.bases)
+        else { return nil }
+        return OfferedDelivery.State(work: work)
     }
 
     /// The delivery that the release has, and what there is of it; `nil` if it has none, or that cannot be read.

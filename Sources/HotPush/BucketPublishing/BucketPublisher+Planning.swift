@@ -12,7 +12,7 @@ extension BucketPublisher {
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let known = try log.state(from: seen.pointer?.log ?? 0)
-        let state = if let known { known } else { try OriginFoundation(self, log).planned() }
+        let state = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
         try Publisher.checkName(version, state.pointers)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)

@@ -13,11 +13,15 @@ package import VersionTree
 /// repeating the command finds what is there.
 package struct BucketPublisher: Sendable {
     let bucket: any Bucket
-    let options: PublisherOptions
+    /// How it works.
+    package var options: PublisherOptions
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     /// Waits for so many milliseconds.
     let pause: @Sendable (Int) -> Void
+
+    /// What has been done so far.
+    package var figures: BucketFigures { bucket.figures }
 
     /// Makes a publisher; nothing is asked of the bucket yet.
     package init(
@@ -35,7 +39,7 @@ package struct BucketPublisher: Sendable {
     ///
     /// - Throws: as ``Publisher/publish(_:of:as:)``, and what a bucket throws; `.unsuitableStore` if the store cannot
     ///   refuse to overwrite; `.outcomeUnknown` if no answer came to the commit: repeating the call finds out;
-    ///   `.damagedOrigin` for a log that breaks its rules.
+    ///   `.damagedOrigin` for a log that breaks its rules, or is gone.
     package func publish(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> BucketCommit {
@@ -128,12 +132,11 @@ package struct BucketPublisher: Sendable {
     ///
     /// - Parameter seen: a channel's pointer, which hints at the end of the log.
     func open(_ seen: PointerCopy.Seen, _ log: OriginLog) throws(StoreError) -> OriginState {
-        guard let state = try log.state(from: seen.pointer?.log ?? 0) else {
-            throw StoreError(
-                .noOrigin, "there is no origin in \(bucket.place): it has no log; publish makes one"
-            )
-        }
-        return state
+        if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
+        let traces = try OriginTraces(of: bucket)
+        // Somebody may just have made it.
+        if let state = try log.state(from: 0) { return state }
+        throw traces.absence(namedBy: seen.pointer?.log)
     }
 
     /// What the origin is now, where it has a log.
@@ -148,7 +151,7 @@ package struct BucketPublisher: Sendable {
         _ seen: PointerCopy.Seen, _ log: OriginLog
     ) throws(StoreError) -> OriginState {
         if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
-        return try OriginFoundation(self, log).lay()
+        return try OriginFoundation(self, log).lay(seen)
     }
 
     // MARK: Commits

@@ -12,15 +12,16 @@ final class BucketSurvey {
     private(set) var keys: [BucketKey: Int64] = [:]
     /// What was left by looking what the store can do.
     private(set) var scratch: [(path: String, byteCount: Int64)] = []
+    /// How much that is.
+    private(set) var scratchFigures = FileFigures()
     /// Pointers and all else that is overwritten.
     private(set) var pointers = FileFigures()
     /// The files of pointers.
     private(set) var pointerFiles: [String] = []
-    /// Files that are not castree's; their bytes.
-    private(set) var strays: [String] = []
+    /// Files that are not castree's.
+    private(set) var strays = StrayKeys()
     /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
     private(set) var inner: String?
-    private(set) var strayByteCount: Int64 = 0
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
     private var contents: [PublishedVersion: [BucketKey]] = [:]
     private var packs: [PublishedDelivery: [BucketKey]] = [:]
@@ -31,18 +32,27 @@ final class BucketSurvey {
     }
 
     /// Lists everything but the log.
-    func run() throws(StoreError) -> BucketSurvey {
+    /// - Parameter listed: gets the number of keys so far.
+    func run(_ listed: (Int) -> Void = { _ in }) throws(StoreError) -> BucketSurvey {
         // Keys come in the order of their bytes: what is before the log, and what is after it.
-        let log = OriginLayout.log + "/"
-        try bucket.listAll("") { (page) throws(StoreError) in
-            for file in page.files where file.key < log { note(file) }
-            return page.files.last.map { $0.key < log } ?? true
-        }
-        try bucket.listAll("", startAfter: OriginLayout.log + "0") { (page) throws(StoreError) in
-            for file in page.files { note(file) }
-            return true
+        let spans = [
+            KeySpan(upTo: OriginLayout.log + "/"), KeySpan(after: OriginLayout.log + "0"),
+        ]
+        var count = 0
+        try bucket.list(spans, cutAt: Self.cuts) { (files) throws(StoreError) in
+            for file in files { note(file) }
+            count += files.count
+            listed(count)
         }
         return self
+    }
+
+    /// Where a listing may be cut in two: at the first digits of objects, which are most of all files.
+    private static func cuts(after key: String) -> [String] {
+        let epoch = OriginLayout.epoch(of: key)?.epoch ?? 0
+        return Set([0, epoch]).flatMap { epoch in
+            (0..<16).map { OriginLayout.objectsPrefix(in: epoch) + String($0, radix: 16) }
+        }
     }
 
     private func note(_ file: ListedFile) {
@@ -50,15 +60,15 @@ final class BucketSurvey {
             keys[key] = file.byteCount
         } else if OriginLayout.isProbe(file.key) {
             scratch.append((file.key, file.byteCount))
+            scratchFigures.add(file.byteCount)
         } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
             pointers.add(file.byteCount)
-        } else if file.key.hasPrefix(OriginLayout.channels + "/") {
+        } else if OriginLayout.channel(ofPointer: file.key) != nil {
             pointers.add(file.byteCount)
             pointerFiles.append(file.key)
         } else {
-            strays.append(file.key)
+            strays.add(file.key, file.byteCount)
             if OriginLayout.isOfInnerOrigin(file.key) { inner = file.key }
-            strayByteCount = strayByteCount.addingClamped(file.byteCount)
         }
     }
 
@@ -104,7 +114,7 @@ final class BucketSurvey {
     func unneeded(
         in entry: LogEntry, _ isNeeded: (BucketKey) -> Bool
     ) -> (garbage: FileFigures, waiting: FileFigures) {
-        var (garbage, waiting) = (FileFigures(), FileFigures())
+        var (garbage, waiting) = (scratchFigures, FileFigures())
         for (key, byteCount) in keys where !isNeeded(key) {
             if key.epoch <= entry.garbageEpochMax {
                 garbage.add(byteCount)

@@ -54,9 +54,9 @@ package struct OriginCopy: Sendable {
             guard state.number == 1, state.pointers == pointers else { throw occupied("a log") }
             return try finish(state, log, report)
         }
-        try bucket.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
-            guard page.files.isEmpty else { throw occupied("pointers") }
-            return true
+        let traces = try OriginTraces(of: bucket)
+        guard traces.loss(namedBy: nil) == nil else {
+            throw occupied("pointers, or files of a log that is gone,")
         }
         let files = try OriginFileList(root.raw, path, fileSystem)
         try files.check(pointers, origin)

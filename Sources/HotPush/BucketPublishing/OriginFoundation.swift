@@ -16,25 +16,51 @@ struct OriginFoundation {
         self.log = log
     }
 
+    /// - Parameter seen: a pointer that stands there.
     /// - Returns: what the origin is then; somebody else may have been faster.
-    /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; what reading and writing throws.
-    func lay() throws(StoreError) -> OriginState {
+    /// - Throws: `.unsuitableStore`; `.badOrigin` if something else stands there; `.damagedOrigin` if a log was there, or
+    ///   pointers are to be taken over and the options do not say so; what reading and writing throws.
+    func lay(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
         try checkMarker()
         let condition: LogEntry.PointerCondition
-        let standing: [ChannelPointer]
+        let standing: Standing
         do throws(StoreError) {
+            let traces = try traces(seen)
             condition = try StoreProbe(bucket).run()
-            standing = try standingPointers()
+            standing = try self.standing(traces)
         } catch {
             // Others may have made the origin meanwhile and gone on: the pointers are theirs, and a prune has deleted
             // what the probe wrote.
             guard let state = try log.state(from: 0) else { throw error }
             return state
         }
-        guard let state = try found(try entry(condition, standing)) else {
+        guard let state = try found(try entry(condition, standing.pointers)) else {
             throw StoreError(.network, "entry 1 of the log in \(bucket.place) cannot be read")
         }
+        if standing.isChanged, state.number == 1 { bringUp(state) }
         return state
+    }
+
+    /// What stands there, unless a log may not be begun upon it.
+    private func traces(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginTraces {
+        let traces = try OriginTraces(of: bucket)
+        guard let loss = traces.loss(namedBy: seen.pointer?.log) else { return traces }
+        guard publisher.options.takesOver, traces.mayBeTakenOver else { throw loss }
+        return traces
+    }
+
+    /// Writes pointers that stood in an older log: they name entries that are gone.
+    private func bringUp(_ state: OriginState) {
+        for channel in state.pointers.keys.sorted() {
+            do throws(StoreError) {
+                try PointerCopies(log, publisher.pause).write(channel, of: state, isForced: true)
+            } catch {
+                // The entry stands; devices see what they saw before.
+                publisher.options.notice(
+                    "\(OriginLayout.pointer(channel)) could not be written (\(error.message)); castree fsck "
+                        + "--repair writes it")
+            }
+        }
     }
 
     /// Refuses a place where an origin of a newer castree is, or something else.
@@ -74,30 +100,54 @@ struct OriginFoundation {
         }
         if try LogCommit(entry, 1, log, publisher.pause).carryOut() {
             log.note(entry, 1)
+            let count = entry.pointers.count
+            publisher.options.notice(
+                count == 0
+                    ? "made a new origin at \(bucket.place)"
+                    : "the log of the origin at \(bucket.place) begins with the pointers of "
+                        + (count == 1 ? "1 channel" : "\(count) channels"))
             return OriginState(number: 1, entry: entry, pointers: entry.pointers)
         }
         return try log.state(from: 1)
     }
 
     /// What the origin would be, with nothing written.
-    func planned() throws(StoreError) -> OriginState {
+    /// - Throws: as ``lay(_:)``.
+    func planned(_ seen: PointerCopy.Seen) throws(StoreError) -> OriginState {
         try checkMarker()
-        let entry = try entry(nil, standingPointers())
+        let entry = try entry(nil, standing(traces(seen)).pointers)
+        publisher.options.notice("would begin the log of an origin at \(bucket.place)")
         return OriginState(number: 1, entry: entry, pointers: entry.pointers)
+    }
+
+    /// What is taken over.
+    private struct Standing {
+        var pointers: [ChannelPointer] = []
+        /// Whether the pointers are other ones than those that stand there.
+        var isChanged = false
     }
 
     /// The pointers that stand in a bucket without a log, with all their manifests.
     ///
-    /// - Throws: `.damagedOrigin` if a manifest is not there, or if a pointer stood in a log that is gone.
-    private func standingPointers() throws(StoreError) -> [ChannelPointer] {
-        var names: [ChannelName] = []
-        try bucket.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
-            for file in page.files {
-                let name = String(file.key.dropFirst(OriginLayout.channels.utf8.count + 1))
-                if let channel = OriginLayout.channel(ofPointerFile: name) { names.append(channel) }
+    /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
+    private func standing(_ traces: OriginTraces) throws(StoreError) -> Standing {
+        var standing = Standing()
+        for var pointer in try pointers(of: traces.channels) {
+            // No first entry could say so, and nobody could read it any more.
+            for release in pointer.liveReleases {
+                let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
+                guard epoch == 0 else { throw traces.loss(with: epoch) }
             }
-            return true
+            if pointer.log != nil {
+                pointer.log = nil
+                standing.isChanged = true
+            }
+            standing.pointers.append(pointer)
         }
+        return standing
+    }
+
+    private func pointers(of names: [ChannelName]) throws(StoreError) -> [ChannelPointer] {
         var pointers: [ChannelPointer] = []
         for name in names {
             let (outcome, bytes) = try bucket.bytes(
@@ -105,15 +155,8 @@ struct OriginFoundation {
                 ReadRequest(byteCountMax: Int64(ChannelPointer.byteCountMax)))
             guard case .found = outcome else { continue }
             let pointer = try ChannelPointer(parsing: bytes, of: name)
-            if let number = pointer.log {
-                throw StoreError(
-                    .damagedOrigin,
-                    "channel \(name) in \(bucket.place) stood in entry \(number) of a log that has no entry 1 any "
-                        + "more; restore \(OriginLayout.log)/: a new one would forget what is offered"
-                )
-            }
             for version in pointer.releases.compactMap(\.version) {
-                let key = OriginLayout.manifest(version.manifest)
+                let key = OriginLayout.manifest(version.manifest, in: version.epoch)
                 guard try bucket.head(key) != nil else {
                     throw StoreError(
                         .damagedOrigin,

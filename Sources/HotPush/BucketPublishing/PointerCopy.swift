@@ -71,7 +71,8 @@ struct PointerCopies {
         var seen = seen
         var isForced = isForced
         let copy = PointerCopy(channel, in: log.bucket)
-        var spellings = try spellings()[...]
+        // Entry 1 has them: nobody asks for it who writes nothing.
+        var known: ArraySlice<TagSpelling>?
         var refusedTag: EntityTag?
         for tryNumber in 1...Self.tryCountMax {
             guard let pointer = state.pointers[channel] else { return }
@@ -79,13 +80,15 @@ struct PointerCopies {
             let tag = there.tag
             if let refusedTag, refusedTag == tag {
                 // Nobody has written it since, and still the store says so: it takes tags otherwise.
-                _ = spellings.popFirst()
+                _ = known?.popFirst()
             } else if refusedTag != nil {
                 // Somebody else may have written what an entry has.
                 isForced = false
             }
             refusedTag = nil
             if !isForced, let old = there.pointer, try isAsNew(old, as: pointer, channel) { return }
+            let spellings = if let known { known } else { try self.spellings()[...] }
+            known = spellings
             let isPlain = spellings.isEmpty
             if seen.take() != nil, isPlain { continue }
             let outcome = try replace(copy.key, tag, spellings.first, by: pointer)
@@ -102,7 +105,7 @@ struct PointerCopies {
                 pause(Backoff.log.milliseconds(failureCount: tryNumber))
             case .unsupported:
                 if tag == nil { throw LogCommit.unsuitable(log.bucket) }
-                spellings = []
+                known = []
             }
         }
         throw StoreError(

@@ -23,8 +23,9 @@ extension DeliveryLeg {
         let start =
             switch (base, version) {
             case (nil, _): "from nothing"
-            case (_, let version?): "from \(version)"
-            case (let base?, nil): "from what is no longer listed (\(base.shortDescription))"
+            case (_, let version?): "from \(version)\(channel.map { " of channel \($0)" } ?? "")"
+            case (let base?, nil):
+                "from a content that no channel here lists (\(base.shortDescription))"
             }
         return "\(release) \(start): \(size(byteCount)) in \(requestCount) requests; "
             + "raw \(size(rawByteCount)) in \(rawRequestCount)"

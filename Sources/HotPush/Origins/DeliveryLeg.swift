@@ -5,8 +5,10 @@ import VersionTree
 package struct DeliveryLeg: Sendable, Hashable {
     /// The content from which the pack leads; `nil` for a pack of everything.
     package var base: ObjectID?
-    /// A version of the channel that has that content.
+    /// A version that has that content.
     package var version: String?
+    /// The channel that lists it; `nil` for the release's own.
+    package var channel: ChannelName?
     /// The size of the pack.
     package var packByteCount: Int64
     /// The bytes of the delivery and the pack.
@@ -19,21 +21,31 @@ package struct DeliveryLeg: Sendable, Hashable {
     package var rawRequestCount: Int64
 
     /// What the packs of a release cost, that of everything first.
-    /// - Parameter pointer: tells the names of contents.
+    /// - Parameters:
+    ///   - pointer: tells the names of contents.
+    ///   - others: tell them, too, where the pointer does not.
     package static func all(
-        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer
+        of delivery: Delivery, _ release: OfferedRelease, in pointer: ChannelPointer,
+        besides others: [ChannelPointer] = []
     ) -> [DeliveryLeg] {
         guard let version = release.version, let published = release.delivery else { return [] }
         let legs = delivery.packs.map { pack in
-            DeliveryLeg(
-                base: pack.base,
-                version: pointer.releases.compactMap(\.version)
-                    .first { $0.content == pack.base }?.name.description,
+            let source = ([pointer] + others).first { $0.version(with: pack.base) != nil }
+            return DeliveryLeg(
+                base: pack.base, version: source?.version(with: pack.base),
+                channel: source?.channel == pointer.channel ? nil : source?.channel,
                 packByteCount: pack.byteCount,
                 byteCount: pack.byteCount + published.byteCount,
                 rawByteCount: pack.contentByteCount.addingClamped(version.manifestByteCount),
                 rawRequestCount: pack.objectCount.addingClamped(2))
         }
         return legs.filter { $0.base == nil } + legs.filter { $0.base != nil }
+    }
+}
+
+extension ChannelPointer {
+    /// The name of a version with that content.
+    fileprivate func version(with content: ObjectID?) -> String? {
+        releases.compactMap(\.version).first { $0.content == content }?.name.description
     }
 }

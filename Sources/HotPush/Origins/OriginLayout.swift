@@ -178,6 +178,12 @@ package enum OriginLayout {
         return ObjectID(String(name.dropLast(suffix.count)))
     }
 
+    /// The channel whose pointer stands at a path; `nil` if it is none's.
+    static func channel(ofPointer path: String) -> ChannelName? {
+        guard path.hasPrefix("\(channels)/") else { return nil }
+        return channel(ofPointerFile: String(path.dropFirst(channels.count + 1)))
+    }
+
     /// The channel that the name of a file in `channels/` spells; `nil` if it is not a pointer's.
     static func channel(ofPointerFile name: String) -> ChannelName? {
         guard name.hasSuffix(suffix) else { return nil }

@@ -9,12 +9,17 @@ public struct PublisherOptions: Sendable {
     package var verifiesObjects = false
     /// Which packs are made, and how.
     package var packs = PackOptions()
+    /// Whether a log is begun where pointers stand in a bucket and no log is: it is of a directory that was copied
+    /// there, or gone.
+    package var takesOver = false
     /// Gets notices about what happens unasked, such as waiting.
     package var notice: @Sendable (String) -> Void = { _ in }
     /// Called now and then during long work; `true` stops it with `.interrupted`.
     public var isInterrupted: @Sendable () -> Bool = { false }
     /// Gets the progress of the writing, from several threads.
     package var progress: @Sendable (PublishProgress) -> Void = { _ in }
+    /// Gets the number of keys that a listing of a bucket has shown so far.
+    package var listed: @Sendable (Int) -> Void = { _ in }
 
     /// Makes options: durable, waiting, trusting sizes, silent.
     public init() {}

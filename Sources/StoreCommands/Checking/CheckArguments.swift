@@ -29,7 +29,8 @@ extension Option {
             .flag("dry-run", "print what a repair would do, and change nothing"),
             .text(
                 "from", placeholder: "ORIGIN",
-                "fetch what is damaged or missing from this castree origin: a directory, a URL, or s3://BUCKET/PREFIX",
+                "repair, and fetch what is damaged or missing from this castree origin: a directory, a URL, or "
+                    + "s3://BUCKET/PREFIX",
                 completion: .directories),
         ]
         + reachingBucket

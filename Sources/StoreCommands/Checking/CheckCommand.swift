@@ -79,6 +79,9 @@ extension Command {
                 throw CommandError.usage("--probe is for origins in buckets: s3://BUCKET/PREFIX")
             }
             let origin = try fetching == nil ? nil : invocation.value("from")
+            if fetching != nil, origin == nil {
+                try invocation.refuse(Option.reachingBucket, "is for origins: name one with --from")
+            }
             let isRepairing = origin != nil || repairs(invocation)
             if fetching != nil, invocation.flag("dry-run"), !isRepairing {
                 throw CommandError.usage("--dry-run shows what a repair would do: add --repair")
@@ -138,9 +141,9 @@ extension Command {
 
             A repair says what it will do, then does it, and guesses nothing. It makes a lost \
             object again from any file in the store that has the same bytes (in trees, in \
-            quarantine, left by downloads), and a lost manifest from its tree. --from fetches what \
-            is damaged or missing from an origin and puts it in place; it repairs everything else, \
-            too. If neither helps, a damaged object goes to quarantine, and the versions that show \
+            quarantine, left by downloads), and a lost manifest from its tree. --from repairs \
+            without --repair: it fetches what is damaged or missing from an origin and puts it in \
+            place; it repairs everything else, too. If neither helps, a damaged object goes to quarantine, and the versions that show \
             it are incomplete until you add or pull the same content again.
 
             With s3://BUCKET/PREFIX it checks an origin in a bucket in place of the store: its log, \

@@ -27,6 +27,6 @@ extension Command {
                     "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
                     completion: .directories)
             ],
-            options: Option.reaching + Option.reachingBucket, run: run)
+            options: Option.reaching, run: run)
     }
 }

@@ -1,27 +1,36 @@
 package import Console
 
 extension Option {
-    /// How to reach an origin: the options of every command that does.
-    static let reaching: [Option] = [
+    /// How patient a command is: the options of every command that reaches others.
+    private static let patience: [Option] = [
         .text(
             "timeout", placeholder: "TIME",
             "give up on a connection that is silent for this long",
             fallback: "30s"),
-        .text(
-            "connect-timeout", placeholder: "TIME", "give up connecting after this long",
-            fallback: "20s"),
-        .text(
-            "total-timeout", placeholder: "TIME",
-            "end any request that takes longer than this; the next one goes on from there"),
-        .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
-        .text(
-            "cacert", placeholder: "FILE",
-            "trust these certificates instead of the system's",
-            completion: .files),
+        .integer("retries", in: 0...100, "repeat a request this many times", fallback: 8),
     ]
 
-    /// How a bucket is reached: the options of every command that takes an `s3://` origin.
-    package static let reachingBucket: [Option] = [
+    /// How to reach an origin, wherever it is: the options of every command that only reads one.
+    static let reaching: [Option] =
+        patience + [
+            .text(
+                "connect-timeout", placeholder: "TIME", "give up connecting after this long",
+                fallback: "20s"),
+            .text(
+                "total-timeout", placeholder: "TIME",
+                "end any request that takes longer than this; the next one goes on from there"),
+            .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
+            .text(
+                "cacert", placeholder: "FILE",
+                "trust these certificates instead of the system's",
+                completion: .files),
+        ] + bucketAccess
+
+    /// How a bucket is reached: the options of every other command that takes an `s3://` origin.
+    package static let reachingBucket = patience + bucketAccess
+
+    /// Where a bucket is, and with which keys it is reached.
+    package static let bucketAccess: [Option] = [
         .text(
             "endpoint", placeholder: "URL",
             "the S3 service of an s3:// origin [else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile's, AWS]"

@@ -41,7 +41,7 @@ extension Command {
                     "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
                     completion: .directories)
             ],
-            options: Option.pulling + Option.reaching + Option.reachingBucket + Option.device,
+            options: Option.pulling + Option.reaching + Option.device,
             statuses: .pull, run: run)
     }
 }
@@ -74,7 +74,6 @@ extension Option {
             "max-entries", in: 1...4_000_000,
             "refuse a version with more entries than this, before they are in memory",
             fallback: 250_000),
-        .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
     ]
 
     /// What the device and its app are.

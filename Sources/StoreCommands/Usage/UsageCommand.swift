@@ -46,6 +46,10 @@ extension Command {
         ) { invocation in
             let named = invocation.arguments(operand)
             if let origin, let status = try origin(invocation, named) { return status }
+            if origin != nil {
+                try invocation.refuse(
+                    Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
+            }
             let request = try UsageRequest(invocation, named)
             let versions = try openStore(
                 from: source, invocation, named: origin == nil ? [] : named)

@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 import VersionTree
 
@@ -8,7 +9,7 @@ import VersionTree
 @Sendable func checkedOrigin(
     _ invocation: Invocation, _ origin: String, _ options: CheckOptions
 ) throws -> ExitStatus {
-    guard case .bucket = try OriginReference(parsing: origin).location else {
+    guard case .bucket = try invocation.origin(origin).location else {
         throw CommandError.usage(
             "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; castree publish --verify "
                 + "checks and mends a directory")
@@ -22,8 +23,9 @@ import VersionTree
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {
-    let location = try OriginReference(parsing: origin).location
+    let location = try invocation.origin(origin).location
     guard case .directory(let path) = location else { try FetchingProgram.become() }
+    try invocation.refuse(Option.reachingBucket, "is for origins that are reached over a network")
     return { versions in
         Pull(into: versions, over: DirectoryTransport(path)).repairSource(origin, at: location)
     }

@@ -8,10 +8,7 @@ extension Invocation {
     /// Does what is to be done in a directory; for a bucket, becomes the program that reaches it.
     func inDirectory(_ body: (Invocation) throws -> ExitStatus) throws -> ExitStatus {
         if isOriginInBucket { try FetchingProgram.become() }
-        for option in Option.onlyForBuckets(command) where isGiven(option.name) {
-            throw CommandError.usage(
-                "--\(option.name) is for origins in buckets: s3://BUCKET/PREFIX")
-        }
+        try refuse(Option.onlyForBuckets(command), "is for origins in buckets: s3://BUCKET/PREFIX")
         return try body(self)
     }
 

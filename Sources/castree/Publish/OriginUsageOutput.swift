@@ -12,14 +12,24 @@ extension Invocation {
     func originUsage(of texts: [String]) throws -> ExitStatus? {
         for text in texts {
             let path: String
-            // A text that names no origin may be a version's.
-            switch try? OriginReference(parsing: text).location {
+            let location: OriginLocation?
+            do {
+                location = try origin(text).location
+            } catch let error as CommandError {
+                throw error
+            } catch {
+                // A text that names no origin may be a version's.
+                location = nil
+            }
+            switch location {
             case nil: continue
             case .web:
                 throw CommandError.usage(
                     "du takes versions, or an origin's directory on this machine, not '\(text)'; "
                         + "castree channels URL shows what a server offers")
-            case .bucket: try FetchingProgram.become()
+            case .bucket:
+                try checkAlone(text, among: texts)
+                try FetchingProgram.become()
             case .directory(let directory): path = directory
             }
             let usage: OriginUsage
@@ -35,17 +45,23 @@ extension Invocation {
                         "there is no origin in \(printable(text)); du takes versions of the store, "
                             + "or the directory of an origin"), .notFound)
             }
-            guard texts.count == 1 else {
-                throw CommandError.usage(
-                    "du takes versions, or one origin by itself; '\(text)' is an origin")
-            }
-            let others = ["html", "by", "top", "largest", "retire"]
-            if let other = others.first(where: isGiven) {
-                throw CommandError.usage("--\(other) is about a store, and '\(text)' is an origin")
-            }
+            try checkAlone(text, among: texts)
+            try refuse(Option.reachingBucket, "is for origins in buckets: s3://BUCKET/PREFIX")
             return try show(usage, of: path)
         }
         return nil
+    }
+
+    /// Refuses what stands beside an origin on the command line and is about a store.
+    private func checkAlone(_ text: String, among texts: [String]) throws {
+        guard texts.count == 1 else {
+            throw CommandError.usage(
+                "du takes versions, or one origin by itself; '\(text)' is an origin")
+        }
+        let others = ["html", "by", "top", "largest", "retire"]
+        if let other = others.first(where: isGiven) {
+            throw CommandError.usage("--\(other) is about a store, and '\(text)' is an origin")
+        }
     }
 
     private func show(_ usage: OriginUsage, of path: String) throws -> ExitStatus {
@@ -102,6 +118,6 @@ extension OriginUsage {
         guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
             return []
         }
-        return DeliveryLeg.all(of: document, release, in: pointer)
+        return DeliveryLeg.all(of: document, release, in: pointer, besides: pointers)
     }
 }

@@ -16,7 +16,7 @@ import VersionTree
         let audited = try AuditedWorld()
         let before = audited.files
         let report = try audited.audit()
-        #expect(report.findings == [] && report.strays == [])
+        #expect(report.findings == [] && report.strays == StrayKeys())
         #expect(
             report.entry == audited.entryCount && report.entryCount == audited.entryCount
                 && report.channelCount == 2)
@@ -170,10 +170,30 @@ import VersionTree
         let report = try audited.audit(repairingFrom: [audited.world.versions])
         #expect(report.findings == [])
         #expect(
-            report.strays.sorted() == [
+            report.strays.keys == [
                 "channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt",
             ])
+        #expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
         #expect(audited.store.files["notes.txt"] != nil)
+        #expect(try BucketUsage(of: ModelBucket(audited.store)).strays == report.strays)
+        // However many there are, some are named.
+        for number in 1...150 { audited.store.set("old/\(number)", [1, 2]) }
+        let many = try audited.audit().strays
+        #expect(many.figures.count == 154 && many.figures.byteCount == 304)
+        #expect(many.keys.count == StrayKeys.countMax && many.keys == many.keys.sorted())
+    }
+
+    @Test("counts a release once, with whatever packs it is and was offered")
+    func releases() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        _ = try world.publisher().pack("1", of: world.versions)
+        try world.publish("1", to: "beta", by: world.publisher())
+        let log = OriginLog(ModelBucket(world.store))
+        let state = try #require(try log.state(from: 0))
+        // The entries that are kept offer it with and without packs.
+        #expect(try log.liveReleases(keptFrom: 1, upTo: state).count == 2)
+        #expect(try BucketAudit(ModelBucket(world.store)).run().releaseCount == 1)
     }
 
     @Test("says what a gap of any size lacks")
@@ -273,6 +293,7 @@ import VersionTree
         // Packs that stand in the copy alone.
         var without = PublisherOptions()
         without.packs.moment = .never
+        without.takesOver = true
         _ = try BucketPublisher(ModelBucket(store), options: without, pause: { _ in }).publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
         var options = BucketAuditOptions()
@@ -338,6 +359,37 @@ import VersionTree
         var bucket = LyingBucket(ModelBucket(ModelStore()))
         bucket.refusesCreations = true
         #expect(try BucketAudit(bucket, probing).run().findings == [])
+    }
+
+    @Test("that only tries the store says that no origin is there, and leaves nothing behind")
+    func probedNothing() throws {
+        let store = ModelStore()
+        let report = try BucketAudit(ModelBucket(store), probing).run()
+        #expect(report.absence?.contains("there is no origin in s3://model/origin") == true)
+        #expect(report.absence?.contains("is deleted") == true)
+        #expect(store.files.isEmpty)
+        // Without the right to delete it says what stays.
+        let poor = ModelBucket(store, rights: [.get, .put, .list])
+        let left = try BucketAudit(poor, probing).run()
+        #expect(left.absence?.contains("10 files of that may be left in probe/") == true)
+        #expect(store.files.count == 10)
+        // Where an origin is, that goes with the next prune.
+        let audited = try AuditedWorld()
+        let probed = try audited.audit { $0.isProbing = true }
+        #expect(probed.absence == nil && probed.raceCount == 10)
+    }
+
+    @Test("finds that a log is gone, whether or not the store is tried")
+    func lostLog() throws {
+        for isProbing in [false, true] {
+            let audited = try AuditedWorld()
+            for key in audited.files.keys where key.hasPrefix("log/") {
+                audited.store.set(key, nil)
+            }
+            let report = try audited.audit { $0.isProbing = isProbing }
+            #expect(report.findings.map(\.kind) == [.missingEntry] && report.absence == nil)
+            #expect(report.findings.first?.message.contains("is gone") == true)
+        }
     }
 
     @Test("of a place without an origin says so")

@@ -26,8 +26,13 @@ import VersionTree
         return (place, files)
     }
 
-    private func publisher(_ store: ModelStore) -> BucketPublisher {
-        BucketPublisher(ModelBucket(store), pause: { _ in })
+    /// - Parameter takesOver: whether it begins a log where pointers stand.
+    private func publisher(_ store: ModelStore, takesOver: Bool = false) -> BucketPublisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.takesOver = takesOver
+        options.packs.moment = .never
+        return BucketPublisher(ModelBucket(store), options: options, pause: { _ in })
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.
@@ -48,7 +53,7 @@ import VersionTree
     {
         let (place, store) = try bucket(1_000)
         let old = ReleaseOffer(channel: try ChannelName("c7"))
-        _ = try publisher(store).publish("1", of: place.versions, as: old)
+        _ = try publisher(store, takesOver: true).publish("1", of: place.versions, as: old)
         let new = ReleaseOffer(channel: try ChannelName("one-more"))
         let refused = code { try publisher(store).publish("1", of: place.versions, as: new) }
         #expect(refused == .tooLarge)
@@ -57,7 +62,9 @@ import VersionTree
 
     @Test func `more channels than an origin can have are not taken over`() throws {
         let (place, store) = try bucket(1_001)
-        let refused = code { try publisher(store).publish("1", of: place.versions) }
+        let refused = code {
+            try publisher(store, takesOver: true).publish("1", of: place.versions)
+        }
         #expect(refused == .tooLarge)
         #expect(store.files.keys.filter { $0.hasPrefix("log/") } == [])
     }
@@ -83,9 +90,14 @@ import VersionTree
             store.set(key, file.bytes)
         }
         let beta = ReleaseOffer(channel: try ChannelName("beta"))
-        let refused = code { try publisher(store).publish("2", of: world.versions, as: beta) }
-        #expect(refused == .damagedOrigin)
-        #expect(store.files["log/0000000001.json"] == nil)
+        for takesOver in [false, true] {
+            let refused = code {
+                try publisher(store, takesOver: takesOver).publish(
+                    "2", of: world.versions, as: beta)
+            }
+            #expect(refused == .damagedOrigin)
+            #expect(store.files["log/0000000001.json"] == nil)
+        }
     }
 
     @Test(arguments: [["quoted"], ["bare"]])

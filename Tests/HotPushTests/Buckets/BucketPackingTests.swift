@@ -77,9 +77,18 @@ import VersionTree
         let again = try world.publish("2", by: world.publisher(packs: .before))
         #expect(again.isUnchanged && again.packing == nil)
         #expect(world.store.files == before)
+        // The store has noted what the delivery was made from; one that has not reads it.
+        #expect(again.figures.requestCount == 3)
+        let (kept, aside) = (
+            "\(world.versions.store.path)/packing", "\(world.versions.store.path)/aside"
+        )
+        try FileManager.default.moveItem(atPath: kept, toPath: aside)
+        let elsewhere = try world.publish("2", by: world.publisher(packs: .before))
+        #expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 4)
+        try FileManager.default.moveItem(atPath: aside, toPath: kept)
         // In another channel the packs are used as they stand, and what lacks is made.
-        let other = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
-        #expect(other.sent.count == 0 && other.packing == nil)
+        let beta = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
+        #expect(beta.sent.count == 0 && beta.packing == nil)
         #expect(try read(world, ChannelName("beta")).count == 2)
         // What the store has kept serves again when the bucket has lost everything.
         for key in world.store.files.keys { world.store.set(key, nil) }

@@ -18,6 +18,7 @@ import VersionTree
         audited.store.set("notes.txt", [1, 2, 3])
         let usage = try BucketUsage(of: ModelBucket(audited.store))
         let named = audited.files.filter { BucketKey(path: $0.key) != nil }
+        // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
         let kinds = [
             usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries,
@@ -29,7 +30,8 @@ import VersionTree
                     == named.values.reduce(0) { $0 + Int64($1.bytes.count) })
         }
         #expect(usage.inGrace.count > 0 && usage.log.count == audited.entryCount)
-        #expect(usage.strays.count == 1 && usage.strays.byteCount == 3)
+        #expect(usage.strays.figures.count == 1 && usage.strays.figures.byteCount == 3)
+        #expect(usage.strays.keys == ["notes.txt"])
         #expect(usage.pointers.count == 4 && usage.scratch.count == 0)
         #expect(usage.figures.requestCount < 40)
     }
@@ -65,24 +67,78 @@ import VersionTree
     func channels() throws {
         let audited = try AuditedWorld()
         audited.store.set("channels/stable.json", nil)
-        let (pointers, areOfLog) = try BucketChannels(ModelBucket(audited.store)).pointers()
-        #expect(areOfLog && pointers.map(\.channel.description) == ["beta", "stable"])
+        let all = try BucketChannels(ModelBucket(audited.store)).offered()
         #expect(
-            pointers[1].releases.compactMap { $0.version?.name.description } == ["5", "4"])
-        let one = try BucketChannels(ModelBucket(audited.store)).pointers(ChannelName("beta"))
+            all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
+        #expect(
+            all.pointers[1].releases.compactMap { $0.version?.name.description } == ["5", "4"])
+        let one = try BucketChannels(ModelBucket(audited.store)).offered(ChannelName("beta"))
         #expect(one.pointers.map(\.channel.description) == ["beta"])
+        // What packs lead from may be listed there.
+        #expect(one.others.map(\.channel.description) == ["stable"])
     }
 
     @Test("shows devices' copies to those who may not read the log")
     func copies() throws {
         let audited = try AuditedWorld()
         let reader = ModelBucket(audited.store, rights: [.get])
-        let (pointers, areOfLog) = try BucketChannels(reader).pointers()
-        #expect(!areOfLog && pointers.map(\.channel.description) == ["beta", "stable"])
+        let seen = try BucketChannels(reader).offered()
+        #expect(seen.pointers.map(\.channel.description) == ["beta", "stable"])
+        #expect(seen.reason?.contains("may not be read") == true)
         let stranger = ModelBucket(audited.store, rights: [])
-        #expect(code { try BucketChannels(stranger).pointers() } == .accessDenied)
+        #expect(code { try BucketChannels(stranger).offered() } == .accessDenied)
         let nobody = ModelBucket(ModelStore())
-        #expect(code { try BucketChannels(nobody).pointers() } == .notFound)
+        #expect(code { try BucketChannels(nobody).offered() } == .notFound)
+    }
+
+    @Test("counts as garbage what a prune deletes, scratch among it")
+    func scratch() throws {
+        let world = try BucketWorld()
+        try world.publish("1", by: world.publisher())
+        world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
+        let usage = try BucketUsage(of: ModelBucket(world.store))
+        let garbage = usage.garbage.values.reduce(usage.scratch, +)
+        var options = BucketAuditOptions()
+        options.pause = { _ in }
+        let audit = try BucketAudit(ModelBucket(world.store), options).run()
+        let prune = try BucketPruner(world.publisher()).prune(
+            keeping: 1, grace: 3_600, isDryRun: true)
+        #expect(garbage.count == 2 && audit.garbage == garbage)
+        #expect(prune.garbage.count == 2 && prune.garbage.byteCount == garbage.byteCount)
+    }
+
+    @Test("tells how many keys it has seen while it lists them")
+    func progress() throws {
+        let audited = try AuditedWorld()
+        audited.store.dialect.pageCountMax = 5
+        var seen: [Int] = []
+        _ = try BucketUsage(of: ModelBucket(audited.store)) { seen.append($0) }
+        #expect(seen.count > 3 && seen == seen.sorted())
+        #expect(seen.last == audited.files.keys.count { !$0.hasPrefix("log/") })
+    }
+
+    @Test("names the channel that lists what a pack leads from")
+    func otherChannel() throws {
+        let world = try BucketWorld()
+        try world.publish("1", to: "beta", by: world.publisher())
+        try world.publish("2", by: world.publisher(packs: .before))
+        let channels = BucketChannels(ModelBucket(world.store))
+        for only in [nil, ChannelName.stable] {
+            let offered = try channels.offered(only)
+            let pointer = try #require(offered.pointers.last)
+            let release = try #require(pointer.releases.first)
+            let delivery = try #require(try channels.deliveries(of: [pointer]).values.first)
+            let legs = DeliveryLeg.all(
+                of: delivery, release, in: pointer, besides: offered.pointers + offered.others)
+            let leg = try #require(legs.last)
+            #expect(leg.version == "1" && leg.channel?.description == "beta")
+            let sentence = leg.sentence(to: "2") { "\($0) B" }
+            #expect(sentence.hasPrefix("2 from 1 of channel beta: "))
+            let alone = try #require(DeliveryLeg.all(of: delivery, release, in: pointer).last)
+            #expect(
+                alone.sentence(to: "2") { "\($0) B" }.contains(
+                    "from a content that no channel here lists"))
+        }
     }
 
     @Test("counts the epochs of a directory that is the copy of a bucket")

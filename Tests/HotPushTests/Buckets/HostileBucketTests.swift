@@ -24,7 +24,7 @@ import VersionTree
             case .publish: _ = try publisher.publish("1", of: versions)
             case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600)
             case .withdraw: _ = try publisher.withdraw(VersionName("5"))
-            case .channels: _ = try BucketChannels(bucket).pointers()
+            case .channels: _ = try BucketChannels(bucket).offered()
             case .usage: _ = try BucketUsage(of: bucket)
             case .check:
                 var options = BucketAuditOptions()

@@ -1,0 +1,227 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// An origin whose log is gone, and one that was copied and never had one: docs/buckets.md, *If the log is gone*.
+@Suite struct LostLogTests {
+    /// What is left of an origin.
+    enum Left: CaseIterable, Sendable {
+        /// Pointers that name entries, and files of several epochs.
+        case pruned
+        /// Pointers that name entries; all files stand in the first epoch.
+        case published
+        /// Pointers that name none: those of entry 1, or of a directory.
+        case copied
+        /// Files of a later epoch, and no pointer at all.
+        case filesOnly
+
+        /// Whether all stands where a new log begins.
+        var mayBeTakenOver: Bool { self == .published || self == .copied }
+
+        /// - Returns: the bucket, and a store with its versions.
+        func make() throws -> (store: ModelStore, versions: VersionStore, shelf: Any) {
+            if self == .copied {
+                let place = try PublishingPlace()
+                try place.publish("1")
+                let store = ModelStore()
+                for (path, bytes) in try place.published() { store.set(path, bytes) }
+                return (store, place.versions, place)
+            }
+            let world: BucketWorld
+            if self == .published {
+                world = try BucketWorld()
+                for version in ["1", "2"] { try world.publish(version, by: world.publisher()) }
+                try world.publish("3", to: "beta", by: world.publisher())
+            } else {
+                world = try AuditedWorld().world
+            }
+            let store = ModelStore()
+            for (key, file) in world.store.files where !key.hasPrefix("log/") {
+                if self == .filesOnly, key.hasPrefix("channels") { continue }
+                store.set(key, file.bytes)
+            }
+            return (store, world.versions, world)
+        }
+    }
+
+    private func publisher(
+        _ store: ModelStore, takesOver: Bool = false, notes: Notices = Notices()
+    ) -> BucketPublisher {
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.takesOver = takesOver
+        options.packs.moment = .never
+        options.notice = { notes.add($0) }
+        return BucketPublisher(ModelBucket(store), options: options, pause: { _ in })
+    }
+
+    final class Notices: Sendable {
+        private let texts = Mutex<[String]>([])
+        var all: [String] { texts.withLock { $0 } }
+        func add(_ text: String) { texts.withLock { $0.append(text) } }
+    }
+
+    @Test(arguments: Left.allCases)
+    func `no verb begins a log there unasked, and each says what is the matter`(
+        _ left: Left
+    ) throws {
+        let (store, versions, shelf) = try left.make()
+        defer { withExtendedLifetime(shelf) {} }
+        let before = store.files
+        let publisher = publisher(store)
+        let verbs: [(String, () throws -> Void)] = [
+            ("publish", { _ = try publisher.publish("1", of: versions) }),
+            ("publish --dry-run", { _ = try publisher.plan("1", of: versions) }),
+            ("withdraw", { _ = try publisher.withdraw(VersionName("1")) }),
+            ("pack", { _ = try publisher.pack("1", of: versions) }),
+            ("prune", { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0) }),
+            ("du", { _ = try BucketUsage(of: ModelBucket(store)) }),
+        ]
+        for (name, run) in verbs {
+            let error = #expect(throws: StoreError.self) { try run() }
+            #expect(error?.code == .damagedOrigin, "\(name)")
+            let message = error?.message ?? ""
+            #expect(
+                message.contains("castree publish --take-over") == left.mayBeTakenOver,
+                "\(name): \(message)")
+            #expect(message.contains("restore log/"), "\(name): \(message)")
+            #expect(message.contains(left == .copied ? "and no log" : "is gone"), "\(name)")
+        }
+        let audit = try BucketAudit(ModelBucket(store)).run()
+        #expect(audit.findings.map(\.kind) == [.missingEntry])
+        if left == .filesOnly {
+            #expect(code { try BucketChannels(ModelBucket(store)).offered() } == .damagedOrigin)
+        } else {
+            // They are what devices see.
+            let offered = try BucketChannels(ModelBucket(store)).offered()
+            #expect(offered.reason?.contains("restore log/") == true)
+        }
+        #expect(store.files == before)
+    }
+
+    @Test(arguments: Left.allCases.filter { !$0.mayBeTakenOver })
+    func `what stands in a later epoch is not taken over`(_ left: Left) throws {
+        let (store, versions, shelf) = try left.make()
+        defer { withExtendedLifetime(shelf) {} }
+        let before = store.files
+        let publisher = publisher(store, takesOver: true)
+        #expect(code { _ = try publisher.publish("1", of: versions) } == .damagedOrigin)
+        #expect(store.files == before)
+        guard left == .pruned else { return }
+        // Nor where only the pointers tell of it: whether a listing does not show the files, or they have gone.
+        let honest = ModelBucket(store)
+        var hiding = LyingBucket(honest)
+        hiding.listing = { request in
+            guard var page = try? honest.list(request) else { return nil }
+            page.files.removeAll { $0.key.hasPrefix("e/") }
+            return page
+        }
+        var options = PublisherOptions()
+        options.takesOver = true
+        options.packs.moment = .never
+        let blind = BucketPublisher(hiding, options: options, pause: { _ in })
+        let error = #expect(throws: StoreError.self) { try blind.publish("1", of: versions) }
+        #expect(error?.message.contains("stand in epoch") == true)
+        #expect(!store.files.keys.contains { $0.hasPrefix("log/") })
+    }
+
+    @Test(arguments: Left.allCases.filter(\.mayBeTakenOver))
+    func `who is told to takes over what stands there`(_ left: Left) throws {
+        let (store, versions, shelf) = try left.make()
+        defer { withExtendedLifetime(shelf) {} }
+        let notes = Notices()
+        let offeredBefore = try BucketChannels(ModelBucket(store)).offered().pointers
+        let commit = try publisher(store, takesOver: true, notes: notes).publish(
+            "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
+        #expect(commit.entry == 2 && commit.pointerProblem == nil)
+        #expect(notes.all.count { $0.contains("s3://model/origin") } == 1)
+        let pointers = try publisher(store).pointers()
+        for old in offeredBefore {
+            #expect(pointers[old.channel]?.sequence == old.sequence)
+            #expect(pointers[old.channel]?.releases == old.releases)
+        }
+        #expect(pointers.count == offeredBefore.count + 1)
+        // Devices see what the log says, and all files are there, also after prunes.
+        for _ in 0..<2 {
+            _ = try BucketPruner(publisher(store)).prune(keeping: 10, grace: 0)
+            var options = BucketAuditOptions()
+            options.check.isDeep = true
+            #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
+        }
+    }
+
+    @Test func `a pointer of the old log that could not be written is mended by a check`() throws {
+        let (store, versions, shelf) = try Left.published.make()
+        defer { withExtendedLifetime(shelf) {} }
+        let notes = Notices()
+        var options = PublisherOptions()
+        options.takesOver = true
+        options.packs.moment = .never
+        options.notice = { notes.add($0) }
+        let bucket = ModelBucket(
+            store,
+            schedule: {
+                $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered
+            }
+        )
+        _ = try BucketPublisher(bucket, options: options, pause: { _ in }).publish(
+            "5", of: versions)
+        #expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
+        let world = try #require(shelf as? BucketWorld)
+        let mended = try BucketAudit(
+            ModelBucket(store), repairingFrom: BucketMender([world.versions])
+        ).run()
+        #expect(mended.findings.map(\.kind) == [.wrongPointer] && mended.findings[0].isRepaired)
+        #expect(try BucketAudit(ModelBucket(store)).run().findings == [])
+    }
+
+    @Test(arguments: [1_000, 3])
+    func `the newest epoch is found in an origin of any size`(pageCountMax: Int) throws {
+        let (store, _, shelf) = try Left.pruned.make()
+        defer { withExtendedLifetime(shelf) {} }
+        store.dialect.pageCountMax = pageCountMax
+        let object = try address(of: "late")
+        for epoch in [9, 10, 11] as [Int64] {
+            store.set(OriginLayout.object(object, in: epoch), Array("late".utf8))
+        }
+        let traces = try OriginTraces(of: ModelBucket(store))
+        #expect(traces.epochMax == 11 && traces.hasMarker && traces.laterEntry == nil)
+        #expect(traces.channels.map(\.description).sorted() == ["beta", "stable"])
+        store.set("log/0000000007.json", [])
+        #expect(try OriginTraces(of: ModelBucket(store)).laterEntry == "log/0000000007.json")
+    }
+
+    @Test func `an origin that is made while it is looked for is found`() throws {
+        let world = try BucketWorld()
+        let isMade = Atomic<Bool>(false)
+        let bucket = ModelBucket(
+            world.store, actor: "late",
+            schedule: { request in
+                if request.verb == .list, !isMade.exchange(true, ordering: .relaxed) {
+                    _ = try? world.publish("1", by: world.publisher())
+                }
+                return .answered
+            })
+        let late = BucketPublisher(bucket, pause: { _ in })
+        #expect(try late.withdraw(VersionName("1")).pointer.releases.isEmpty)
+    }
+
+    @Test func `a new origin is told once, and one that was not finished is made`() throws {
+        let world = try BucketWorld()
+        let notes = Notices()
+        let store = ModelStore()
+        store.set("origin.json", OriginMarker.serialized)
+        let publisher = publisher(store, notes: notes)
+        #expect(code { try publisher.withdraw(VersionName("1")) } == .noOrigin)
+        _ = try publisher.plan("1", of: world.versions)
+        #expect(notes.all == ["would begin the log of an origin at s3://model/origin"])
+        for version in ["1", "2"] { _ = try publisher.publish(version, of: world.versions) }
+        #expect(notes.all.dropFirst() == ["made a new origin at s3://model/origin"])
+    }
+}
