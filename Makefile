@@ -27,7 +27,7 @@ WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery scale on-own-disk) \
-    Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
+    contrib/check Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
     bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
     s3fault.py s3sig.py ghosts.py explore.py bucket.py origin.py pages.py people.py service.py)))
@@ -36,7 +36,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-bucket bench-delivery bench-scale
-.PHONY: errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
+.PHONY: contrib errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
 run: ## build, then push two real releases through a store and show every step
 	@echo "castree: the programs are built first, which takes some minutes the first time and seconds later."
@@ -84,6 +84,10 @@ bench-engine: ## build, then measure against plain C and ostree
 	@scripts/setup bench
 	@$(MAKE) --no-print-directory build
 	Benchmarks/run
+
+contrib: ## build, then try the units, configurations and the Dockerfile of contrib/ with what is installed
+	@$(MAKE) --no-print-directory build
+	contrib/check
 
 browser: ## build, then prove the server with a real Chromium, wget, aria2 and nginx
 	@scripts/setup browser

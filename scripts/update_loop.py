@@ -192,7 +192,7 @@ def account(castree, releases, make_room):
         refused = subprocess.run(
             [str(device.program), "pull", url], stdin=subprocess.DEVNULL, capture_output=True, text=True,
             env=device.env)
-        demand(refused.returncode == 1, f"castree pull ended with status {refused.returncode}")
+        demand(refused.returncode == 20, f"castree pull ended with status {refused.returncode}")
         say("  " + styled("$ " + shlex.join(["castree", "pull", url]), "36"))
         say("    " + refused.stderr.strip())
         conclude("Banned by its content: under another name it would be refused, too.")

@@ -74,6 +74,10 @@ extension Option {
             "require", placeholder: "KIND=VALUE",
             "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
             repeats: true),
+        .text(
+            "group", placeholder: "NAME",
+            "offer it only to devices in this group, as --require group=NAME; of several, one is enough",
+            repeats: true),
         .flag("mandatory", "an app must have this version before it goes on"),
     ]
 
@@ -139,6 +143,16 @@ extension Invocation {
             }
             offer.requirements.append(
                 Requirement(kind: String(parts[0]), value: String(parts[1])))
+        }
+        let groups = values("group")
+        if !groups.isEmpty {
+            guard !groups.contains("") else { throw CommandError.usage("--group takes a name") }
+            offer.requirements.append(
+                Requirement(kind: Requirement.group, value: groups.joined(separator: ",")))
+        }
+        for requirement in offer.requirements {
+            guard let objection = requirement.objection else { continue }
+            throw CommandError.usage("--require: \(objection)")
         }
         return offer
     }

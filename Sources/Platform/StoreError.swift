@@ -18,6 +18,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         case systemCall(String, errno: Int32, path: String)
         /// SQLite returned this extended result code (sqlite.org/rescode.html).
         case sqlite(code: Int32, message: String)
+        /// A transfer failed in this way: `connect`, `timeout`, `security` …
+        case transfer(kind: String)
     }
 
     /// A code; open to additions, so switch over it with a default.

@@ -5,11 +5,20 @@ import HotPush
 import OriginCommands
 import StoreCommands
 import StrictJSON
+import Synchronization
 import VersionTree
 
 extension Invocation {
     /// `pull`.
     func pull() throws -> ExitStatus {
+        do {
+            return try pulled()
+        } catch let error as StoreError {
+            throw CommandError(pulling: error)
+        }
+    }
+
+    private func pulled() throws -> ExitStatus {
         let origin = argument("URL")
         // Refused before anything is created.
         let location = try self.origin(origin).location
@@ -20,7 +29,8 @@ extension Invocation {
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
         let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
         let bar = progress("Fetching")
-        options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
+        options.progress = progressReporter(bar)
+        if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
         var reply: OriginReply
@@ -28,6 +38,14 @@ extension Invocation {
         do {
             defer { bar.finish() }
             reply = try askedOrigin { () throws(StoreError) in try pull.inquire(origin) }
+            if flag("json-lines"), case .release(let found) = reply.answer {
+                line { writer in
+                    writer.member("offer") { writer in
+                        writer.member("version", found.release.version.description)
+                        writer.member("mandatory", reply.isMandatory)
+                    }
+                }
+            }
             if options.isDryRun { return try plan(pull, reply) }
             report = try pull.carryOut(&reply, of: origin)
         } catch let error as StoreError {
@@ -36,14 +54,52 @@ extension Invocation {
             throw refusal
         }
         guard let report else { return try reportNothing(pull, reply) }
-        return try show(report, versions)
+        var isMandatory = reply.isMandatory
+        let lifecycle = try versions.lifecycle()
+        if lifecycle.pending == report.version {
+            isMandatory = try versions.noteForced(report.version, isMandatory: isMandatory)
+        }
+        return try show(report, lifecycle, isMandatory: isMandatory)
+    }
+
+    /// Shows progress to a person, or as lines to a program.
+    private func progressReporter(_ bar: ProgressBar) -> @Sendable (UpdateProgress) -> Void {
+        guard flag("json-lines") else { return { bar.report($0.bytes, of: $0.bytesTotal) } }
+        let toldAt = Mutex<SuspendingClock.Instant?>(nil)
+        return { progress in
+            let now = SuspendingClock.now
+            let isDue = toldAt.withLock { last in
+                if let last, now - last < .milliseconds(500) { return false }
+                last = now
+                return true
+            }
+            guard isDue else { return }
+            line { writer in
+                writer.member("progress") { writer in
+                    writer.member("bytes", Int(progress.bytes))
+                    writer.member("bytesTotal", Int(progress.bytesTotal))
+                }
+            }
+        }
+    }
+
+    /// Prints the result: with `--json-lines` as the last line, else as `report` does.
+    private func reported(
+        _ members: (inout JSONWriter) throws -> Void, text: (Output) throws -> Void
+    ) throws -> ExitStatus {
+        guard flag("json-lines"), !isJSON else { return try report(members: members, text: text) }
+        var writer = JSONWriter()
+        try writer.object(members)
+        try output.write(json: writer.drain())
+        try output.flush()
+        return .done
     }
 
     private func plan(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
         var report: PullReport
         switch reply.answer {
         case .release(let found):
-            return try show(pull.plan(found), found.choice)
+            return try show(pull.plan(found), found.choice, isMandatory: reply.isMandatory)
         case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
@@ -55,7 +111,7 @@ extension Invocation {
         }
         report.requests = pull.requestCount
         report.isUnchanged = true
-        return try show(report, pull.versions)
+        return try show(report, pull.versions.lifecycle(), isMandatory: reply.isMandatory)
     }
 
     // MARK: Options
@@ -85,49 +141,38 @@ extension Invocation {
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
         options.isForced = flag("force")
         options.takesPacks = !flag("no-packs")
-        if flag("activate"), flag("keep") {
-            throw CommandError.usage("--activate and --keep contradict each other")
-        }
-        if flag("activate") { options.destination = .current }
-        if flag("keep") { options.destination = .kept }
+        try setDestination(&options)
         options.retries = try retryPolicy()
-        for trait in values("app") { try set(trait, of: &options.app) }
+        options.app = try appTraits()
         return options
     }
 
-    /// Reads `KIND=VALUE`.
-    private func set(_ trait: String, of app: inout AppTraits) throws {
-        let parts = trait.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let kind = String(parts[0])
-        let value = parts.count == 2 ? String(parts[1]) : ""
-        switch kind {
-        case "version" where !value.isEmpty: app.version = value
-        case "compatibility" where !value.isEmpty: app.compatibility = value
-        case "runtimeVersion" where !value.isEmpty: app.runtimeVersion = value
-        case "fingerprint" where !value.isEmpty: app.fingerprint = value
-        case "group" where !value.isEmpty: app.groups.insert(value)
-        case "nativeInterface":
-            guard let number = Int64(value) else { fallthrough }
-            app.nativeInterface = number
-        default:
-            throw CommandError.usage(
-                "--app takes version=, compatibility=, runtimeVersion=, nativeInterface=, "
-                    + "fingerprint= or group= and a value, as in version=2.1.0; not '\(trait)'")
+    private func setDestination(_ options: inout PullOptions) throws(CommandError) {
+        let given =
+            ["activate", "keep"].filter { flag($0) } + (isGiven("switch") ? ["switch"] : [])
+        if given.count > 1 {
+            throw .usage("--\(given[0]) and --\(given[1]) contradict each other")
         }
+        let isNow = try requiredValue("switch") == "now"
+        if isNow || flag("activate") { options.destination = .current }
+        if flag("keep") { options.destination = .kept }
     }
 
     // MARK: Results
 
-    private func show(_ report: PullReport, _ versions: VersionStore) throws -> ExitStatus {
-        let lifecycle = try versions.lifecycle()
+    private func show(
+        _ report: PullReport, _ lifecycle: Lifecycle, isMandatory: Bool
+    ) throws -> ExitStatus {
         for reason in report.fallbacks {
             note(
                 "\(reason); what it was to bring came another way (castree publish --verify mends an origin)"
             )
         }
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
-        return try self.report { writer in
+        let waits = isMandatory && lifecycle.pending == report.version
+        let status = try reported { writer in
             writer.member("version", report.version)
+            writer.member("mandatory", isMandatory)
             writer.member("files", report.files)
             writer.member("objects", report.figures.files)
             writer.member("bytes", Int(report.figures.bytes))
@@ -168,19 +213,24 @@ extension Invocation {
                 }
             }
             if lifecycle.pending == report.version {
-                output.print("It is pending: castree boot switches to it.")
+                let remark = waits ? ", and mandatory" : ""
+                output.print("It is pending\(remark): castree boot switches to it.")
             } else if lifecycle.current == report.version {
                 output.print("It is current.")
             }
         }
+        return waits ? .mandatoryWaits : status
     }
 
-    private func show(_ plan: DownloadPlan, _ choice: DeliveryChoice?) throws -> ExitStatus {
+    private func show(
+        _ plan: DownloadPlan, _ choice: DeliveryChoice?, isMandatory: Bool
+    ) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
         let ways = choice?.ways(missing: plan.contents.count, plan.byteCount) ?? []
-        return try report { writer in
+        return try reported { writer in
             writer.member("version", version)
+            writer.member("mandatory", isMandatory)
             writer.member("files", plan.release.files.count)
             writer.member("objects", plan.contents.count)
             writer.member("bytes", Int(plan.byteCount))
@@ -219,10 +269,11 @@ extension Invocation {
     }
 
     private func reportNothing(_ pull: Pull, _ reply: OriginReply) throws -> ExitStatus {
-        try report { writer in
+        let status = try reported { writer in
             writer.member("version", String?.none)
             writer.member("requests", pull.requestCount)
             writer.member("reasons", reply.reasons)
+            if let emptied = reply.emptied { writer.member("emptied") { emptied.write(to: &$0) } }
         } text: { output in
             output.print(
                 reply.isOlderCopy
@@ -230,6 +281,20 @@ extension Invocation {
                     : "The origin offers nothing for this device.")
             for reason in reply.reasons { output.print("  \(reason)") }
         }
-        return reply.isOlderCopy ? .olderCopy : .done
+        return reply.isOlderCopy ? .olderCopy : status
+    }
+}
+
+extension CommandError {
+    /// An error of a pull: cron need not alarm for what cannot be reached, or is banned already.
+    fileprivate init(pulling error: StoreError) {
+        let kind: ErrorKind? =
+            switch (error.code, error.transferKind) {
+            case (.bannedVersion, _): .banned
+            case (.mismatch, _), (.damagedOrigin, _), (_, .security): .untrusted
+            case (_, .resolve), (_, .connect), (_, .timeout), (_, .broken): .offline
+            default: nil
+            }
+        self.init(error, kind)
     }
 }

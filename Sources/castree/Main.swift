@@ -29,7 +29,7 @@ enum CastreeProgram {
 
     private static var commands: [Command] {
         [
-            .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
+            .initialize, .add, .adopt, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire,
             .pull { _ in try FetchingProgram.become() }, .serve,

@@ -74,7 +74,7 @@ import Testing
     @Test func `boot tells version and token, and null when nothing was rolled back`() throws {
         try place.castree("activate", "1")
         let answer = try place.castree("boot", "--json")
-        #expect(try answer.members() == ["version", "token", "rolledBackFrom"])
+        #expect(try answer.members() == ["version", "token", "mandatory", "rolledBackFrom"])
         #expect(answer.text.contains("\"rolledBackFrom\":null"))
         let boot = try answer.document(BootDocument.self)
         let shown = try #require(try lifecycle().boot)

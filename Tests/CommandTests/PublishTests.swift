@@ -99,14 +99,14 @@ import Testing
     @Test func `publish takes roll-out, requirements, force and channel`() throws {
         _ = try publish(
             "1", "--channel", "beta", "--rollout", "12.5%", "--require", "compatibility=ios-3",
-            "--require", "minimumAppVersion=2=1", "--mandatory")
+            "--require", "runtimeVersion=2=1", "--mandatory")
         let release = try head("beta")
         #expect(release["rolloutPerMille"] as? Int == 125)
         #expect(release["rolloutSalt"] as? String == "1")
         #expect(release["mandatory"] as? Bool == true)
         #expect(
             release["requirements"] as? [String: String] == [
-                "compatibility": "ios-3", "minimumAppVersion": "2=1",
+                "compatibility": "ios-3", "runtimeVersion": "2=1",
             ])
         _ = try publish("1", "--channel", "beta", "--rollout", "50", "--salt", "s")
         #expect(try head("beta")["rolloutSalt"] as? String == "s")

@@ -246,7 +246,7 @@ import Testing
         let origin = try served()
         origin.stop()
         let answer = try pull(origin.url, "--retries", "0", "--json")
-        #expect(answer.status == 1, "\(answer)")
+        #expect(answer.status == 23, "\(answer)")
         #expect(try answer.error().code == "network")
         #expect(try answer.error().message.contains("127.0.0.1"))
     }

@@ -108,11 +108,14 @@ enum StartEvent: Hashable, CustomStringConvertible {
 /// The rules by which a world goes on: real ones but for what is planted.
 struct StartModel {
     var bug: PlantedBug?
+    /// Whether what is pending waits for the first page of the next process.
+    let defersPending: Bool
     /// Which visits start a version, by the rule of the server over a real site.
     let starting: Set<StartVisit>
 
-    init(bug: PlantedBug? = nil) throws {
+    init(bug: PlantedBug? = nil, defersPending: Bool = false) throws {
         self.bug = bug
+        self.defersPending = defersPending
         let store = try TemporaryStore()
         try store.add("1", ["index.html": "one"])
         let site = Site(try store.versions.registeredManifest(of: "1"), options: SiteOptions())
@@ -164,7 +167,8 @@ struct StartModel {
     private func begin(_ world: StartWorld, _ process: Int) -> StartWorld? {
         guard world.processes[process] == nil else { return nil }
         let ledger = StartModelLedger(world, process, bug)
-        let judge = StartJudge(Self.rules, ledger)
+        var judge = StartJudge(Self.rules, ledger)
+        judge.defersPending = defersPending
         ledger.world.processes[process] = StartProcess(judge: judge)
         return ledger.world
     }

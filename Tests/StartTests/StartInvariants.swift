@@ -40,6 +40,7 @@ enum StartInvariants {
             return problem
         }
         if let problem = ofWatched(before, event, after) { return problem }
+        if model.defersPending, let problem = ofDeferred(before, event, after) { return problem }
         return try ofTime(after, model)
     }
 
@@ -60,6 +61,20 @@ enum StartInvariants {
         }
         guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
         return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
+    }
+
+    /// Where starts wait for the next process, a process takes what is pending with its first page or never.
+    private static func ofDeferred(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        guard case .visit(_, let number) = event,
+            before.processes[number]?.judge.hasStarted == true,
+            let pending = before.lifecycle.pending, before.lifecycle.current != pending,
+            // What is gone back to is not started for its own sake.
+            !before.lifecycle.knownGood.contains(pending), before.lifecycle.before != pending
+        else { return nil }
+        return after.lifecycle.current == pending
+            ? "\(pending) was started by a later page of a process" : nil
     }
 
     /// A stop in order is no failure, unless it is the third.

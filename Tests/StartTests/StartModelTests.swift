@@ -87,6 +87,16 @@ struct StartModelTests {
                 + (isDone ? "" : ", of more"))
     }
 
+    /// `castree serve --switch next-start`.
+    @Test("keeps them where what is pending waits for the next process", arguments: [false, true])
+    func deferred(isFirstDay: Bool) throws {
+        var enumeration = Enumeration(try StartModel(defersPending: true), versions: ["1", "2"])
+        _ = try enumeration.run(
+            from: StartModel.start(isFirstDay: isFirstDay), stateMax: extent == nil ? 4000 : 400_000
+        )
+        #expect(enumeration.problems == [])
+    }
+
     /// "a" has the content of 1, and "b" that of 2.
     @Test(
         "keeps them for content that has two names",
@@ -102,10 +112,12 @@ struct StartModelTests {
     @Test(
         "finds each planted bug",
         arguments: [
-            PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked,
+            PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked, .pendingIsNotDeferred,
         ])
     func planted(_ bug: PlantedBug) throws {
-        var enumeration = Enumeration(try StartModel(bug: bug), versions: ["1", "2"])
+        let model = try StartModel(bug: bug, defersPending: bug == .pendingIsNotDeferred)
+        var enumeration = Enumeration(
+            model, versions: bug == .pendingIsNotDeferred ? ["1", "2", "3"] : ["1", "2"])
         _ = try enumeration.run(from: StartModel.start(isFirstDay: false), stateMax: 20_000)
         #expect(!enumeration.problems.isEmpty)
     }

@@ -90,6 +90,7 @@ enum PlantedBug: Hashable {
     case headStarts
     case stopCountsAsFailure
     case lockIsNotAsked
+    case pendingIsNotDeferred
 }
 
 /// The store and the lock, as one process of the model sees them.
@@ -126,12 +127,14 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     func releaseLock() { if world.lock == process { world.lock = nil } }
 
     func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
+        heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
         var request = request(strikes: strikes)
         request.isWatching = isWatching
         request.isLockTaken = !isWatching
         request.mayRetry = mayRetry
+        request.takesPending = takesPending || bug == .pendingIsNotDeferred
         request.heir = heir
         return try world.lifecycle.begin(request, versions)
     }

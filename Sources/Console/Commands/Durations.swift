@@ -18,11 +18,17 @@ extension Invocation {
     /// - Throws: `usage` for anything else.
     package func seconds(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
-        else {
+        guard let seconds = Self.seconds(text) else {
             throw .usage("--\(name) takes a number and s, m, h or d, as in 24h; not '\(text)'")
         }
+        return seconds
+    }
+
+    /// A time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil for anything else.
+    package static func seconds(_ text: String) -> Int64? {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
+        else { return nil }
         return Int64(count) * unit
     }
 

@@ -171,6 +171,13 @@ extension Invocation {
         try report(members: members) { $0.print(sentence) }
     }
 
+    /// Prints a document on a line of its own at once, for a program that reads while the work goes on.
+    package func line(_ write: (inout JSONWriter) -> Void) {
+        // A failure is kept, and reported when the program flushes at its end.
+        try? output.write(json: JSONWriter.document(write))
+        try? output.flush()
+    }
+
     /// Prints a note on standard error; nothing with `--quiet` and `--json`.
     package func note(_ text: String) {
         diagnostics.note("\(program.name): note: \(text)")

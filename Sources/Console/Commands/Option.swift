@@ -75,7 +75,7 @@ package struct Option: Sendable {
 }
 
 extension Option {
-    var takesValue: Bool {
+    package var takesValue: Bool {
         if case .flag = shape { false } else { true }
     }
 

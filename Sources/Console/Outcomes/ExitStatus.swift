@@ -18,6 +18,12 @@ package struct ExitStatus: RawRepresentable, Hashable, Sendable {
     package static let usage = ExitStatus(rawValue: 2)
     /// What was asked for is not there.
     package static let notFound = ExitStatus(rawValue: 3)
+    /// What is offered is banned on this device.
+    package static let banned = ExitStatus(rawValue: 20)
+    /// What came is not what was promised, or the peer is not who it says.
+    package static let untrusted = ExitStatus(rawValue: 22)
+    /// The other side of the network cannot be reached.
+    package static let offline = ExitStatus(rawValue: 23)
     /// Another process was at work for longer than the command may wait.
     package static let busy = ExitStatus(rawValue: 24)
     /// SIGINT or SIGTERM ended the work.
@@ -30,7 +36,7 @@ package struct ExitStatuses: Sendable {
     package let help: [(status: ExitStatus, meaning: String)]
     private let particular: [ErrorKind: ExitStatus]
 
-    /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 24 busy, 130 interrupted.
+    /// Makes exit statuses: 1 failed, 2 usage, 3 nothing there, 20 banned, 22 untrusted, 23 offline, 24 busy, 130 interrupted.
     ///
     /// - Parameter particular: kinds of errors that have another one.
     package init(
@@ -50,6 +56,9 @@ package struct ExitStatuses: Sendable {
         case .notFound: .notFound
         case .interrupted: .interrupted
         case .busy: .busy
+        case .banned: .banned
+        case .untrusted: .untrusted
+        case .offline: .offline
         }
     }
 }

@@ -10,6 +10,12 @@ package enum ErrorKind: Hashable, Sendable, CaseIterable {
     case interrupted
     /// Another process was at work for longer than the command may wait.
     case busy
+    /// What is offered is banned on this device.
+    case banned
+    /// What came is not what was promised, or the peer is not who it says.
+    case untrusted
+    /// The other side of the network cannot be reached.
+    case offline
 }
 
 /// An error that says how a program reports it.

@@ -26,6 +26,16 @@ package struct Diagnostics: Sendable {
         line("warning", code: code, message: message, .yellow)
     }
 
+    /// The line of a note, for callers that must not wait until it is written; nil with `--quiet`.
+    ///
+    /// With `--json` it is a document, for who follows a server.
+    package func noteLine(code: String, _ message: String) -> [UInt8]? {
+        if isQuiet { return nil }
+        if isJSON { return line("note", code: code, message: message, .faint) }
+        let text: DisplayText = "\(program): \(withoutPasswords(message))"
+        return Array((text.rendered(inColour: false) + "\n").utf8)
+    }
+
     /// Prints an error.
     func report(_ error: CommandError) {
         report("error", code: error.code, message: error.message, .red)

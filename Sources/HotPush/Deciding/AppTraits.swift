@@ -1,3 +1,5 @@
+import CASStore
+
 /// What an app says of itself, so that releases for other apps are left alone.
 public struct AppTraits: Sendable, Hashable {
     /// The app's version in the store it came from: `1`, `1.2` or by semver.org.
@@ -68,6 +70,11 @@ public struct AppTraits: Sendable, Hashable {
             return nativeInterface >= least
                 ? nil
                 : "it asks for native interface \(least); this app has \(nativeInterface)"
+        case Requirement.group:
+            guard groups.isDisjoint(with: wanted.split(separator: ",").map(String.init)) else {
+                return nil
+            }
+            return "it is for the group \(wanted), and this device does not say that it is in it"
         case Requirement.epochs where requirement == .knowingEpochs: return nil
         default:
             return "it asks for \(requirement.kind) \(wanted), which this castree does not know"
@@ -109,4 +116,36 @@ extension Requirement {
     public static let appVersionRange = "appVersionRange"
     /// The lowest ``AppTraits/nativeInterface`` allowed.
     public static let minimumNativeInterface = "minimumNativeInterface"
+    /// Must be one of ``AppTraits/groups``; of several, with commas between them, one is enough.
+    package static let group = "group"
+
+    /// The kinds that a publisher may require.
+    private static let kinds = [
+        compatibility, runtimeVersion, fingerprint, minimumAppVersion, appVersionRange,
+        minimumNativeInterface, group,
+    ]
+
+    /// Why no device could ever meet it; `nil` if it makes sense.
+    package var objection: String? {
+        guard Self.kinds.contains(kind) else {
+            return "there is no kind \"\(printable(kind))\": the kinds are "
+                + Self.kinds.joined(separator: ", ")
+        }
+        if value.isEmpty { return "\(kind) needs a value" }
+        let isSound =
+            switch kind {
+            case Self.minimumAppVersion: SemanticVersion(value, padding: true) != nil
+            case Self.appVersionRange: VersionRange(value) != nil
+            case Self.minimumNativeInterface: Int64(value) != nil
+            default: true
+            }
+        guard isSound else {
+            let example =
+                kind == Self.minimumNativeInterface
+                ? "a number"
+                : kind == Self.appVersionRange ? "a range, as in >=3.1 <4" : "a version, as in 3.1"
+            return "\(kind) takes \(example), not \"\(printable(value))\""
+        }
+        return nil
+    }
 }

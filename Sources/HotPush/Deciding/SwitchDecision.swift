@@ -1,11 +1,13 @@
 /// When an app shows a version that is ready.
-public enum SwitchPolicy: String, Sendable, Hashable, CaseIterable {
+public enum SwitchPolicy: Sendable, Hashable {
     /// As soon as it is ready: the app reloads its page.
     case now
     /// When the user goes to another page, which loads anyway.
     case nextNavigation
     /// When the app next starts.
     case nextStart
+    /// When the app has been in the background for at least this long.
+    case background(Duration)
 }
 
 /// When to ask whether to switch.
@@ -16,6 +18,8 @@ package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
     case navigation
     /// The app starts.
     case start
+    /// The app has been in the background for as long as its policy asks.
+    case background
 }
 
 /// Whether to switch to a version that is ready.
@@ -37,9 +41,12 @@ package enum SwitchDecision: Sendable, Hashable {
         if moment == .start || isForced { return .switchNow }
         guard isTrusted else { return .wait("the current version has not been confirmed yet") }
         switch (policy, moment) {
-        case (.now, _), (.nextNavigation, .navigation): return .switchNow
+        case (.now, _), (.nextNavigation, .navigation), (.background, .background):
+            return .switchNow
         case (.nextNavigation, _): return .wait("the next navigation")
         case (.nextStart, _): return .wait("the next start of the app")
+        case (.background(let least), _):
+            return .wait("\(least.components.seconds) s of the app in the background")
         }
     }
 }

@@ -14,6 +14,8 @@ struct EmbeddedRelease {
     var requirements: [Requirement] = []
     /// What it says about the app.
     var app: AppIdentity?
+    /// The name that its publisher gave it.
+    let version: String
 
     /// Whether the app that it was shipped with can run a version with these requirements.
     ///
@@ -60,6 +62,7 @@ struct EmbeddedRelease {
         _ release: Release, _ format: any ReleaseFormat, _ context: ReleaseContext,
         read: (String) -> [UInt8]?
     ) {
+        version = release.version.description
         requirements = release.requirements
         for file in release.files {
             extras[file.path] = Manifest.Extras(routes: file.routes, foreign: file.foreign)

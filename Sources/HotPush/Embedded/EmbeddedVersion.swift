@@ -3,6 +3,8 @@ public struct EmbeddedVersion: Sendable, Hashable {
     /// Its directory; castree writes nothing there.
     public var directory: String
     /// Its name; other content needs another name, such as a build number or a digest.
+    ///
+    /// If the directory's own document names it (Meteor's `program.json`), that name counts.
     public var version: String
     /// Its place among the origin's releases, if the app knows it: compared with that of downloads.
     public var order: Int64?

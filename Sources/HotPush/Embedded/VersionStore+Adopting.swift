@@ -20,21 +20,19 @@ extension VersionStore {
     public func adopt(
         _ embedded: EmbeddedVersion, app: AppTraits = AppTraits()
     ) throws(StoreError) -> EmbeddedReport {
-        let before = try lifecycle()
-        if !embedded.comparesContent, let name = before.embedded,
-            Self.isName(name, of: embedded), try isWhole(name)
-        {
-            try vouchForLifecycle()
-            return EmbeddedReport(
-                version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
-                reason: "the app was not updated")
-        }
+        var embedded = embedded
+        if let same = try adoptedBefore(embedded) { return same }
         let release = EmbeddedRelease(in: embedded.directory, fileSystem)
+        if let release, release.version != embedded.version {
+            // The same release comes from an origin under this name.
+            embedded.version = release.version
+            if let same = try adoptedBefore(embedded) { return same }
+        }
         let added = try addEmbedded(embedded, app, release)
         let name = added.version
         var reason = "the app was not updated"
         var becameCurrent = false
-        let isNew = before.embedded != name
+        let isNew = try lifecycle().embedded != name
         try markEmbedded(name) { (lifecycle) throws(StoreError) -> EmbeddedChange in
             guard lifecycle.embedded != name || lifecycle.current == nil else {
                 return EmbeddedChange()
@@ -47,6 +45,24 @@ extension VersionStore {
         return EmbeddedReport(
             version: name, isNew: isNew, becameCurrent: becameCurrent,
             newObjects: added.newObjects, newBytes: added.newBytes, reason: reason)
+    }
+
+    /// The report, if the version was adopted before, as far as its name tells.
+    private func adoptedBefore(
+        _ embedded: EmbeddedVersion
+    ) throws(StoreError) -> EmbeddedReport? {
+        guard !embedded.comparesContent, let name = try lifecycle().embedded,
+            Self.isName(name, of: embedded), try isWhole(name)
+        else { return nil }
+        try vouchForLifecycle()
+        return EmbeddedReport(
+            version: name, isNew: false, becameCurrent: false, newObjects: 0, newBytes: 0,
+            reason: "the app was not updated")
+    }
+
+    /// The name that a directory's own document gives what was shipped there; `nil` if it has none.
+    package static func shippedName(in directory: String) -> String? {
+        EmbeddedRelease(in: directory, POSIXFileSystem())?.version
     }
 
     /// Whether a name in the store is that of an app's version: as it is, or with the suffix that

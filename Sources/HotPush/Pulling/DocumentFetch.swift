@@ -209,7 +209,7 @@ final class DocumentFetch: TransferClient {
 
     private func giveUp(after outcome: TransferOutcome) {
         switch outcome {
-        case .failed(let failure): result = .failure(StoreError(.network, failure.message))
+        case .failed(let failure): result = .failure(StoreError(failure))
         case .tooLarge:
             result = .failure(
                 StoreError(

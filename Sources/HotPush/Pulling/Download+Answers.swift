@@ -156,7 +156,7 @@ extension Download {
         if case .failed(let failure) = result, failure.kind == .malformed {
             // A proxy that changes content may pass the origin's own if asked for it.
             try arrival.suspend()
-            return try tryAgain(transfer.work, after: StoreError(.network, failure.message))
+            return try tryAgain(transfer.work, after: StoreError(failure))
         }
         var work = transfer.work
         // Bytes that came a second time are nothing new, and no reason to go on for ever.
@@ -180,7 +180,7 @@ extension Download {
         guard case .failed(let trouble) = result else {
             throw StoreError(.network, "unable to fetch \(url(of: work))")
         }
-        throw StoreError(.network, trouble.message)
+        throw StoreError(trouble)
     }
 
     /// The content is not what the release says: the origin may be between two versions.

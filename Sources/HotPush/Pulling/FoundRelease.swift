@@ -67,6 +67,19 @@ package struct OriginReply: Sendable {
 
     init(_ answer: OriginAnswer) { self.answer = answer }
 
+    /// Whether its publisher says that the app must not go on without it.
+    package var isMandatory: Bool {
+        switch answer {
+        case .release(let found): found.release.isMandatory
+        case .known: known?.isMandatory ?? offered?.isMandatory ?? false
+        case .embedded: offered?.isMandatory ?? false
+        case .nothing: false
+        }
+    }
+
+    /// The channel, if it offers nothing at all any more.
+    package var emptied: EmptiedChannel? { EmptiedChannel(sighting) }
+
     /// Why nothing is for this device, if that is the answer.
     package var reasons: [String] {
         if case .nothing(let reasons) = answer { reasons } else { [] }

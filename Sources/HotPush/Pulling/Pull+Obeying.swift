@@ -27,32 +27,8 @@ extension Pull {
     /// to take back. Otherwise its sequence protects nothing, and anybody may have written it.
     func obeyNothing(_ sighting: SeenSequences.Sighting?) throws(StoreError) {
         guard !options.isDryRun, let sighting else { return }
-        let hasTakenBack = try takeBackWaiting(sighting)
+        let hasTakenBack =
+            options.destination == .kept ? false : try versions.takeBackWaiting(sighting)
         if hasTakenBack || sighting.isInsistedOn { noteObeyed(sighting) }
-    }
-
-    /// - Returns: whether a version of the channel waited, and now does not.
-    private func takeBackWaiting(
-        _ sighting: SeenSequences.Sighting
-    ) throws(StoreError) -> Bool {
-        guard let channel = sighting.emptyChannel, options.destination != .kept else {
-            return false
-        }
-        let lifecycle = try versions.lifecycle()
-        // While nothing is current, what waits is all that there is to show.
-        guard let current = lifecycle.current, let pending = lifecycle.pending else { return false }
-        guard let manifest = try versions.readableManifest(of: pending) else { return false }
-        let terms = ReleaseTerms(of: manifest)
-        guard terms.family == nil, terms.scope == channel.description else { return false }
-        do throws(StoreError) {
-            try versions.activateAtNextBoot(current)
-        } catch {
-            // Nobody would go back to that one: what waits is still better.
-            guard error.code == .bannedVersion || error.code == .incompleteVersion else {
-                throw error
-            }
-            return false
-        }
-        return true
     }
 }

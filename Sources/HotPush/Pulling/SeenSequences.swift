@@ -17,6 +17,12 @@ struct SeenSequences {
         /// Whether it is an older copy that somebody insists on.
         var isInsistedOn = false
 
+        init(key: String, sequence: Int64, emptyChannel: ChannelName?) {
+            self.key = key
+            self.sequence = sequence
+            self.emptyChannel = emptyChannel
+        }
+
         init(_ pointer: ChannelPointer, at origin: OriginLocation) {
             key = "\(origin.description) \(pointer.channel)"
             sequence = pointer.sequence

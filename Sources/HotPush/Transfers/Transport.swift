@@ -190,6 +190,18 @@ public struct TransferFailure: Error, Sendable, Hashable {
     }
 }
 
+extension StoreError {
+    /// A transfer that failed for good.
+    init(_ failure: TransferFailure) {
+        self.init(.network, failure.message, cause: .transfer(kind: failure.kind.rawValue))
+    }
+
+    /// How a transfer failed, if that lies beneath.
+    package var transferKind: TransferFailure.Kind? {
+        if case .transfer(let kind) = cause { TransferFailure.Kind(rawValue: kind) } else { nil }
+    }
+}
+
 /// Settings for all transfers of a transport.
 public struct TransportOptions: Sendable {
     /// The most transfers that are under way at once.

@@ -51,12 +51,7 @@ extension UpdateManager {
         tell(.confirmed(version: version))
         tidy()
         // What became ready meanwhile may have waited for this.
-        do throws(StoreError) {
-            _ = try switchIfDue(at: .ready)
-        } catch {
-            journal.record(error, during: "switch")
-            tell(error, during: "switch")
-        }
+        switchIfDueOrTell(at: .ready)
     }
 
     /// Goes back to the newest known good version and bans the current one, by request.
@@ -82,9 +77,28 @@ extension UpdateManager {
     }
 
     /// Notes whether the app is in the foreground; in the background, no time counts against a start.
+    ///
+    /// When it comes back, it may be the moment to switch; see ``SwitchPolicy/background(_:)``.
     public func setForeground(_ isForeground: Bool) {
-        starts.setForeground(isForeground, now: clock.now)
+        let now = clock.now
+        starts.setForeground(isForeground, now: now)
         watchStart()
+        let absence = isForeground ? backgroundSince.map { now - $0 } : nil
+        backgroundSince = isForeground ? nil : backgroundSince ?? now
+        guard let absence, case .background(let least) = options.policy, absence >= least else {
+            return
+        }
+        switchIfDueOrTell(at: .background)
+    }
+
+    /// Switches where nobody waits for an error.
+    private func switchIfDueOrTell(at moment: SwitchMoment) {
+        do throws(StoreError) {
+            _ = try switchIfDue(at: moment)
+        } catch {
+            journal.record(error, during: "switch")
+            tell(error, during: "switch")
+        }
     }
 
     // MARK: Starting and judging
@@ -191,11 +205,8 @@ extension UpdateManager {
     /// Retires what the retention plan lets go, and collects.
     private func tidy() {
         do throws(StoreError) {
-            let plan = try versions.planRetention(.generations(options.keptGoodCount))
-            let retired = try versions.retire(plan)
-            let collected = try versions.collect()
-            if !retired.isEmpty || collected.objectCount > 0 {
-                tell(.tidied(versions: retired, bytes: collected.byteCount))
+            if let tidied = try versions.tidy(keptGoodCount: options.keptGoodCount) {
+                tell(.tidied(versions: tidied.versions, bytes: tidied.byteCount))
             }
         } catch {
             journal.record(error, during: "tidy")

@@ -225,8 +225,7 @@ extension UpdateManager {
     private func makeReady(
         _ version: String, isForced: Bool
     ) throws(StoreError) -> UpdateOutcome {
-        try versions.activateAtNextBoot(version)
-        guard try versions.lifecycle().pending == version else {
+        guard try versions.putNext(version) else {
             let reason = "version \(version) is current already; what was pending no longer waits"
             try owed.set(nil)
             tell(.upToDate(reason))

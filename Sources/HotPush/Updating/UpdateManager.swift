@@ -58,6 +58,8 @@ public actor UpdateManager {
     var checking: Flight<UpdateCheck>?
     var updating: Flight<UpdateOutcome>?
     var flightCount = 0
+    /// Since when the app is in the background.
+    var backgroundSince: Duration?
     /// The version that must be shown at once.
     var forcedVersion: String?
     /// A release that had to be shown and has not been yet; kept in the store for the next process.

@@ -3,7 +3,19 @@ import StrictJSON
 /// Something that happened to the app's versions; its pages are told.
 public enum BridgeEvent: Sendable, Hashable {
     /// The next navigation gets this version, which is not the page's.
-    case versionReady(version: String)
+    ///
+    /// `reload`: the page loads itself again, because the version is to be shown at once.
+    case versionReady(version: String, reload: Bool = false)
+    /// An origin is asked for a new version.
+    case checking
+    /// The origin offers a version that is not here yet; `isMandatory`: the app must not go on without it.
+    case available(version: String, bytes: Int64, isMandatory: Bool)
+    /// A version has come and waits for its turn: for what, if not for the next navigation.
+    case ready(version: String, waitsFor: String?, isMandatory: Bool)
+    /// There is nothing to do: why, in sentences.
+    case upToDate(reasons: [String])
+    /// A check or a download has failed; the app goes on with what it has.
+    case updateFailed(message: String)
     /// `done` of the `total` bytes of a new version are here.
     case progress(done: Int64, total: Int64)
     /// The version did not start well and is no longer served.
@@ -16,6 +28,11 @@ public enum BridgeEvent: Sendable, Hashable {
     var name: String {
         switch self {
         case .versionReady: "version-ready"
+        case .checking: "checking"
+        case .available: "available"
+        case .ready: "ready"
+        case .upToDate: "up-to-date"
+        case .updateFailed: "update-failed"
         case .progress: "progress"
         case .rolledBack: "rolled-back"
         }
@@ -28,7 +45,20 @@ public enum BridgeEvent: Sendable, Hashable {
     var payload: [UInt8] {
         JSONWriter.document { writer in
             switch self {
-            case .versionReady(let version): writer.member("version", version)
+            case .versionReady(let version, let reload):
+                writer.member("version", version)
+                if reload { writer.member("reload", true) }
+            case .checking: break
+            case .available(let version, let bytes, let isMandatory):
+                writer.member("version", version)
+                writer.member("bytes", bytes)
+                writer.member("mandatory", isMandatory)
+            case .ready(let version, let waitsFor, let isMandatory):
+                writer.member("version", version)
+                if let waitsFor { writer.member("waitsFor", waitsFor) }
+                writer.member("mandatory", isMandatory)
+            case .upToDate(let reasons): writer.member("reasons", reasons)
+            case .updateFailed(let message): writer.member("message", message)
             case .progress(let done, let total):
                 writer.member("done", done)
                 writer.member("total", total)

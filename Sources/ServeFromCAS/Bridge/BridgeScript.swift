@@ -41,9 +41,11 @@ package enum BridgeScript {
         //   castree.bridge.send(string, ArrayBuffer or view)   throws when too much waits
         //   castree.bridge.addEventListener(type, event => event.detail)
         //     message: string or ArrayBuffer; open: {resumed, transport}; close;
-        //     version-ready, progress, rolled-back: about the app's versions; a page whose own version was left
-        //     reloads itself, unless a listener of rolled-back calls event.preventDefault()
+        //     version-ready, progress, rolled-back: about the app's versions; a page whose own version was left, or
+        //     that hears of one to be shown at once, reloads itself, unless a listener calls event.preventDefault()
+        //     checking, available, ready, up-to-date, update-failed: about updates
         //   castree.confirm()   says that this version has started well; a promise of true or false
+        //   castree.check(), castree.update()   ask for a new version; a promise of {type, ...detail}
         (() => {
           'use strict';
           if (window.castree) return;
@@ -51,6 +53,7 @@ package enum BridgeScript {
           const encoder = new TextEncoder(), decoder = new TextDecoder();
           const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
           const bridge = new EventTarget();
+          const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
@@ -113,6 +116,7 @@ package enum BridgeScript {
             }
             failures = 0;
             link.isOpen = true;
+            tellVisibility(document.hidden && !resumed);
             emit('open', { resumed, transport: link.transport });
           };
 
@@ -130,7 +134,7 @@ package enum BridgeScript {
             received++;
             const rest = frame.slice(end + 1);
             if (kind === 'E') {
-              if (!/^(version-ready|progress|rolled-back)$/.test(name)) return;
+              if (!names.test(name)) return;
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
                 // Our page around a frame gets this event itself; the frame gets that page's version.
@@ -138,16 +142,24 @@ package enum BridgeScript {
                 // Once in a tab: a page that a service worker keeps would reload for ever.
                 try {
                   const tab = sessionStorage;
-                  if (tab.castreeReady === (tab.castreeReady = detail.version)) return;
-                } catch (error) {}
+                  const mark = detail.version + (detail.reload ? ' reload' : '');
+                  if (tab.castreeReady === (tab.castreeReady = mark)) return;
+                } catch (error) { detail.reload = false; }
               }
-              if (!emit(name, detail) || !detail.own || frameElement) return;
-              // The page's version was left; once in a tab, as above.
-              try {
-                const tab = sessionStorage, mark = `${detail.version} ${detail.at}`;
-                if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
-              } catch (error) {}
+              if (emit(name, detail)) settle(name, detail);
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
+          };
+
+          // What the script does unless a listener prevents it.
+          const settle = (name, detail) => {
+            if (frameElement) return;
+            if (detail.reload) return location.reload();
+            if (!detail.own) return;
+            // The page's version was left; once in a tab, as above.
+            try {
+              const tab = sessionStorage, mark = `${detail.version} ${detail.at}`;
+              if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
+            } catch (error) {}
           };
 
           const greeting = () => session ? `H 1 ${session} ${received}` : 'H 1 -';
@@ -277,6 +289,12 @@ package enum BridgeScript {
             }
             navigator.sendBeacon(`${address}?session=${session}`, batch(frames));
           });
+          // For an app that is brought up to date while nobody sees it.
+          const tellVisibility = isNews => {
+            if (!session || !isNews) return;
+            navigator.sendBeacon(`/_castree/${document.hidden ? 'hidden' : 'visible'}?session=${session}`);
+          };
+          document.addEventListener('visibilitychange', tellVisibility);
           addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
 
           const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
@@ -294,7 +312,34 @@ package enum BridgeScript {
             }
           };
 
-          window.castree = { bridge, confirm };
+          // What comes of it is an event for all pages.
+          const ask = async (wish, ends) => {
+            if (!link || !link.isOpen) await opened();
+            let stop;
+            const outcome = new Promise((done, fail) => {
+              const hear = ({ type, detail }) => {
+                if (type === 'update-failed') fail(new Error(detail.message));
+                else done({ type, ...detail });
+              };
+              for (const end of ends) bridge.addEventListener(end, hear);
+              stop = () => ends.forEach(end => bridge.removeEventListener(end, hear));
+            });
+            // Without this, a failure before somebody waits for it would be an error of the page.
+            outcome.catch(() => {});
+            try {
+              for (;;) {
+                const name = session;
+                const answer = await fetch(`/_castree/${wish}?session=${name}`, { method: 'POST' });
+                if (answer.ok) return await outcome;
+                if (answer.status !== 410) throw new Error(await answer.text());
+                if (session === name) await opened();
+              }
+            } finally { stop(); }
+          };
+          const check = () => ask('check', ['available', 'ready', 'up-to-date', 'update-failed']);
+          const update = () => ask('update', ['ready', 'up-to-date', 'update-failed']);
+
+          window.castree = { bridge, confirm, check, update };
           connect();
         })();
         """#

@@ -56,6 +56,12 @@ public struct AppServerOptions: Sendable {
     /// By default, it is opened with the options of the first, and nobody observes it. The program
     /// must itself renew what else it made from the first store.
     package var reopenStore: (@Sendable (_ path: String) throws(StoreError) -> VersionStore)?
+    /// What pages ask for new versions; `nil` if nothing here brings any.
+    package var updates: ServedUpdates?
+    /// Called with the lifecycle before and after each change that the server notices, before pages hear of it.
+    ///
+    /// Any process may have made the change. Must not wait for a network; may wait for the store.
+    package var onLifecycleChange: (@Sendable (_ before: Lifecycle, _ now: Lifecycle) -> Void)?
     /// Called for every answered request, on a serving thread; must not wait.
     public var accessLog: (@Sendable (AccessRecord) -> Void)?
     /// Gets sentences that the app's author or operator should know: objects that could not be

@@ -8,15 +8,22 @@ extension AppHandler {
     /// Looks for changes, and tells the pages; may wait for other processes.
     func follow() {
         guard lookForStore() else { return }
-        if let change = shelf.refresh() { noteRollback(change.before, change.now) }
+        if let change = shelf.refresh() {
+            noteRollback(change.before, change.now)
+            options.onLifecycleChange?(change.before, change.now)
+        }
         // Held during the announcement, so that two threads do not announce the same thing.
         announced.withLock { announced in
-            guard let ready = nextVersion, ready != announced else { return }
-            announced = ready
+            guard let ready = nextVersion else { return }
+            let next = Announcement(version: ready, reloads: reloadsPages)
+            let isTold =
+                announced?.version == ready && (announced?.reloads == true || !next.reloads)
+            guard !isTold else { return }
+            announced = next
             let newcomers = newcomers.withLock { $0 }
             for session in bridge.sessions where !newcomers.contains(session) {
                 guard page(of: session) != ready else { continue }
-                bridge.announce(.versionReady(version: ready), to: session)
+                bridge.announce(event(next), to: session)
             }
         }
     }
@@ -28,6 +35,7 @@ extension AppHandler {
             newcomers.withLock { _ = $0.insert(session) }
         case .closed(let session, _):
             newcomers.withLock { _ = $0.remove(session) }
+            hidden.withLock { _ = $0.remove(session) }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         }
     }
@@ -56,8 +64,15 @@ extension AppHandler {
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
             guard page != ready else { return }
-            bridge.announce(.versionReady(version: ready), to: session)
+            let next = Announcement(version: ready, reloads: reloadsPages)
+            bridge.announce(event(next), to: session)
         }
+    }
+
+    private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }
+
+    private func event(_ next: Announcement) -> BridgeEvent {
+        .versionReady(version: next.version, reload: next.reloads)
     }
 
     /// The version of a session's page; `nil` if it is unknown.

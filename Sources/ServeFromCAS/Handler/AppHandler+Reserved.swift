@@ -21,6 +21,10 @@ extension AppHandler {
         case BridgeScript.path: return .response(Self.script(head))
         case "/_castree/bridge": return answerBridge(head, exchange)
         case "/_castree/confirm": return confirm(head, exchange, cookies)
+        case "/_castree/check": return ask(.check, head)
+        case "/_castree/update": return ask(.update, head)
+        case "/_castree/hidden": return noteVisibility(head, "hidden")
+        case "/_castree/visible": return noteVisibility(head, "visible")
         case "/_castree/status": return .response(status(head))
         default:
             return .plain(404, "The server has nothing at this address.", head.method)
@@ -57,24 +61,10 @@ extension AppHandler {
     private func confirm(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
-        guard head.method == .post else {
-            return .plain(
-                405, "A confirmation must be a POST.", head.method, fields: [("Allow", "POST")])
-        }
-        guard isOwn(head) else {
-            return .plain(403, "Only a page of this server may confirm its version.", head.method)
-        }
-        // Only the page knows it: not another program, which can send any Origin, and not a page of
-        // another port, for which the browser also sends the cookies.
-        guard let session = BridgeQuery(head).session else {
-            return .plain(
-                403,
-                "A confirmation must name its page's session of the bridge: "
-                    + "POST /_castree/confirm?session=SESSION.", head.method)
-        }
-        guard bridge.knowsSession(of: head) else {
-            return .plain(
-                410, "There is no such session of the bridge; begin another one.", head.method)
+        let session: BridgeSessionID
+        switch ownSession(head, "confirm", "A confirmation") {
+        case .page(let named): session = named
+        case .refused(let answer): return answer
         }
         guard let version = page(of: session) ?? version(of: head, exchange) else {
             return .plain(
@@ -86,6 +76,82 @@ extension AppHandler {
         } then: {
             .response($0)
         }
+    }
+
+    /// The page asks for a new version.
+    private func ask(_ wish: ServedUpdates.Wish, _ head: RequestHead) -> Answer {
+        if case .refused(let answer) = ownSession(head, wish.rawValue, "A page's wish") {
+            return answer
+        }
+        guard let updates = options.updates else {
+            return .plain(
+                404, "This server brings no updates (castree serve --updates ORIGIN).", head.method)
+        }
+        updates.ask(wish)
+        return Self.empty(202)
+    }
+
+    /// The page says that nobody sees it, or somebody does again.
+    private func noteVisibility(_ head: RequestHead, _ state: String) -> Answer {
+        switch ownSession(head, state, "What is seen") {
+        case .page(let session):
+            hidden.withLock { hidden in
+                if state == "hidden" { hidden.insert(session) } else { hidden.remove(session) }
+            }
+            return Self.empty(204)
+        case .refused(let answer): return answer
+        }
+    }
+
+    private static func empty(_ status: Int) -> Answer {
+        var head = ResponseHead(status)
+        head.add("Cache-Control", "no-store")
+        return .response(Response(head: head))
+    }
+
+    /// Whether somebody may see a page: one that is visible, or has no bridge to say that it is not.
+    func isInForeground(now: Duration) -> Bool {
+        let hidden = hidden.withLock { $0 }
+        if bridge.sessions.contains(where: { !hidden.contains($0) }) { return true }
+        return pins.withLock { $0.hasPageWithoutSession(now: now) }
+    }
+
+    /// Who has posted something.
+    private enum Sender {
+        case page(BridgeSessionID)
+        case refused(Answer)
+    }
+
+    /// The session of the page that posts something.
+    ///
+    /// Only the page knows it: not another program, which can send any Origin, and not a page of another
+    /// port, for which the browser also sends the cookies.
+    private func ownSession(
+        _ head: RequestHead, _ deed: String, _ what: String
+    ) -> Sender {
+        func refused(
+            _ status: Int, _ sentence: String, fields: [(name: String, value: String)] = []
+        ) -> Sender {
+            .refused(.plain(status, sentence, head.method, fields: fields))
+        }
+        guard head.method == .post else {
+            return refused(405, "\(what) must be a POST.", fields: [("Allow", "POST")])
+        }
+        guard isOwn(head) else {
+            return refused(
+                403, "Only a page of this server may POST /_castree/\(deed).")
+        }
+        guard let session = BridgeQuery(head).session else {
+            return refused(
+                403,
+                "\(what) must name its page's session of the bridge: "
+                    + "POST /_castree/\(deed)?session=SESSION.")
+        }
+        guard bridge.knowsSession(of: head) else {
+            return refused(
+                410, "There is no such session of the bridge; begin another one.")
+        }
+        return .page(session)
     }
 
     /// Records the confirmation; may wait for other processes.

@@ -18,7 +18,6 @@ extension AppHandler {
 
     /// A start of this server has failed.
     func tellRollback(_ version: String, _ reason: String) {
-        notice("version \(version) was rolled back: \(reason)")
         announceRollback(version, reason)
     }
 
@@ -49,6 +48,7 @@ extension AppHandler {
             return new
         }
         guard let new else { return }
+        notice("version \(version) was rolled back: \(reason)")
         let newcomers = newcomers.withLock { $0 }
         for session in bridge.sessions where !newcomers.contains(session) {
             bridge.announce(event(new, own: page(of: session) == version), to: session)

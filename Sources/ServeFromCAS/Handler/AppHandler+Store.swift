@@ -68,9 +68,19 @@ extension AppHandler {
         let old = starting.withLock { starting -> StartWatch? in
             defer { starting.watch = new }
             if !starting.isForeground { new?.setForeground(false, now: SystemClock.now) }
+            new?.deferPending(starting.rule.waitsForStart)
             return starting.watch
         }
         old?.letGo()
+    }
+
+    /// Says when pages get a version that waits.
+    func setSwitching(_ rule: SwitchingRule) {
+        let watch = starting.withLock { starting -> StartWatch? in
+            starting.rule = rule
+            return starting.watch
+        }
+        watch?.deferPending(rule.waitsForStart)
     }
 
     /// Whether pages are visible; see `AppServer.setForeground`.

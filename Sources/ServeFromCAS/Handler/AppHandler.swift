@@ -31,11 +31,13 @@ final class AppHandler: RequestHandler {
     /// The version that pages were last told of, or had from the start.
     ///
     /// Held by threads that may wait, so not by loops.
-    let announced = Mutex<String?>(nil)
+    let announced = Mutex<Announcement?>(nil)
     /// The versions left recently and not shown again.
     let rollbacks = Mutex<[Rollback]>([])
     /// Sessions of the bridge that have not yet been told what waits for them.
     let newcomers = Mutex<Set<BridgeSessionID>>([])
+    /// Sessions of pages that nobody sees.
+    let hidden = Mutex<Set<BridgeSessionID>>([])
     /// Work that may wait for the store, or for another process.
     let storeWork = StoreQueue()
     /// The loops that read requests, once there are any.
@@ -47,6 +49,13 @@ final class AppHandler: RequestHandler {
     struct Starting {
         var watch: StartWatch?
         var isForeground = true
+        var rule = SwitchingRule()
+    }
+
+    /// What pages were told of the version that is next.
+    struct Announcement: Equatable {
+        var version: String
+        var reloads = false
     }
 
     /// `nil` if starts are not watched.

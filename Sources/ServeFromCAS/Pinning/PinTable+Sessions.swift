@@ -20,6 +20,13 @@ extension PinTable {
         attach(connection, held.browser, held.load, now)
     }
 
+    /// Whether a page is open that has no session, or none yet.
+    func hasPageWithoutSession(now: Duration) -> Bool {
+        browsers.values.contains { browser in
+            browser.loads.contains { $0.pages > $0.sessions && isLive($0, now) }
+        }
+    }
+
     /// Whether a session's page is known.
     func knows(session: String) -> Bool { sessions[session] != nil }
 

@@ -174,6 +174,9 @@ public final class AppServer: Sendable {
         handler.shelf.clear()
     }
 
+    /// Says when pages get a version that waits.
+    package func setSwitching(_ rule: SwitchingRule) { handler.setSwitching(rule) }
+
     /// Tells whether the app is in the foreground.
     ///
     /// In the background, the time in which a page must confirm does not run.

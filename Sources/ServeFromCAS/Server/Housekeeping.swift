@@ -43,6 +43,7 @@ enum Housekeeping {
                 handler.bridge.advance(to: now)
             }
             lookAtDownloads(handler, now)
+            handler.options.updates?.noteForeground(handler.isInForeground(now: now))
             handler.shelf.pinAgain(now: now)
             letGo(handler, now)
         }

@@ -184,7 +184,8 @@ final class SiteShelf: Sendable {
             let before = state.withLock { state -> Lifecycle in
                 // Another store has come meanwhile: its own lifecycle is read next.
                 guard store.versions === versions else { return lifecycle }
-                let before = state.lifecycle
+                // What is read first is no change.
+                let before = state.hasRead ? state.lifecycle : lifecycle
                 state.hasRead = true
                 followTrouble.end()
                 state.status = status

@@ -91,11 +91,6 @@ extension Invocation {
         try? output.flush()
     }
 
-    private func line(_ write: (inout JSONWriter) -> Void) {
-        // A failure is kept, and reported when the program flushes at its end.
-        try? output.write(json: JSONWriter.document(write))
-        try? output.flush()
-    }
 }
 
 // MARK: In the end

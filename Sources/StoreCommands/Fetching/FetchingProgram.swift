@@ -13,16 +13,39 @@ package enum FetchingProgram {
     /// - Parameter words: its arguments; nil for those of this program.
     /// - Throws: `noFetchingProgram` if it is not installed beside this one.
     package static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
+        let path = try path()
+        do throws(SystemError) {
+            try System.become(path, words)
+        } catch {
+            throw notRun(path, error)
+        }
+    }
+
+    /// Starts it beside the running program.
+    ///
+    /// - Throws: `noFetchingProgram`.
+    package static func start(_ words: [String]) throws(CommandError) -> ChildProgram {
+        let path = try path()
+        do throws(SystemError) {
+            return try ChildProgram(path, words)
+        } catch {
+            throw notRun(path, error)
+        }
+    }
+
+    private static func notRun(_ path: String, _ error: SystemError) -> CommandError {
+        CommandError(
+            code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
+    }
+
+    /// Where it is installed.
+    ///
+    /// - Throws: `noFetchingProgram` if it is not.
+    package static func path() throws(CommandError) -> String {
         let places = directories()
         for directory in places {
             let path = directory + "/" + name
-            guard System.isProgram(path) else { continue }
-            do throws(SystemError) {
-                try System.become(path, words)
-            } catch {
-                throw CommandError(
-                    code: "noFetchingProgram", message: "\(path) could not be run: \(error.text)")
-            }
+            if System.isProgram(path) { return path }
         }
         throw CommandError(
             code: "noFetchingProgram",

@@ -33,6 +33,9 @@ extension Command {
                 If a cache or mirror is behind and sends a channel's older pointer, nothing \
                 changes and the exit status is 21; --force takes the pointer all the same.
 
+                A mandatory release that waits then ends with status 25: start the app again soon. \
+                An origin that cannot be reached is status 23, a banned release 20.
+
                 If the command is interrupted, killed or cut off, repeat it: it continues where it \
                 stopped, even within a file. A missing store is created.
                 """,
@@ -60,6 +63,10 @@ extension Option {
         .text("version", placeholder: "NAME", "the version's name in the store"),
         .flag("activate", "make the version current once it is whole"),
         .flag("keep", "make the version neither current nor pending"),
+        .choice(
+            "switch", of: ["now", "next-start"],
+            "when the version is shown: now (as --activate), next-start; not with --activate or --keep",
+            fallback: "next-start"),
         .flag(
             "dry-run", "print what would be fetched; fetch no content and change nothing"),
         .flag("no-packs", "fetch objects one by one, even where the origin has packs"),
@@ -74,10 +81,18 @@ extension Option {
             "max-entries", in: 1...4_000_000,
             "refuse a version with more entries than this, before they are in memory",
             fallback: 250_000),
+        .flag(
+            "json-lines",
+            "print what is found and how far it is, one JSON document per line; the last is the result"
+        ),
+        .flag(
+            "until-input-ends",
+            "stop when the other end of standard input is closed, as by the end of the program that runs it"
+        ),
     ]
 
     /// What the device and its app are.
-    fileprivate static let device: [Option] = [
+    package static let device: [Option] = [
         .text(
             "device", placeholder: "ID",
             "the device's identity, by which roll-outs choose; kept out of reports"),
@@ -85,6 +100,9 @@ extension Option {
             "app", placeholder: "KIND=VALUE",
             "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
                 + "fingerprint=; group= for each group that the device is in",
+            repeats: true),
+        .text(
+            "group", placeholder: "NAME", "a group that the device is in, as --app group=NAME",
             repeats: true),
         .text("platform", placeholder: "NAME", "the app's platform, such as ios"),
         .flag(

@@ -3,6 +3,8 @@ package import Console
 extension ExitStatus {
     /// The origin's answer is older than one seen before: a cache or mirror is behind.
     package static let olderCopy = ExitStatus(rawValue: 21)
+    /// A mandatory release is here and waits for the next start.
+    package static let mandatoryWaits = ExitStatus(rawValue: 25)
 }
 
 /// The exit statuses of checks, after fsck(8).
@@ -31,8 +33,14 @@ extension ExitStatuses {
 
     /// Of pulls.
     package static let pull = ExitStatuses(
-        help: failures + [(.olderCopy, "the origin's answer is older than one seen before")]
-            + endings)
+        help: failures + [
+            (.banned, "what the origin offers is banned here"),
+            (.olderCopy, "the origin's answer is older than one seen before"),
+            (.untrusted, "what came is not what was promised, or a certificate is not trusted"),
+            (.offline, "the origin cannot be reached"),
+        ] + endings + [
+            (.mandatoryWaits, "a mandatory release is here and waits for the next start")
+        ])
 
     private static let failures: [(status: ExitStatus, meaning: String)] = [
         (.done, "done"),

@@ -57,12 +57,15 @@ extension Invocation {
 
     /// Opens the store, or creates it.
     ///
-    /// - Parameter check: called before a store is created at that path; it may throw.
+    /// - Parameters:
+    ///   - check: called before a store is created at that path; it may throw.
+    ///   - notice: as in `storeOptions`.
     package func openOrCreateStore(
-        isDurable: Bool = true, check: (String) throws -> Void = { _ in }
+        isDurable: Bool = true, check: (String) throws -> Void = { _ in },
+        notice: (@Sendable (String) -> Void)? = nil
     ) throws -> VersionStore {
         let path = try storePath()
-        let options = try storeOptions(isDurable: isDurable)
+        let options = try storeOptions(isDurable: isDurable, notice: notice)
         do {
             return try VersionStore.open(path, options: options)
         } catch {

@@ -53,6 +53,11 @@ package final class StartWatch: Sendable {
     /// Notes that the pending version cannot be shown as things stand.
     package func holdBack(_ lifecycle: Lifecycle) { state.withLock { $0.holdBack(lifecycle) } }
 
+    /// Says whether what is pending waits for the first page of the next process, or for any page.
+    package func deferPending(_ defers: Bool) {
+        state.withLock { $0.defersPending = defers }
+    }
+
     /// Tells whether the app is in the foreground.
     package func setForeground(_ isForeground: Bool, now: Duration) {
         state.withLock { $0.setForeground(isForeground, now: now) }
@@ -82,12 +87,14 @@ private final class StoreLedger: StartLedger {
     func releaseLock() { lock.withLock { $0 = nil } }
 
     func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
+        heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
         var request = try versions.startRequest(strikes, showing: canShow)
         request.isWatching = isWatching
         request.isLockTaken = !isWatching
         request.mayRetry = mayRetry
+        request.takesPending = takesPending
         request.heir = heir
         return try versions.begin(request)
     }

@@ -78,7 +78,7 @@ extension Lifecycle {
     private mutating func startPending(
         _ request: StartRequest, mayRetry: Bool, _ versions: some StartableVersions
     ) throws(StoreError) {
-        guard let pending else { return }
+        guard let pending, request.takesPending || current == nil else { return }
         guard try versions.isUsable(pending, self) else {
             self.pending = nil
             return

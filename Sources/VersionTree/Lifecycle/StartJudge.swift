@@ -8,7 +8,8 @@ package protocol StartLedger: Sendable {
     func releaseLock()
     /// Makes a start; the ledger adds token, time and system. A caller that does not watch has found the lock taken.
     func begin(
-        strikes: Int, isWatching: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        strikes: Int, isWatching: Bool, mayRetry: Bool, takesPending: Bool,
+        heir: StartRequest.Heir
     ) throws(StoreError) -> Begun
     func leave(
         _ version: String, token: String, reason: String, strikes: Int
@@ -58,7 +59,7 @@ package struct StartJudge: Sendable, Hashable {
     /// What this process started last.
     private var booted: String?
     /// Whether this process has had its first start: only that start retries what waits after a strike.
-    private var hasStarted = false
+    private(set) var hasStarted = false
     /// The version that was gone back to, until its next page: that is the reload that follows, and starts nothing.
     private var reloading: String?
     /// The token of a start whose process died before this one began.
@@ -74,6 +75,8 @@ package struct StartJudge: Sendable, Hashable {
     var lastLook: Duration?
     private var isForeground = true
     private var hasEnded = false
+    /// Whether what is pending waits for the first page of the next process.
+    package var defersPending = false
 
     /// Makes a judge for a process that begins now.
     package init(_ rules: Rules, _ ledger: some StartLedger) {
@@ -131,8 +134,11 @@ package struct StartJudge: Sendable, Hashable {
     }
 
     /// Whether a pending version may be started: not while it waits after a failed start.
+    ///
+    /// Nor, where starts wait for the next process, after the first one of this.
     package func mayStart(_ pending: String, _ lifecycle: Lifecycle) -> Bool {
-        mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
+        if defersPending, hasStarted, lifecycle.current != nil { return false }
+        return mayRetry || lifecycle.current == nil || !lifecycle.isResting(pending)
     }
 
     /// Whether somebody has made a version current that nobody has started or vouched for yet.
@@ -160,7 +166,8 @@ package struct StartJudge: Sendable, Hashable {
         let mayRetry = mayRetry
         hasStarted = true
         let hasLock = try ledger.takeLock()
-        return try begin(ledger, hasLock: hasLock, mayRetry: mayRetry, heir: .judges)
+        return try begin(
+            ledger, hasLock: hasLock, mayRetry: mayRetry, takesPending: true, heir: .judges)
     }
 
     /// A GET serves a page, answered 200 with the app's HTML: starts what waits for that.
@@ -193,22 +200,25 @@ package struct StartJudge: Sendable, Hashable {
         let heir: StartRequest.Heir =
             watched?.isOverdue == true ? .judges : .adopts(besides: abandoned)
         let begun = try begin(
-            ledger, hasLock: true, mayRetry: isFirst || restLeft <= .zero, heir: heir)
+            ledger, hasLock: true, mayRetry: isFirst || restLeft <= .zero,
+            takesPending: isFirst || !defersPending, heir: heir)
         heldBack = nil
         return begun
     }
 
     private mutating func begin(
-        _ ledger: some StartLedger, hasLock: Bool, mayRetry: Bool, heir: StartRequest.Heir
+        _ ledger: some StartLedger, hasLock: Bool, mayRetry: Bool, takesPending: Bool,
+        heir: StartRequest.Heir
     ) throws(StoreError) -> Begun {
         defer { if watched == nil, hasLock { ledger.releaseLock() } }
         let begun = try ledger.begin(
-            strikes: rules.strikes, isWatching: hasLock, mayRetry: mayRetry, heir: heir)
+            strikes: rules.strikes, isWatching: hasLock, mayRetry: mayRetry,
+            takesPending: takesPending, heir: heir)
         if mayRetry || begun.left != nil { restLeft = rules.rest }
         booted = begun.version
         watched = nil
         let lifecycle = try ledger.lifecycle()
-        refused = lifecycle.pending == nil ? nil : lifecycle
+        refused = lifecycle.pending != nil && takesPending ? lifecycle : nil
         guard begun.kind != .joined, lifecycle.unconfirmed?.token == begun.token else {
             return begun
         }

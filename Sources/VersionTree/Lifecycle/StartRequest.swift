@@ -36,6 +36,8 @@ package struct StartRequest: Sendable {
     package var isLockTaken = false
     /// Whether a version that waits after a strike may be started.
     package var mayRetry = true
+    /// Whether a pending version may be started; without a current one it is in any case.
+    package var takesPending = true
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
     /// Runs while the lifecycle is locked, so it must neither change nor pin anything.

@@ -1,4 +1,5 @@
 import Console
+import HotPush
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -15,6 +16,9 @@ extension Command {
             forgive. A start that a reboot ended does not count, unless it is the third in a row. \
             Content that is known good under another name needs no trial.
 
+            A mandatory release that waits is started even if nobody has confirmed what is current, \
+            which is then neither good nor bad.
+
             If a running server watches the start, the server judges it; boot then prints its token.
 
                 castree boot --json
@@ -23,10 +27,14 @@ extension Command {
         options: [.strikes]
     ) { invocation in
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
-        let boot = try invocation.openRecordingStore().boot(strikes: strikes)
+        let versions = try invocation.openRecordingStore()
+        let forced = try versions.prepareForced()
+        let boot = try versions.boot(strikes: strikes)
+        try versions.settleOwed(versions.lifecycle())
         return try invocation.report { writer in
             writer.member("version", boot.version)
             writer.member("token", boot.token)
+            writer.member("mandatory", boot.version == forced)
             writer.member("rolledBackFrom", boot.rolledBackFrom)
             if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
         } text: { output in

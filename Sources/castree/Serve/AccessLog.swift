@@ -70,6 +70,12 @@ final class ServerNotices: Sendable {
         lines.add(diagnostics.warningLine(code: "notice", message))
     }
 
+    /// Prints what has happened, unless only results are wanted; never waits.
+    func note(_ message: String) {
+        guard let line = diagnostics.noteLine(code: "update", message) else { return }
+        lines.add(line)
+    }
+
     /// Prints a line of the access log; never waits.
     func append(_ record: AccessRecord) { lines.add(AccessLog.line(record)) }
 

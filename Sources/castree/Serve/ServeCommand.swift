@@ -1,5 +1,6 @@
 import CASStore
 import Console
+import HotPush
 import ServeFromCAS
 import StoreCommands
 import StrictJSON
@@ -22,6 +23,13 @@ extension Command {
                 castree serve --certificate cert.pem --key key.pem --host kiosk.example
                 castree serve --confirm-within 20s
                 castree serve --dashboard
+                castree serve --updates https://example.org/app
+
+            With --updates the server keeps its app up to date by itself: castree-pull fetches what the \
+            origin offers, pages get it when --switch says, and castree.confirm() in a page says that it \
+            works. If no page does within --confirm-within (30s then), the server goes back. A mandatory \
+            release waits for nothing. Standard error has a line for each switch, start, confirmation \
+            and rollback.
 
             The port is computed from the app's identifier and remembered in the store, because \
             the app's local storage belongs to its web origin. Only this machine can connect.
@@ -94,6 +102,7 @@ extension Command {
                 "roll a new version back unless a page of it confirms in time: 20s, 500ms, 1m, up to a day"
             ),
             .strikes,
+        ] + Option.updating + [
             .integer("workers", in: 1...64, "threads that serve", fallback: 1),
             .text(
                 "access-log", placeholder: "FILE",
@@ -112,13 +121,14 @@ extension Command {
         let begun = SuspendingClock.now
         let limit = try invocation.storeOptions().waitLimit
         let versions = try LockPatience.until(begun + limit) {
-            try invocation.openRecordingStore { notices.tell($0) }
+            try invocation.openServedStore { notices.tell($0) }
         }
         var options = try invocation.serverOptions(notices)
         let log = try invocation.accessLog(notices)
         defer { log?.end() }
         options.accessLog = invocation.accessLog(log, notices)
         let store = StoreInUse(versions, try invocation.storeOptions { notices.tell($0) })
+        let updater = try invocation.updater(store, notices, &options)
         options.reopenStore = store.reopen
         if invocation.flag("dashboard") { options.dashboard = .of(store) }
         let server = try LockPatience.until(begun + limit) {
@@ -135,8 +145,12 @@ extension Command {
         }
         try invocation.waiting {
             await withTaskCancellationHandler {
+                async let updates: Void? = updater?.run(for: server)
                 await server.waitUntilStopped()
+                updater?.end()
+                _ = await updates
             } onCancel: {
+                updater?.end()
                 server.stop()
             }
         }
@@ -145,6 +159,41 @@ extension Command {
 }
 
 extension Invocation {
+    /// The store; made if it is missing and an origin is to fill it.
+    fileprivate func openServedStore(
+        notice: @escaping @Sendable (String) -> Void
+    ) throws -> VersionStore {
+        guard isGiven("updates") else { return try openRecordingStore(notice: notice) }
+        return try openOrCreateStore(notice: notice).recordingEvents()
+    }
+
+    /// What keeps the app up to date; nil if nobody asks for that.
+    fileprivate func updater(
+        _ store: StoreInUse, _ notices: ServerNotices, _ options: inout AppServerOptions
+    ) throws -> Updater? {
+        let tells = options.confirmation != nil
+        guard let settings = try updateSettings() else {
+            if tells {
+                options.onLifecycleChange = { before, now in
+                    for line in UpdateNews.lines(before, now) { notices.note(line) }
+                }
+            }
+            return nil
+        }
+        // Without it there would be no updates: better now than in the night.
+        _ = try FetchingProgram.path()
+        options.confirmation = options.confirmation ?? .seconds(30)
+        let updater = Updater(settings, store: try storePath(), { store.versions }) {
+            notices.note($0)
+        }
+        options.updates = updater.asServed
+        options.onLifecycleChange = { [weak updater] before, now in
+            for line in UpdateNews.lines(before, now) { notices.note(line) }
+            updater?.lifecycleChanged(before, now)
+        }
+        return updater
+    }
+
     fileprivate func makeServer(
         _ versions: VersionStore, _ options: AppServerOptions
     ) throws -> AppServer {

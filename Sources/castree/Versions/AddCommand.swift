@@ -45,6 +45,12 @@ extension Command {
         }
         let versions = opened.recordingEvents()
         let report = try invocation.add(directory, listing, as: name, to: versions)
+        if let own = VersionStore.shippedName(in: directory) {
+            invocation.note(
+                "\(directory) has a program.json of Meteor's, for version \(own): its files were added as "
+                    + "they are; castree adopt \(directory) also reads its URLs and what it requires"
+            )
+        }
         let previous = invocation.flag("activate") ? try versions.activate(name) : nil
         return try invocation.report(report, previous: previous)
     }

@@ -112,6 +112,7 @@ struct BootDocument: Decodable {
     let version: String
     let token: String
     let rolledBackFrom: String?
+    let mandatory: Bool
 }
 
 struct RollbackDocument: Decodable {

@@ -216,7 +216,10 @@ import Testing
 @Suite("A decision to switch") struct SwitchDecisionTests {
     @Test("follows the policy, unless it is forced or the app starts")
     func table() {
-        for policy in SwitchPolicy.allCases {
+        let policies: [SwitchPolicy] = [
+            .now, .nextNavigation, .nextStart, .background(.seconds(60)),
+        ]
+        for policy in policies {
             for moment in SwitchMoment.allCases {
                 for isForced in [false, true] {
                     for isTrusted in [false, true] {
@@ -227,6 +230,7 @@ import Testing
                             case (_, .start): true
                             case (.now, _): isForced || isTrusted
                             case (.nextNavigation, .navigation): isForced || isTrusted
+                            case (.background, .background): isForced || isTrusted
                             default: isForced
                             }
                         #expect((decision == .switchNow) == switches, "\(policy) \(moment)")

@@ -17,6 +17,7 @@ struct BridgeScriptTests {
         globalThis.location = { origin: 'http://localhost:1', reload() { loads++; } };
         globalThis.frameElement = FRAME;
         globalThis.addEventListener = () => {};
+        globalThis.document = { hidden: false, addEventListener() {} };
         Object.defineProperty(globalThis, 'sessionStorage', STORAGE);
         globalThis.WebSocket = class {
           constructor() { socket = this; }
@@ -26,12 +27,14 @@ struct BridgeScriptTests {
         globalThis.fetch = async address => {
           posts.push(address);
           const status = answers.shift() || 204;
-          return { status, ok: status < 300 };
+          return { status, ok: status < 300, text: async () => `status ${status}` };
         };
         const pause = () => new Promise(done => setTimeout(done, 5));
         const open = name => { socket.onopen(); socket.onmessage({ data: `W 1 ${name} 0` }); };
         const left = (number, own, at) => socket.onmessage({ data: `E ${number} 0 rolled-back\\n`
           + JSON.stringify({ version: '2', reason: 'r', at, own }) });
+        const tell = (number, name, detail) => socket.onmessage({
+          data: `E ${number} 0 ${name}\n` + JSON.stringify(detail) });
         const first = 'a'.repeat(32), second = 'b'.repeat(32);
         """
 
@@ -117,6 +120,57 @@ struct BridgeScriptTests {
             console.log(good, posts.map(p => p.slice(-1)).join(''), await castree.confirm());
             """
         #expect(try run(steps) == "true ab false")
+    }
+
+    @Test(
+        "loads a page again for a version that is to be shown at once, once, unless a listener prevents it"
+    )
+    func reloads() throws {
+        let steps = """
+            open(first);
+            tell(1, 'version-ready', { version: '2' });
+            console.log(loads);
+            tell(2, 'version-ready', { version: '2', reload: true });
+            tell(3, 'version-ready', { version: '2', reload: true });
+            console.log(loads);
+            castree.bridge.addEventListener('version-ready', event => event.preventDefault());
+            tell(4, 'version-ready', { version: '3', reload: true });
+            console.log(loads);
+            """
+        #expect(try run(steps) == "0\n1\n1")
+        let blocked = "{ get() { throw new Error('blocked'); } }"
+        let told =
+            "open(first); tell(1, 'version-ready', { version: '2', reload: true }); console.log(loads);"
+        #expect(try run(told, storage: blocked) == "0")
+    }
+
+    @Test("asks for updates with its session, and gives what comes of it")
+    func asks() throws {
+        let steps = """
+            open(first);
+            answers = [202];
+            const found = castree.check();
+            await pause();
+            tell(1, 'checking', {});
+            tell(2, 'available', { version: '2', bytes: 5, mandatory: false });
+            console.log(JSON.stringify(await found), posts[0].split('?')[0]);
+            answers = [202];
+            const ready = castree.update();
+            await pause();
+            tell(3, 'available', { version: '2', bytes: 5, mandatory: false });
+            tell(4, 'ready', { version: '2', mandatory: false });
+            console.log((await ready).type);
+            answers = [202];
+            const failed = castree.update();
+            await pause();
+            tell(5, 'update-failed', { message: 'away' });
+            console.log(await failed.catch(error => error.message));
+            answers = [404];
+            console.log(await castree.check().catch(error => error.message));
+            """
+        let said =
+            "{\"type\":\"available\",\"version\":\"2\",\"bytes\":5,\"mandatory\":false} /_castree/check"
+        #expect(try run(steps) == "\(said)\nready\naway\nstatus 404")
     }
 }
 

@@ -309,10 +309,10 @@ struct BridgeTests {
         #expect(await reader.value == (1...50).map { "\($0)" })
     }
 
-    @Test("serves a script of at most 6.75 KB that names the limits of the protocol")
+    @Test("serves a script of at most 8 KB that names the limits of the protocol")
     func script() {
         let text = String(decoding: BridgeScript.bytes, as: UTF8.self)
-        #expect(BridgeScript.bytes.count <= 6912)
+        #expect(BridgeScript.bytes.count <= 8192)
         for part in ["'use strict'", "H 1 -", "/_castree/bridge", "256", "4<<20", "1<<20"] {
             #expect(text.contains(part))
         }

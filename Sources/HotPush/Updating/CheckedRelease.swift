@@ -1,0 +1,146 @@
+package import CASStore
+package import StrictJSON
+package import VersionTree
+
+/// What another process has found at an origin and fetched, without a change of the lifecycle: the
+/// result of `castree pull --keep --json`.
+package struct CheckedRelease: Sendable, Hashable {
+    /// The version in the store, which is complete; `nil` if nothing is for this device.
+    package var version: String?
+    /// Whether its publisher says that the app must not go on without it.
+    package var isMandatory = false
+    /// Why nothing is for this device.
+    package var reasons: [String] = []
+    /// The channel that offers nothing at all any more.
+    var emptied: EmptiedChannel?
+
+    package init(version: String?, isMandatory: Bool = false, reasons: [String] = []) {
+        self.version = version
+        self.isMandatory = isMandatory
+        self.reasons = reasons
+    }
+
+    /// Reads the result of a pull; `nil` for another document.
+    package init?(_ document: JSONValue) {
+        guard let members = document.asObject, members.contains(where: { $0.key == "version" })
+        else { return nil }
+        self.init(
+            version: document["version"]?.asString,
+            isMandatory: document["mandatory"]?.asBool ?? false,
+            reasons: (document["reasons"]?.asArray ?? []).compactMap(\.asString))
+        emptied = document["emptied"].flatMap { EmptiedChannel($0) }
+    }
+}
+
+/// What followed from a check.
+package enum ObeyedRelease: Sendable, Hashable {
+    /// There was nothing to do, and why.
+    case upToDate(String)
+    /// What is offered is not for this device, for these reasons.
+    case refused([String])
+    /// A version is complete and waits for its turn.
+    case ready(version: String, isForced: Bool)
+}
+
+extension VersionStore {
+    /// Makes what a check has brought the next version to be shown, or takes back what the origin no longer offers.
+    ///
+    /// What an ``UpdateManager`` does with what it has fetched itself. A mandatory release does not wait until
+    /// the start of the current version is confirmed: it becomes current at once, and the next page starts it.
+    package func obey(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
+        guard let version = checked.version else { return try obeyNothing(checked) }
+        let owed = OwedRelease(self)
+        let before = try lifecycle()
+        // An earlier release had to be shown and was not: its replacement must be, too.
+        let isOwed = try owed.version() != nil
+        let isForced = checked.isMandatory || isOwed
+        if before.current == version || before.pending == version {
+            guard before.pending == version else {
+                // What waits was offered before and is no longer offered.
+                if before.pending != nil { _ = try putNext(version) }
+                try settleOwed(before, offered: version)
+                return .upToDate("version \(version) is current already")
+            }
+            if isForced { try owed.set(version) }
+        } else {
+            // First what is owed: whoever sees the pending version knows at once that it must be shown.
+            if isForced { try owed.set(version) }
+            guard try putNext(version) else {
+                try owed.set(nil)
+                return .upToDate("version \(version) is current already")
+            }
+        }
+        if isForced, before.unconfirmed != nil, !before.isResting(version) {
+            // Left before it could prove itself: neither good nor bad.
+            try activate(version)
+        }
+        return .ready(version: version, isForced: isForced)
+    }
+
+    private func obeyNothing(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
+        if let emptied = checked.emptied, try takeBackWaiting(emptied.sighting) {
+            do throws(StoreError) {
+                let bound = SequenceBound(self, now: { secondsNow() })
+                try SeenSequences(self, bound: bound).note(emptied.sighting, isLowering: false)
+            } catch {
+                // At worst an old copy of the pointer gets through once.
+                Journal(self).record(error, during: "check")
+            }
+            return .upToDate("the origin has taken back what waited")
+        }
+        return checked.reasons.isEmpty
+            ? .upToDate("the origin has nothing new") : .refused(checked.reasons)
+    }
+
+    /// Whether the version that waits, or a current one that has not been started yet, must be shown at once.
+    package func isForced(_ lifecycle: Lifecycle) throws(StoreError) -> Bool {
+        guard let owed = try OwedRelease(self).version() else { return false }
+        return owed == lifecycle.pending || lifecycle.isUnshown(owed)
+    }
+
+    /// Notes that a version which now waits must be shown before the app goes on, if so.
+    ///
+    /// - Returns: whether it must: it is mandatory, or replaces one that was and was never shown.
+    package func noteForced(
+        _ version: String, isMandatory: Bool
+    ) throws(StoreError) -> Bool {
+        let owed = OwedRelease(self)
+        let isOwed = try owed.version() != nil
+        guard isMandatory || isOwed else { return false }
+        try owed.set(version)
+        return true
+    }
+
+    /// The app starts: it does not go on with a version that nobody has confirmed where a mandatory one waits.
+    ///
+    /// - Returns: the version that must be shown, if there is one.
+    package func prepareForced() throws(StoreError) -> String? {
+        let lifecycle = try lifecycle()
+        guard try isForced(lifecycle), let owed = try OwedRelease(self).version() else {
+            return nil
+        }
+        if owed == lifecycle.pending, lifecycle.unconfirmed != nil, !lifecycle.isResting(owed) {
+            // Left before it could prove itself: neither good nor bad.
+            try activate(owed)
+        }
+        return owed
+    }
+
+    /// Owes a version no longer that has been shown, or is offered no more.
+    package func settleOwed(
+        _ lifecycle: Lifecycle, offered: String? = nil
+    ) throws(StoreError) {
+        let owed = OwedRelease(self)
+        guard let version = try owed.version(), !lifecycle.isUnshown(version) else { return }
+        if version == lifecycle.current || offered.map({ $0 != version }) == true {
+            try owed.set(nil)
+        }
+    }
+}
+
+extension Lifecycle {
+    /// Whether a version is current that no page or app has started yet.
+    fileprivate func isUnshown(_ version: String) -> Bool {
+        version == current && boot?.version != version && !knownGood.contains(version)
+    }
+}

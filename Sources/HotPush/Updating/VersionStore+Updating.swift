@@ -1,0 +1,27 @@
+package import CASStore
+package import VersionTree
+
+// What a manager and a server alike do with versions: the next one is chosen, room is made.
+extension VersionStore {
+    /// Makes a complete version the next one to be shown.
+    ///
+    /// - Returns: whether it waits. If it is current already, what was pending no longer waits.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion`, `.noVersion`.
+    package func putNext(_ version: String) throws(StoreError) -> Bool {
+        try activateAtNextBoot(version)
+        return try lifecycle().pending == version
+    }
+
+    /// Retires what need not be kept to go back to, and collects what only that had.
+    ///
+    /// - Parameter keptGoodCount: how many versions that have proved good stay, the current one among them.
+    /// - Returns: what went; `nil` if nothing did.
+    package func tidy(
+        keptGoodCount: Int
+    ) throws(StoreError) -> (versions: [String], byteCount: Int64)? {
+        let retired = try retire(planRetention(.generations(keptGoodCount)))
+        let collected = try collect()
+        guard !retired.isEmpty || collected.objectCount > 0 else { return nil }
+        return (retired, collected.byteCount)
+    }
+}

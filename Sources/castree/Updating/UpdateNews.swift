@@ -1,0 +1,23 @@
+import VersionTree
+
+/// What an operator reads about an app that is kept up to date, a line each.
+enum UpdateNews {
+    /// What a change of the lifecycle means, whichever process made it: switches, starts, confirmations.
+    ///
+    /// Rollbacks are told with their reasons by the server.
+    static func lines(_ before: Lifecycle, _ now: Lifecycle) -> [String] {
+        var lines: [String] = []
+        if let current = now.current, current != before.current {
+            let was = before.current.map { " (was \($0))" } ?? ""
+            lines.append("version \(current) is current now\(was)")
+        }
+        if let boot = now.boot, boot.version == now.current, boot.token != before.boot?.token {
+            let rest = now.unconfirmed == nil ? "" : "; a page of it must confirm that it works"
+            lines.append("version \(boot.version) has started\(rest)")
+        }
+        for version in now.knownGood where !before.knownGood.contains(version) {
+            lines.append("version \(version) is confirmed")
+        }
+        return lines
+    }
+}

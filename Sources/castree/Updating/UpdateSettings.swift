@@ -1,0 +1,124 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+
+/// How a server keeps its app up to date, as its command line says.
+struct UpdateSettings {
+    /// The URL, directory or bucket to ask.
+    var origin: String
+    /// How often.
+    var interval: Duration
+    /// When pages get what has come.
+    var policy: SwitchPolicy
+    /// How many versions that have proved good stay.
+    var keptGoodCount: Int
+    /// What the program that fetches is told besides.
+    var words: [String]
+}
+
+extension Option {
+    /// Of `serve`.
+    static let updating: [Option] =
+        [
+            .text(
+                "updates", placeholder: "ORIGIN",
+                "pull what this origin offers, switch to it, go back if nothing confirms it, and clean up"
+            ),
+            .text(
+                "every", placeholder: "TIME", "ask the origin this often, in s, m, h or d",
+                fallback: "15m"),
+            .text(
+                "switch", placeholder: "WHEN",
+                "when pages get a version that has come: now, next-navigation, next-start (of this server), "
+                    + "background:TIME (no page was visible for so long)",
+                fallback: "next-navigation"),
+            .integer(
+                "keep-good", in: 1...1000,
+                "keep so many versions that have proved good, the current one among them",
+                fallback: 2),
+            .text(
+                "channel", placeholder: "NAME", "the channel of a castree origin",
+                fallback: "stable"),
+        ] + device + [
+            .text(
+                "pull-option", placeholder: "OPTION",
+                "an option for castree pull, such as --cacert=ca.pem", repeats: true)
+        ]
+
+    /// What the server says of device and app is what a pull says; nobody is there to insist.
+    private static let device = Option.device.filter { $0.name != "force" }
+}
+
+extension Invocation {
+    /// How to keep the app up to date; nil if the command line does not ask for it.
+    func updateSettings() throws(CommandError) -> UpdateSettings? {
+        guard let origin = try value("updates") else {
+            let names = Option.updating.map(\.name).filter { $0 != "updates" }
+            if let needless = names.first(where: isGiven) {
+                throw .usage("--\(needless) is for --updates ORIGIN, which is not given")
+            }
+            return nil
+        }
+        try parsed { () throws(StoreError) in
+            _ = try OriginReference(parsing: origin)
+        }
+        let channel = try requiredValue("channel")
+        try parsed { () throws(StoreError) in _ = try ChannelName(channel) }
+        guard let seconds = try seconds("every"), seconds > 0 else {
+            throw .usage("--every takes a time of a second or more, as in 15m")
+        }
+        return UpdateSettings(
+            origin: origin, interval: .seconds(seconds), policy: try switchPolicy(),
+            keptGoodCount: try integer("keep-good") ?? 2, words: try pullWords())
+    }
+
+    private func switchPolicy() throws(CommandError) -> SwitchPolicy {
+        let text = try requiredValue("switch")
+        switch text {
+        case "now": return .now
+        case "next-navigation": return .nextNavigation
+        case "next-start": return .nextStart
+        default:
+            let parts = text.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[0] == "background",
+                let seconds = Self.seconds(String(parts[1])), seconds > 0
+            else {
+                throw .usage(
+                    "--switch takes now, next-navigation, next-start or background:TIME, as in "
+                        + "background:5m; not '\(text)'")
+            }
+            return .background(.seconds(seconds))
+        }
+    }
+
+    /// The options of the pull.
+    private func pullWords() throws(CommandError) -> [String] {
+        var words = ["--channel=\(try requiredValue("channel"))"]
+        for option in Option.updating
+        where Option.device.contains(where: { $0.name == option.name }) {
+            words += values(option.name).map { "--\(option.name)=\($0)" }
+        }
+        let pull = Command.pull { _ in .done }
+        for word in values("pull-option") {
+            let name = word.split(separator: "=", maxSplits: 1).first.map(String.init) ?? ""
+            let option = pull.options.first { "--\($0.name)" == name }
+            guard let option, !Self.ownNames.contains(option.name),
+                option.takesValue == word.contains("=")
+            else {
+                throw .usage(
+                    "--pull-option takes an option of castree pull in one word, as in "
+                        + "--pull-option --cacert=ca.pem; not '\(word)'")
+            }
+            words.append(word)
+        }
+        return words
+    }
+
+    /// What the server says itself, or decides.
+    private static let ownNames: Set<String> = Set(
+        [
+            "activate", "keep", "switch", "dry-run", "force", "json-lines", "until-input-ends",
+            "release", "version", "channel",
+        ] + Option.device.map(\.name))
+}

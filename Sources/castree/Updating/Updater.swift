@@ -1,0 +1,317 @@
+import CASStore
+import Console
+import HotPush
+import ServeFromCAS
+import Synchronization
+import VersionTree
+
+/// Keeps the app of a server up to date: asks, lets a child fetch, chooses the next version, cleans up.
+///
+/// The server starts what is chosen, watches it and goes back; pure functions decide (`SwitchDecision`,
+/// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Safe to use from
+/// any thread.
+final class Updater: Sendable {
+    private struct State {
+        var server: AppServer?
+        var wishes: Set<Work> = []
+        var run: PullRun?
+        var isEnded = false
+        /// What was told last of a check that brought nothing, so that it is told once.
+        var trouble: String?
+        /// Since when no page is visible.
+        var hiddenSince: Duration?
+        /// The version that waits and may be shown, since no page was visible for long enough.
+        var released: String?
+    }
+
+    private enum Work {
+        case check, update, tidy
+    }
+
+    /// How long the child may take to end.
+    private static let grace = Duration.seconds(5)
+
+    private let settings: UpdateSettings
+    private let versions: @Sendable () -> VersionStore
+    private let store: String
+    private let tell: @Sendable (String) -> Void
+    private let state = Mutex(State())
+    private let wakes: AsyncStream<Void>
+    private let waker: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - store: its path, for the child.
+    ///   - versions: the store at that path, whichever it is by now.
+    ///   - tell: gets a line for the operator; must not wait.
+    init(
+        _ settings: UpdateSettings, store: String,
+        _ versions: @escaping @Sendable () -> VersionStore,
+        tell: @escaping @Sendable (String) -> Void
+    ) {
+        self.settings = settings
+        self.store = store
+        self.versions = versions
+        self.tell = tell
+        (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// What its server is told of it.
+    var asServed: ServedUpdates {
+        ServedUpdates { [weak self] wish in
+            self?.want(wish == .check ? .check : .update)
+        } noteForeground: { [weak self] in
+            self?.noteForeground($0, now: SystemClock.now)
+        }
+    }
+
+    // MARK: Running
+
+    /// Works until it is ended.
+    func run(for server: AppServer) async {
+        state.withLock { $0.server = server }
+        follow()
+        let timer = Task.detached { [settings, weak self] in
+            while !Task.isCancelled {
+                self?.want(.update)
+                do { try await Task.sleep(for: settings.interval) } catch { return }
+            }
+        }
+        for await _ in wakes {
+            while let work = next() { await onOwnThread { self.carryOut(work) } }
+        }
+        timer.cancel()
+        state.withLock { $0.server = nil }
+    }
+
+    /// Ends: the child is asked to stop, and keeps what has come.
+    func end() {
+        let run = state.withLock { state in
+            state.isEnded = true
+            return state.run
+        }
+        waker.finish()
+        guard let run else { return }
+        run.end()
+        Task.detached {
+            // One that is stopped (SIGSTOP) hears nothing else. Nothing cancels this.
+            try? await Task.sleep(for: Self.grace)
+            run.kill()
+        }
+    }
+
+    private func want(_ work: Work) {
+        state.withLock { _ = $0.wishes.insert(work) }
+        waker.yield()
+    }
+
+    private func next() -> Work? {
+        state.withLock { state in
+            guard !state.isEnded else { return nil }
+            // An update is a check, too; what makes room comes first.
+            for work in [Work.tidy, .update, .check] where state.wishes.contains(work) {
+                state.wishes.remove(work)
+                if work == .update { state.wishes.remove(.check) }
+                return work
+            }
+            return nil
+        }
+    }
+
+    private func onOwnThread(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            Parallel.detach {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+
+    private func carryOut(_ work: Work) {
+        switch work {
+        case .tidy: tidy()
+        case .check, .update: pull(isPlan: work == .check)
+        }
+    }
+
+    // MARK: Asking and fetching
+
+    private func pull(isPlan: Bool) {
+        announce(.checking)
+        let end: PullEnd
+        do throws(CommandError) {
+            let run = try PullRun(settings, store: store, isPlan: isPlan)
+            let isEnded = state.withLock { state in
+                state.run = run
+                return state.isEnded
+            }
+            if isEnded { run.end() }
+            end = run.finish { tell($0) }
+            state.withLock { $0.run = nil }
+        } catch {
+            end = .failed(error.message)
+        }
+        do throws(StoreError) {
+            try settle(end)
+        } catch {
+            // It came, and is banned here: the origin goes on offering it.
+            if error.code == .bannedVersion { return leave([error.message]) }
+            fail("unable to take what \(settings.origin) offers: \(error.message)")
+        }
+    }
+
+    private func settle(_ end: PullEnd) throws(StoreError) {
+        switch end {
+        case .stopped: break
+        case .failed(let message): fail("unable to update: \(message)")
+        case .refused(let reason): leave([reason])
+        case .checked(let checked, let isPlan, let byteCount, let isHere):
+            let before = try versions().lifecycle()
+            if isPlan, let version = checked.version, before.current != version,
+                before.pending != version
+            {
+                announce(
+                    .available(
+                        version: version, bytes: isHere ? 0 : byteCount,
+                        isMandatory: checked.isMandatory))
+                return
+            }
+            try take(isPlan ? Self.known(checked, before) : versions().obey(checked), before)
+        }
+    }
+
+    /// What a check means that changes nothing.
+    private static func known(_ checked: CheckedRelease, _ lifecycle: Lifecycle) -> ObeyedRelease {
+        guard let version = checked.version else {
+            return checked.reasons.isEmpty
+                ? .upToDate("the origin has nothing new") : .refused(checked.reasons)
+        }
+        return lifecycle.pending == version
+            ? .ready(version: version, isForced: checked.isMandatory)
+            : .upToDate("version \(version) is current already")
+    }
+
+    private func take(_ obeyed: ObeyedRelease, _ before: Lifecycle) throws(StoreError) {
+        switch obeyed {
+        case .upToDate(let reason):
+            state.withLock { $0.trouble = nil }
+            // What a page still had when the version after it was confirmed may go by now.
+            if try !versions().planRetention(.generations(settings.keptGoodCount)).retired.isEmpty {
+                want(.tidy)
+            }
+            announce(.upToDate(reasons: [reason]))
+        case .refused(let reasons): leave(reasons)
+        case .ready(let version, let isForced):
+            state.withLock { $0.trouble = nil }
+            let lifecycle = try versions().lifecycle()
+            let wait = waitsFor(lifecycle, isForced: isForced)
+            let isNews = before.pending != version && before.current != version
+            if isNews {
+                let mandatory = isForced ? ", and is mandatory" : ""
+                tell(
+                    "version \(version) is here\(mandatory); it waits for \(wait ?? "the next page")"
+                )
+            }
+            follow()
+            announce(.ready(version: version, waitsFor: wait, isMandatory: isForced))
+        }
+    }
+
+    /// What a version that is ready waits for, besides a page to be loaded.
+    private func waitsFor(_ lifecycle: Lifecycle, isForced: Bool) -> String? {
+        let decision = SwitchDecision.decide(
+            settings.policy, isForced: isForced, at: .navigation,
+            isTrusted: lifecycle.unconfirmed == nil)
+        return if case .wait(let reason) = decision { reason } else { nil }
+    }
+
+    private func leave(_ reasons: [String]) {
+        tellOnce("what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))")
+        announce(.upToDate(reasons: reasons))
+    }
+
+    private func fail(_ sentence: String) {
+        tellOnce(sentence)
+        announce(.updateFailed(message: sentence))
+    }
+
+    /// Tells what every check may say again.
+    private func tellOnce(_ sentence: String) {
+        let isNews = state.withLock { state in
+            defer { state.trouble = sentence }
+            return state.trouble != sentence
+        }
+        if isNews { tell(sentence) }
+    }
+
+    private func announce(_ event: BridgeEvent) {
+        state.withLock { $0.server }?.bridge.announce(event)
+    }
+
+    // MARK: Following
+
+    /// The lifecycle has changed, by whomever.
+    func lifecycleChanged(_ before: Lifecycle, _ now: Lifecycle) {
+        if now.knownGood.contains(where: { !before.knownGood.contains($0) }) { want(.tidy) }
+        follow()
+    }
+
+    private func noteForeground(_ isForeground: Bool, now: Duration) {
+        guard case .background(let least) = settings.policy else { return }
+        let since = state.withLock { state -> Duration? in
+            state.hiddenSince = isForeground ? nil : state.hiddenSince ?? now
+            return state.hiddenSince
+        }
+        guard let since, now - since >= least else { return }
+        follow(isBackground: true)
+    }
+
+    /// Tells the server when pages get what waits.
+    ///
+    /// - Parameter isBackground: whether no page has been visible for as long as the policy asks.
+    private func follow(isBackground: Bool = false) {
+        guard let server = state.withLock({ $0.server }) else { return }
+        do throws(StoreError) {
+            let store = versions()
+            let lifecycle = try store.lifecycle()
+            try store.settleOwed(lifecycle)
+            // Once pages were told of it, coming back does not take it from them.
+            let isReleased = state.withLock { state in
+                if isBackground { state.released = lifecycle.pending }
+                return state.released != nil && state.released == lifecycle.pending
+            }
+            server.setSwitching(
+                SwitchingRule(
+                    settings.policy, isForced: try store.isForced(lifecycle),
+                    isBackground: isReleased))
+        } catch {
+            tellOnce("unable to tell when to switch: \(error.message)")
+        }
+    }
+
+    private func tidy() {
+        do throws(StoreError) {
+            let store = versions()
+            guard let tidied = try store.tidy(keptGoodCount: settings.keptGoodCount) else { return }
+            let names = tidied.versions.joined(separator: ", ")
+            tell(
+                names.isEmpty
+                    ? "freed \(SizeStyle.binary.text(tidied.byteCount))"
+                    : "retired \(names), freed \(SizeStyle.binary.text(tidied.byteCount))")
+        } catch {
+            tellOnce("unable to make room: \(error.message)")
+        }
+    }
+}
+
+extension SwitchingRule {
+    /// The decision to switch, at the moments that pages have.
+    init(_ policy: SwitchPolicy, isForced: Bool, isBackground: Bool) {
+        func switches(at moment: SwitchMoment) -> Bool {
+            // The judge of starts waits for the confirmation of the current version by itself.
+            SwitchDecision.decide(
+                policy, isForced: isForced, at: isBackground ? .background : moment,
+                isTrusted: true) == .switchNow
+        }
+        self.init(waitsForStart: !switches(at: .navigation), reloads: switches(at: .ready))
+    }
+}

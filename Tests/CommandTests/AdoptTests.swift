@@ -1,0 +1,87 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree adopt`: what an app was shipped with.
+@Suite struct AdoptTests {
+    let place = Workplace()
+
+    struct Adopted: Decodable {
+        let version: String
+        let isNew: Bool
+        let becameCurrent: Bool
+        let reason: String
+    }
+
+    private func adopt(_ arguments: String...) throws -> Finished {
+        try place.run(.castree, ["adopt"] + arguments)
+    }
+
+    private func lifecycle() throws -> LifecycleDocument {
+        try place.castree("lifecycle", "--json").document()
+    }
+
+    @Test func `what was shipped becomes current, is embedded, and costs nothing the second time`()
+        throws
+    {
+        try place.write(Release.first, to: "shipped")
+        let first: Adopted = try adopt("shipped", "--version", "1", "--json").document()
+        #expect(first.version == "1" && first.isNew && first.becameCurrent)
+        #expect(try lifecycle().current == "1" && lifecycle().embedded == "1")
+        let second: Adopted = try adopt("shipped", "--version", "1", "--json").document()
+        #expect(!second.isNew && !second.becameCurrent)
+        #expect(try adopt("shipped", "--version", "1").text.contains("adopted before"))
+        // Nothing that cleans up takes it.
+        try place.add("2", Release.second, "--activate")
+        #expect(try place.castree("retire", "1").status == 1)
+    }
+
+    @Test func `an app update wins over a download, unless the download comes first by choice`()
+        throws
+    {
+        try place.add("9", Release.first, "--activate")
+        try place.write(Release.second, to: "shipped")
+        let late: Adopted = try adopt(
+            "shipped", "--version", "2", "--downloads-first", "--json"
+        ).document()
+        #expect(late.isNew && !late.becameCurrent)
+        #expect(try lifecycle().current == "9")
+        try place.write(["index.html": "three"], to: "shipped")
+        let next: Adopted = try adopt("shipped", "--version", "3", "--json").document()
+        #expect(next.becameCurrent)
+        #expect(try lifecycle().current == "3")
+    }
+
+    /// The name of app/a.js is the SHA-1 of its bytes, "run(1)".
+    private static let program =
+        #"{"format":"web-program-pre1","version":"m1","cordovaCompatibilityVersions":{"ios":"k"},"#
+        + #""manifest":[{"where":"client","type":"js","path":"app/a.js","url":"/app/a.js?hash=d0a55228bb8abafd12a3e77fad5ac7062c461136","#
+        + #""size":6,"hash":"d0a55228bb8abafd12a3e77fad5ac7062c461136","cacheable":true}]}"#
+
+    @Test func `a Meteor bundle is adopted under its own version, whatever it is called`() throws {
+        let page =
+            "<script>__meteor_runtime_config__ = JSON.parse(decodeURIComponent(\"%7B%22autoupdateVersion"
+            + "Cordova%22%3A%22m1%22%7D\"))</script>"
+        try place.write(
+            ["program.json": Self.program, "app/a.js": "run(1)", "index.html": page], to: "shipped")
+        for arguments in [["--version", "build-7"], []] {
+            let answer = try place.run(.castree, ["adopt", "shipped", "--json"] + arguments)
+            let adopted: Adopted = try answer.document()
+            #expect(adopted.version == "m1", "\(answer)")
+        }
+        #expect(try place.castree("versions", "--json").text.contains("m1"))
+        #expect(try !place.castree("versions", "--json").text.contains("build-7"))
+        // An add takes the files as they are, and says what else there is.
+        let added = try place.castree("add", "shipped", "--version", "plain")
+        #expect(added.status == 0)
+        #expect(added.errors.contains("castree adopt shipped"))
+    }
+
+    @Test func `what has no name, or is not there, is refused and leaves no store`() throws {
+        try place.write(Release.first, to: "shipped")
+        let nameless = try adopt("shipped")
+        #expect(nameless.status == 2 && nameless.errors.contains("--version"))
+        #expect(try adopt("nowhere", "--version", "1").status == 1)
+        #expect(!place.exists(".castree"))
+    }
+}

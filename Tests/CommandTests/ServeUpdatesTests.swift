@@ -1,0 +1,295 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree serve --updates`: an app that keeps itself up to date, with real programs and an origin over http.
+@Suite(.timeLimit(.minutes(5))) struct ServeUpdatesTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace()
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        try publish("1")
+    }
+
+    private func publish(_ arguments: String...) throws {
+        let answer = try place.run(
+            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
+        #expect(answer.status == 0, "\(answer)")
+    }
+
+    private func origin() throws -> WebOrigin {
+        try WebOrigin(place.directory.appending(path: "site"))
+    }
+
+    private func lifecycle(_ store: String = "device") throws -> LifecycleDocument {
+        try place.castree("--store", store, "lifecycle", "--json").document()
+    }
+
+    /// A kiosk that shows version 1, confirmed.
+    private func kiosk(_ origin: WebOrigin, _ arguments: String...) throws -> Kiosk {
+        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "10m"] + arguments)
+        try kiosk.hear("version 1 is here")
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        #expect(try kiosk.confirm() == 204)
+        try kiosk.hear("version 1 is confirmed")
+        return kiosk
+    }
+
+    @Test
+    func `an empty store is filled, an update is shown, and the versions before it are cleaned up`()
+        throws
+    {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--keep-good", "1")
+        #expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
+        #expect(kiosk.lines.contains { $0.contains("version 1 has started") })
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        let ready = try page.hear("ready")
+        #expect(ready.detail["version"] as? String == "2")
+        #expect(ready.detail["mandatory"] as? Bool == false)
+        #expect(page.names.contains("checking"))
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+        #expect(try kiosk.confirm() == 204)
+        try kiosk.hear("version 2 is confirmed")
+        // The page before it is gone, but counts as open for a while; not after a restart.
+        #expect(try kiosk.served.end().status == 0)
+        let next = try Kiosk(place, origin.url, ["--keep-good", "1"])
+        try next.hear("retired 1", "freed")
+        let after = try lifecycle()
+        #expect(after.current == "2" && after.knownGood == ["2"])
+        #expect(try next.served.end().status == 0)
+    }
+
+    @Test func `each moment to switch is kept`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "next-start")
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        let ready = try page.hear("ready")
+        #expect(ready.detail["waitsFor"] as? String == "the next start of the app")
+        // As often as somebody goes to another page.
+        for _ in 0..<3 { #expect(try kiosk.visit() == "<h1>one</h1>") }
+        #expect(try lifecycle().pending == "2")
+        #expect(try kiosk.served.end().status == 0)
+        let next = try Kiosk(
+            place, origin.url, ["--switch", "next-start", "--confirm-within", "10m"])
+        #expect(try next.visit() == "<h1>two</h1>")
+        #expect(try next.confirm() == 204)
+    }
+
+    @Test func `pages are told to load themselves again where it is shown at once`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "now")
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        let told = try page.hear("version-ready")
+        #expect(told.detail["version"] as? String == "2")
+        #expect(told.detail["reload"] as? Bool == true)
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+    }
+
+    @Test func `in the background it is shown once no page was visible for long enough`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "background:1s")
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        #expect(
+            try page.hear("ready").detail["waitsFor"] as? String
+                == "1 s of the app in the background")
+        #expect(try page.post("hidden").status == 204)
+        let told = try page.hear("version-ready")
+        #expect(told.detail["reload"] as? Bool == true)
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+    }
+
+    @Test func `a mandatory release does not wait, not even for a confirmation`() throws {
+        let origin = try origin()
+        let kiosk = try Kiosk(
+            place, origin.url, ["--confirm-within", "10m", "--switch", "next-start"])
+        try kiosk.hear("version 1 is here")
+        // Version 1 has started, and nobody confirms it.
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try publish("2", "--mandatory")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        let ready = try page.hear("ready")
+        #expect(ready.detail["mandatory"] as? Bool == true)
+        try kiosk.hear("version 2 is here", "mandatory")
+        #expect(try page.hear("version-ready").detail["reload"] as? Bool == true)
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+        #expect(try kiosk.confirm() == 204)
+        let after = try lifecycle()
+        #expect(after.knownGood == ["2"] && after.bad.isEmpty)
+    }
+
+    @Test func `a version that nothing confirms is left, and banned the second time`() throws {
+        let origin = try origin()
+        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
+        try kiosk.hear("version 1 is here")
+        while try kiosk.confirm() != 204 { try kiosk.visit() }
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        _ = try page.hear("ready")
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+        let left = try kiosk.page()
+        try kiosk.hear("version 2 was rolled back", "not confirmed within 1 s")
+        let told = try left.hear("rolled-back")
+        #expect(told.detail["version"] as? String == "2")
+        #expect(told.detail["own"] as? Bool == true)
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        // It waits for another process; another check does not hurry it.
+        let after = try kiosk.page()
+        #expect(try after.post("update").status == 202)
+        _ = try after.hear("ready")
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        #expect(try kiosk.served.end().status == 0)
+        let next = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
+        #expect(try next.visit() == "<h1>two</h1>")
+        try next.hear("version 2 was rolled back")
+        #expect(try next.visit() == "<h1>one</h1>")
+        #expect(try lifecycle().bad.map(\.version) == ["2"])
+        // What is banned is offered on, and left alone.
+        let last = try next.page()
+        #expect(try last.post("update").status == 202)
+        let reasons = try last.hear("up-to-date").detail["reasons"]
+        #expect("\(reasons ?? "")".contains("banned"))
+    }
+
+    @Test func `an origin that is away stops nothing, is told once, and is asked again`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--pull-option", "--retries=0")
+        origin.stop()
+        let page = try kiosk.page()
+        for _ in 0..<2 {
+            #expect(try page.post("update").status == 202)
+            let failed = try page.hear("update-failed")
+            #expect("\(failed.detail["message"] ?? "")".contains("unable to update"))
+        }
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        #expect(try kiosk.served.end().status == 0)
+        kiosk.hearAll()
+        #expect(kiosk.lines.filter { $0.contains("unable to update") }.count == 1)
+    }
+
+    @Test func `a page asks what there is, and nothing is fetched`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin)
+        let page = try kiosk.page()
+        #expect(try page.post("check").status == 202)
+        #expect(try page.hear("up-to-date", "available").name == "up-to-date")
+        try publish("2")
+        #expect(try page.post("check").status == 202)
+        let offered = try page.hear("available", "ready")
+        #expect(offered.name == "available")
+        #expect(offered.detail["version"] as? String == "2")
+        #expect(try lifecycle().pending == nil)
+        #expect(try kiosk.served.post("/_castree/check").status == 403)
+        let elsewhere = try Served(place)
+        let session = try elsewhere.beginSession()
+        let answer = try elsewhere.post("/_castree/update?session=\(session)")
+        #expect(answer.status == 404 && answer.body.contains("--updates"))
+    }
+
+    @Test func `what an emptied channel takes back does not wait any longer`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "next-start")
+        try publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        _ = try page.hear("ready")
+        for version in ["2", "1"] {
+            let answer = try place.castree("withdraw", version, "site", "--no-sync")
+            #expect(answer.status == 0, "\(answer)")
+        }
+        #expect(try page.post("update").status == 202)
+        #expect(
+            "\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
+        let after = try lifecycle()
+        #expect(after.current == "1" && after.pending == nil)
+    }
+
+    @Test(arguments: [SIGTERM, SIGKILL])
+    func `the program that fetches ends with the server, and what has come is kept`(
+        _ signal: Int32
+    ) throws {
+        try place.add("3", ["index.html": "three", "large": PullTests.large])
+        try publish("3")
+        let origin = try origin()
+        let kiosk = try Kiosk(place, origin.url, ["--pull-option", "--limit-rate=100K"])
+        func children() throws -> [String] {
+            let all = try place.run(.shell, ["-c", "ps -eo ppid=,pid=,args="]).text
+            return all.split(separator: "\n").map(String.init).filter {
+                $0.contains("castree-pull") && $0.contains(origin.url)
+            }
+        }
+        // Until the child has asked for something.
+        while try origin.requests().isEmpty {}
+        #expect(try children().count == 1)
+        let ended = try kiosk.served.end(signal)
+        #expect(ended.status == (signal == SIGTERM ? 0 : -SIGKILL))
+        // After SIGTERM it has been waited for; after SIGKILL it notices by itself.
+        if signal == SIGTERM { #expect(try children().isEmpty) }
+        while try !children().isEmpty {}
+        let versions = try place.castree("--store", "device", "versions", "--json")
+        #expect(versions.status == 0, "\(versions)")
+    }
+
+    @Test func `without the program that fetches it is refused at the start`() throws {
+        let alone = place.directory.appending(path: "alone")
+        try FileManager.default.createDirectory(at: alone, withIntermediateDirectories: true)
+        let program = alone.appending(path: "castree")
+        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
+        let refused = try Running(
+            program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json"],
+            in: place.directory
+        ).finished()
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("\"code\":\"noFetchingProgram\""))
+        #expect(refused.errors.contains("castree-pull"))
+    }
+
+    @Test func `two servers over one store are of one mind`() throws {
+        let origin = try origin()
+        let first = try kiosk(origin)
+        let second = try Kiosk(place, origin.url, ["--confirm-within", "10m"])
+        #expect(try second.visit() == "<h1>one</h1>")
+        try publish("2")
+        let pages = [try first.page(), try second.page()]
+        for page in pages { #expect(try page.post("update").status == 202) }
+        for page in pages { _ = try page.hear("ready", "up-to-date") }
+        #expect(try first.visit() == "<h1>two</h1>")
+        #expect(try second.visit() == "<h1>two</h1>")
+        #expect(try second.confirm() == 204)
+        try first.hear("version 2 is confirmed")
+        try second.hear("version 2 is confirmed")
+        #expect(try lifecycle().knownGood.first == "2")
+        #expect(try first.served.end().status == 0)
+        #expect(try second.served.end().status == 0)
+    }
+
+    @Test(arguments: [
+        ["--every", "0s"], ["--switch", "later"], ["--switch", "background:"],
+        ["--keep-good", "0"],
+        ["--channel", "a b"], ["--pull-option", "--activate"], ["--pull-option", "--nonsense=1"],
+        ["--pull-option", "--device=a"], ["--pull-option", "cacert"],
+    ])
+    func `what makes no sense is refused`(_ arguments: [String]) throws {
+        let refused = try place.run(
+            .castree, ["serve", "--updates", "http://127.0.0.1:9"] + arguments)
+        #expect(refused.status == 2, "\(refused)")
+    }
+
+    @Test(arguments: [["--every", "1h"], ["--switch", "now"], ["--group", "a"]])
+    func `what is for updates is refused without them`(_ arguments: [String]) throws {
+        let refused = try place.run(.castree, ["serve"] + arguments)
+        #expect(refused.status == 2 && refused.errors.contains("--updates"), "\(refused)")
+    }
+}

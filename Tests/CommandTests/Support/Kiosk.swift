@@ -1,0 +1,141 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree serve --updates` over a store of its own, and a browser that shows its app.
+final class Kiosk {
+    /// The programs that it may have, beside what it runs itself.
+    let served: Served
+    private let errors = Pipe()
+    private var heardBytes = Data()
+    /// The lines of standard error so far.
+    private(set) var lines: [String] = []
+    private var cookie = ""
+    private var open: KioskPage?
+
+    init(
+        _ place: Workplace, _ origin: String, _ arguments: [String] = [], store: String = "device",
+        environment: [String: String] = [:]
+    ) throws {
+        served = try Served(
+            place, ["--store", store, "--updates", origin] + arguments, environment: environment,
+            errors: errors)
+        // Ours is closed, so that a server that ends is noticed.
+        try errors.fileHandleForWriting.close()
+    }
+
+    /// Reads standard error up to a line that has all these words in it.
+    @discardableResult
+    func hear(_ words: String...) throws -> String {
+        while true {
+            while let end = heardBytes.firstIndex(of: 10) {
+                let line = String(decoding: heardBytes[heardBytes.startIndex..<end], as: UTF8.self)
+                heardBytes.removeSubrange(heardBytes.startIndex...end)
+                lines.append(line)
+                if words.allSatisfy({ line.contains($0) }) { return line }
+            }
+            // Far longer than anything takes: a server that says nothing must not stop the tests.
+            var request = pollfd(
+                fd: errors.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+            let isThere = poll(&request, 1, 60_000) > 0
+            let more = isThere ? errors.fileHandleForReading.availableData : Data()
+            try #require(!more.isEmpty, "\(words) was not said, but \(lines)")
+            heardBytes += more
+        }
+    }
+
+    /// Reads standard error to its end.
+    func hearAll() {
+        while true {
+            let more = errors.fileHandleForReading.availableData
+            if more.isEmpty { break }
+            heardBytes += more
+        }
+        lines += String(decoding: heardBytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        heardBytes = Data()
+    }
+
+    /// A navigation of its browser: what the page says.
+    @discardableResult
+    func visit() throws -> String {
+        if let open { try open.leave() }
+        open = nil
+        var fields = ["Accept": "text/html"]
+        if !cookie.isEmpty { fields["Cookie"] = cookie }
+        let answer = try served.get("/", fields)
+        for line in answer.head.split(separator: "\r\n") {
+            guard line.lowercased().hasPrefix("set-cookie: castree_page_") else { continue }
+            cookie = String(line.dropFirst("set-cookie: ".count).prefix { $0 != ";" })
+        }
+        return answer.body
+    }
+
+    /// The page says that it works.
+    func confirm() throws -> Int { try page().post("confirm").status }
+
+    /// The page that is open, with a session of the bridge: one until the next visit.
+    func page() throws -> KioskPage {
+        if let open { return open }
+        let page = KioskPage(served, try served.beginSession(["Cookie": cookie]), cookie)
+        open = page
+        return page
+    }
+}
+
+/// A page that hears what is announced, by long polling.
+final class KioskPage {
+    private let served: Served
+    let session: String
+    private let cookie: String
+    private var received = 0
+    /// The names of the events so far.
+    private(set) var names: [String] = []
+
+    init(_ served: Served, _ session: String, _ cookie: String) {
+        self.served = served
+        self.session = session
+        self.cookie = cookie
+    }
+
+    /// Posts as the script does: the status, and what is said.
+    func post(_ wish: String) throws -> (status: Int, body: String) {
+        let answer = try served.post(
+            "/_castree/\(wish)?session=\(session)", "", ["Cookie": cookie])
+        return (answer.status, answer.body)
+    }
+
+    /// The page goes.
+    func leave() throws {
+        _ = try served.post("/_castree/bridge?session=\(session)", "1\nC", ["Cookie": cookie])
+    }
+
+    /// Waits for an event of one of these names: its name, and its detail.
+    func hear(_ wanted: String...) throws -> (name: String, detail: [String: Any]) {
+        let end = ContinuousClock.now + .seconds(60)
+        while true {
+            try #require(ContinuousClock.now < end, "\(wanted) was not heard, but \(names)")
+            let answer = try served.get(
+                "/_castree/bridge?session=\(session)&ack=\(received)",
+                ["Cookie": cookie, "Sec-Fetch-Site": "same-origin"])
+            try #require(answer.status == 200, "\(answer)")
+            var rest = Data(answer.body.utf8)
+            var found: (String, [String: Any])?
+            while let end = rest.firstIndex(of: 10) {
+                let size = try #require(
+                    Int(String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
+                let frame = rest[(end + 1)...].prefix(size)
+                rest = rest[(end + 1)...].dropFirst(size)
+                let parts = frame.split(separator: 10, maxSplits: 1)
+                let words = String(decoding: parts[0], as: UTF8.self).split(separator: " ")
+                guard words.count == 4, words[0] == "E" else { continue }
+                received = max(received, Int(words[1]) ?? 0)
+                let name = String(words[3])
+                names.append(name)
+                let detail =
+                    try JSONSerialization.jsonObject(with: Data(parts[1])) as? [String: Any]
+                if found == nil, wanted.contains(name) { found = (name, detail ?? [:]) }
+            }
+            if let found { return found }
+        }
+    }
+}
