@@ -16,7 +16,7 @@ struct LogAudit {
         var isThere = false
     }
 
-    /// What an entry says, without its pointers: ten thousand of them fit into the memory.
+    /// What an entry says, without its pointers.
     private struct Summary: Sendable {
         let author: String
         let epoch: Int64
@@ -102,7 +102,29 @@ struct LogAudit {
                 + "older version of the bucket")
     }
 
+    /// So many entries are read before they are compared and forgotten.
+    private static let readCountMax = 1_000
+
     private func read(_ numbers: [Int64], _ result: inout Result) throws(StoreError) {
+        var order = Order()
+        for start in stride(from: 0, to: numbers.count, by: Self.readCountMax) {
+            let some = Array(numbers[start..<min(start + Self.readCountMax, numbers.count)])
+            let summaries = try summaries(of: some, &result)
+            for number in some {
+                guard let entry = summaries[number] else { continue }
+                for problem in try order.problems(with: entry, number) {
+                    result.findings.append(
+                        BucketFinding(
+                            .damagedEntry, OriginLayout.logEntry(number),
+                            "entry \(number) breaks the rules of the log: \(problem)"))
+                }
+            }
+        }
+    }
+
+    private func summaries(
+        of numbers: [Int64], _ result: inout Result
+    ) throws(StoreError) -> [Int64: Summary] {
         let read = Mutex<[Int64: Summary]>([:])
         let broken = Mutex<[BucketFinding]>([])
         let bucket = bucket
@@ -120,19 +142,24 @@ struct LogAudit {
             }
         }
         result.findings += broken.withLock { $0 }.sorted { ($0.path ?? "") < ($1.path ?? "") }
-        compare(numbers, read.withLock { $0 }, &result)
+        return read.withLock { $0 }
     }
+}
 
-    // MARK: Rules
+// MARK: Rules
 
-    private func compare(
-        _ numbers: [Int64], _ read: [Int64: Summary], _ result: inout Result
-    ) {
-        var authors: [String: Int64] = [:]
-        for number in numbers {
-            guard let entry = read[number] else { continue }
+extension LogAudit {
+    /// Holds one entry after the other against those before it.
+    private struct Order {
+        private var last: (number: Int64, entry: Summary)?
+        /// Whose entry each was, by the digest of the author: that may be of any length.
+        private var authors: [ObjectID: Int64] = [:]
+
+        mutating func problems(with entry: Summary, _ number: Int64) throws(StoreError) -> [String]
+        {
             var problems: [String] = []
-            if let other = authors.updateValue(number, forKey: entry.author) {
+            let author = try ObjectID(of: Array(entry.author.utf8))
+            if let other = authors.updateValue(number, forKey: author) {
                 problems.append("it is the same commit as entry \(other)")
             }
             for channel in entry.misplaced {
@@ -145,15 +172,11 @@ struct LogAudit {
                 if entry.keptFrom != 1 || entry.prunedAt != 0 {
                     problems.append("it is the first, and speaks of earlier ones")
                 }
-            } else if let before = read[number - 1] {
-                problems += Self.breaches(of: entry, number, after: before)
+            } else if let last, last.number == number - 1 {
+                problems += LogAudit.breaches(of: entry, number, after: last.entry)
             }
-            for problem in problems {
-                result.findings.append(
-                    BucketFinding(
-                        .damagedEntry, OriginLayout.logEntry(number),
-                        "entry \(number) breaks the rules of the log: \(problem)"))
-            }
+            last = (number, entry)
+            return problems
         }
     }
 

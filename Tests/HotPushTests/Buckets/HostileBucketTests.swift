@@ -189,6 +189,66 @@ import VersionTree
         #expect(count.withLock { $0 } <= 1_001)
     }
 
+    /// What comes in place of a file's bytes.
+    enum Lie: String, CaseIterable, Sendable {
+        case empty, junk, another, longer, gone
+
+        func bytes(of key: String, among files: [String: ModelStore.File]) -> [UInt8]? {
+            let kind = key.split(separator: "/").dropLast().last.map { "\($0)/" } ?? key
+            switch self {
+            case .empty: return []
+            case .junk: return [UInt8](repeating: 120, count: 1_000)
+            case .another:
+                return files.keys.sorted().first { $0 != key && $0.contains(kind) }
+                    .flatMap { files[$0]?.bytes }
+            case .longer:
+                return files[key].map { $0.bytes + [UInt8](repeating: 32, count: 5_000_000) }
+            case .gone: return nil
+            }
+        }
+    }
+
+    @Test(
+        "whose files are not what their names say brings nothing into an origin",
+        arguments: ["places/", "deliveries/", "manifests/", "objects/", "packs/"], Lie.allCases)
+    func lyingFiles(_ kind: String, _ lie: Lie) throws {
+        let world = try BucketWorld()
+        for version in ["1", "2", "3"] {
+            try world.publish(version, by: world.publisher(packs: .before))
+        }
+        _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
+        try world.publish("4", by: world.publisher(packs: .before))
+        let files = world.store.files
+        #expect(files.keys.contains { $0.contains(kind) })
+        // A store that has nothing but its version needs all that the bucket can give.
+        let shelf = try BucketWorld.Shelf(only: ["5"])
+        var bucket = LyingBucket(
+            ModelBucket(
+                world.store,
+                schedule: {
+                    lie == .gone && $0.verb == .get && $0.key.contains(kind) ? .dropped : .answered
+                }
+            ))
+        bucket.content = { $0.contains(kind) ? lie.bytes(of: $0, among: files) : nil }
+        var options = PublisherOptions()
+        options.packs.fetchesBases = true
+        options.packs.level = 1
+        let publisher = BucketPublisher(bucket, options: options, pause: { _ in })
+        let deeds: [() throws -> Void] = [
+            { _ = try publisher.publish("5", of: shelf.temporary.versions) },
+            { _ = try publisher.pack("5", of: shelf.temporary.versions, in: .stable) },
+            { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600) },
+        ]
+        // How each ends is its own affair; what stands there then is whole, and right.
+        for deed in deeds { _ = code { try deed() } }
+        world.check(after: "the verbs")
+        #expect(world.broken == [])
+        var check = BucketAuditOptions()
+        check.check.isDeep = true
+        let findings = try BucketAudit(ModelBucket(world.store), check).run().findings
+        #expect(findings.filter { $0.kind != .wrongPointer } == [])
+    }
+
     @Test("in which somebody copies an entry's author takes nobody's commit for another's")
     func author() throws {
         let audited = try AuditedWorld()
