@@ -31,7 +31,7 @@ enum CastreeProgram {
         [
             .initialize, .add, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
-            .unprotect, .retire,
+            .unprotect, .retire, .status, .log,
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish { try $0.inDirectory { try $0.publishToDirectory() } },
             .pack { try $0.inDirectory { try $0.packInDirectory() } },

@@ -126,7 +126,12 @@ extension StoreLayout {
     package static let startLock = ".start"
 
     /// Held by processes that fetch a release under a name.
-    package static func pullLock(_ version: String) -> String { ".pull-\(version)" }
+    package static func pullLock(_ version: String) -> String { pullPrefix + version }
+
+    /// The version that processes with this lock fetch; `nil` if it is another lock.
+    package static func version(pulledBy name: String) -> String? {
+        name.hasPrefix(pullPrefix) ? String(name.dropFirst(pullPrefix.utf8.count)) : nil
+    }
 
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16
@@ -139,6 +144,7 @@ extension StoreLayout {
     /// The version that a lock pins; `nil` if it is not a pin.
     package static func version(pinnedBy name: String) -> String? {
         guard name.hasPrefix(pinPrefix) else { return nil }
+    private static let pullPrefix = ".pull-"
         let rest = name.dropFirst(pinPrefix.utf8.count + pinTokenLength)
         return rest.hasPrefix("-") ? String(rest.dropFirst()) : nil
     }
