@@ -21,7 +21,9 @@ enum CastreeProgram {
                 castree versions
                 ls .castree/current/
 
-            The store is --store DIR, else $CASTREE_STORE, else .castree.
+            The store is --store DIR, else $CASTREE_STORE, else .castree. If there is none here, \
+            the nearest .castree above is used and named, as git looks for a repository: on the \
+            same file system, and yours. Only init, add and pull make one here all the same.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),

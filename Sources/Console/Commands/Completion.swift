@@ -26,5 +26,12 @@ package struct CompletionContext: Sendable {
         let option = options.first { $0.name == name }
         let variable = option?.environment.flatMap(environment).flatMap { $0.isEmpty ? nil : $0 }
         return given[name] ?? variable ?? option?.fallback
+        named(name) ?? options.first { $0.name == name }?.fallback
+    }
+
+    /// Whether an option stands on the command line, or in its variable.
+    package func isNamed(_ name: String) -> Bool { named(name) != nil }
+
+    private func named(_ name: String) -> String? {
     }
 }
