@@ -46,7 +46,7 @@ enum CastreeProgram {
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
                 origin: { try $0.originUsage(of: $1) }), .report,
-        ]
+        ] + Command.synonyms
     }
 
     static func main() {

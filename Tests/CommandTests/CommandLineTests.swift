@@ -13,7 +13,8 @@ import Testing
         ["versions"], ["show", "1"], ["diff", "1", "2"], ["missing", "1"], ["cat", "1:a"],
         ["checkout", "1", "target"], ["activate", "1"], ["lifecycle"], ["boot"],
         ["confirm", "1", "--token", "t"], ["rollback"], ["forgive", "1"], ["retire", "1"],
-        ["gc"], ["gc", "--dry-run"], ["du"], ["report"],
+        ["gc"], ["gc", "--dry-run"], ["du"], ["report"], ["status"], ["log"], ["ls"],
+        ["list", "1"], ["rm", "1"], ["use", "1"],
     ]
 
     @Test(arguments: commands)
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test(
-        arguments: commands.map { $0[0] } + [
+        arguments: Set(commands.map { $0[0] }).sorted() + [
             "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",
             "channels",
         ])
@@ -53,6 +54,37 @@ import Testing
         }
         #expect(
             try place.castree("versions", "--json", environment: ["CASTREE_STORE": ""]).status == 0)
+    }
+
+    @Test(arguments: [
+        (["ls"], ["versions"]), (["list"], ["versions"]), (["ls", "1"], ["show", "1"]),
+        (["list", "1"], ["show", "1"]), (["use", "2"], ["activate", "2"]),
+        (["rm", "1"], ["retire", "1"]), (["rm", "3"], ["retire", "3"]),
+    ])
+    func `a synonym does what its command does`(_ words: [String], _ meant: [String]) throws {
+        var answers: [Finished] = []
+        for command in [words, meant] {
+            let place = Workplace()
+            try place.add("1", ["a": "a"])
+            try place.add("2", ["a": "b"])
+            answers.append(try place.run(.castree, command + ["--json"]))
+        }
+        #expect(answers[0].status == answers[1].status)
+        #expect(answers[0].errors == answers[1].errors)
+        func withoutTimes(_ text: String) -> String {
+            text.replacing(/"createdAt":"[^"]*"/, with: "").replacing(
+                /"manifest":"[^"]*"/, with: "")
+        }
+        #expect(withoutTimes(answers[0].text) == withoutTimes(answers[1].text))
+    }
+
+    @Test func `a line of help and a completion lead to each synonym`() throws {
+        let help = try place.castree("--help").text.split(separator: "\n")
+        let completions = try place.castree("__complete", "zsh", "").text
+        for word in ["ls", "list", "rm", "use"] {
+            #expect(help.contains { $0.hasPrefix("  \(word) ") && $0.contains("the same as") })
+            #expect(completions.contains("\n\(word)\tthe same as"))
+        }
     }
 
     @Test func `global options stand before or after the command`() throws {
