@@ -137,6 +137,33 @@ import Testing
         }
     }
 
+    /// script(1) of util-linux, which runs a program on a terminal.
+    private static let terminal = "/usr/bin/script"
+
+    @Test(
+        .enabled(if: access(terminal, X_OK) == 0, "needs script(1), of util-linux"),
+        arguments: [
+            ([:], true), (["NO_COLOR": ""], true), (["NO_COLOR": "1"], false),
+            (["NO_COLOR": "0"], false),
+            (["TERM": "dumb"], false),
+        ])
+    func `state has colour on a terminal that wants it`(
+        _ environment: [String: String], _ isColoured: Bool
+    ) throws {
+        try place.add("1", ["a": "a"], "--activate")
+        for command in [["status"], ["versions"], ["fsck"]] {
+            let words = [ProgramUnderTest.castree.url.path] + command
+            let shown = try Running(
+                URL(filePath: Self.terminal), ["-qec", words.joined(separator: " "), "/dev/null"],
+                in: place.directory, environment: ["TERM": "xterm"].merging(environment) { $1 }
+            ).finished()
+            #expect(shown.status == 0)
+            let text = shown.text
+            #expect(!text.isEmpty)
+            #expect(text.contains("\u{1B}[") == isColoured, "\(command): \(text)")
+        }
+    }
+
     @Test func `names cannot command the terminal`() throws {
         try place.add("1", ["a\u{1B}[2Jb": "a"])
         let shown = try place.castree("show", "1")
