@@ -202,6 +202,25 @@ import Testing
         #expect(nowhere.errors.isEmpty)
     }
 
+    @Test func `files of versions are completed level by level`() throws {
+        try place.add(
+            "2025.1", ["css/site.css": "a", "css/img/a.png": "b", "css.txt": "c", "a b/c d": "d"])
+        func offered(_ word: String) throws -> [String] {
+            try place.castree("__complete", "zsh", "cat", word).text.split(separator: "\n").map {
+                String($0.dropLast())
+            }
+        }
+        #expect(try offered("20") == ["2025.1:"])
+        #expect(
+            try offered("2025.1:").sorted() == ["2025.1:a b/", "2025.1:css.txt", "2025.1:css/"])
+        #expect(try offered("2025.1:css/") == ["2025.1:css/img/", "2025.1:css/site.css"])
+        #expect(try offered("2025.1:a b/c") == ["2025.1:a b/c d"])
+        #expect(try offered("2025.1:nothing").isEmpty && offered("2024:").isEmpty)
+        // bash splits words at colons.
+        let bash = try place.castree("__complete", "bash", "cat", "2025.1", ":", "css/i").text
+        #expect(bash == "css/img/\t\n")
+    }
+
     @Test func `an interrupted add leaves a sound store and can be repeated`() throws {
         var content = ""
         for number in 0..<400_000 { content += "line \(number)\n" }

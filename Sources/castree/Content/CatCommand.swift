@@ -17,7 +17,9 @@ extension Command {
                 castree cat 3fc9b689
             """,
         arguments: [
-            Argument("VERSION:PATH|ADDRESS", "a file of a version, or the address of an object")
+            Argument(
+                "VERSION:PATH|ADDRESS", "a file of a version, or the address of an object",
+                completion: .filesOfVersions)
         ]
     ) { invocation in
         let subject = try Subject(invocation.argument("VERSION:PATH|ADDRESS"))
