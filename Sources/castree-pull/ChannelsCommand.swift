@@ -17,7 +17,7 @@ extension Invocation {
             return try channels(of: bucket, reference.channel)
         }
         let access = OriginAccess(
-            over: try CurlTransport(try connectionOptions()),
+            over: try CurlTransport(try connectionOptions()), tell: retryTeller,
             isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
         var deliveries: [ObjectID: Delivery] = [:]

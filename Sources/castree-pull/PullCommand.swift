@@ -19,6 +19,7 @@ extension Invocation {
         let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
         let bar = progress("Fetching")
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
+        options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
         var reply: OriginReply
@@ -56,6 +57,12 @@ extension Invocation {
         return try show(report, pull.versions)
     }
 
+    /// Tells each retry to a person who watches.
+    var retryTeller: @Sendable (Retry) -> Void {
+        guard isWatched else { return { _ in } }
+        return { note("\($0.reason); trying again in \($0.delay.milliseconds) ms") }
+    }
+
     // MARK: Options
 
     private func transportOptions() throws -> TransportOptions {
@@ -89,6 +96,9 @@ extension Invocation {
         if flag("activate") { options.destination = .current }
         if flag("keep") { options.destination = .kept }
         options.retries.failureCountMax = (try integer("retries") ?? 8) + 1
+        if isGiven("retries") {
+            options.retries.unreachedCountMax = options.retries.failureCountMax
+        }
         for trait in values("app") { try set(trait, of: &options.app) }
         return options
     }

@@ -44,6 +44,24 @@ import Testing
         let pending: String?
     }
 
+    @Test func `where nobody listens, two retries are all, and the log has each`() throws {
+        func retries(_ arguments: String...) throws -> Int {
+            let before = try place.castree("log", "--json").text
+            let pull = try place.run(
+                .castree, ["pull", "http://127.0.0.1:9/app"] + arguments)
+            #expect(pull.status != 0 && pull.errors.contains("127.0.0.1"))
+            // Nobody watches, so nothing is said meanwhile.
+            #expect(pull.errors.split(separator: "\n").count == 1, "\(pull.errors)")
+            func count(_ text: String) -> Int {
+                text.components(separatedBy: #""event":"retry""#).count
+            }
+            return count(try place.castree("log", "--json").text) - count(before)
+        }
+        #expect(try retries() == 2)
+        #expect(try retries("--retries", "0") == 0)
+        #expect(try retries("--retries", "3") == 3)
+    }
+
     private func publish(_ arguments: String...) throws {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])

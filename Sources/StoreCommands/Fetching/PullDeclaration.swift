@@ -74,7 +74,10 @@ extension Option {
             "max-entries", in: 1...4_000_000,
             "refuse a version with more entries than this, before they are in memory",
             fallback: 250_000),
-        .integer("retries", in: 0...100, "retry a file this many times", fallback: 8),
+        .integer(
+            "retries", in: 0...100,
+            "retry a file this many times; without it, to reach an origin at all is retried twice",
+            fallback: 8),
     ]
 
     /// What the device and its app are.

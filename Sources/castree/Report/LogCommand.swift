@@ -58,7 +58,7 @@ extension JournalEntry {
         let style: DisplayText.Style? =
             switch event {
             case .rolledBack, .banned, .failed, .found, .lost: .red
-            case .switched, .fellBack: .yellow
+            case .switched, .fellBack, .retried: .yellow
             case .confirmed: .green
             default: nil
             }
