@@ -62,6 +62,33 @@ import Testing
         #expect(try retries("--retries", "3") == 3)
     }
 
+    @Test func `a slip in the URL is told what was probably meant`() throws {
+        let slip = try pull("127.0.0.1:8080/app")
+        #expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
+        let plain = try pull("nothing-here")
+        #expect(plain.errors.contains("check the URL"), "\(plain)")
+        try place.write(["index.html": "a"], to: "site")
+        let origin = try served()
+        let inside = try pull("\(origin.url)/__cordova/")
+        #expect(
+            inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
+    }
+
+    @Test func `a pull that fails before anything came leaves no store, and takes none away`()
+        throws
+    {
+        for _ in 1...2 {
+            let refused = try pull("http://127.0.0.1:9/app", "--retries", "0")
+            #expect(refused.status != 0)
+            #expect(!place.exists("device"))
+        }
+        // A store that was there stays, and so does one in which something is.
+        try place.castree("--store", "device", "init", "--no-sync")
+        _ = try pull("http://127.0.0.1:9/app", "--retries", "0")
+        #expect(place.exists("device/FORMAT"))
+        #expect(try place.castree("--store", "device", "fsck").status == 0)
+    }
+
     private func publish(_ arguments: String...) throws {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])

@@ -59,6 +59,12 @@ package enum StoreLayout {
             channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
+    /// Whether something at the top of a store comes without anybody having put anything in.
+    static func isMadeUnasked(_ name: String) -> Bool {
+        directories.contains(name)
+            || [format, index, index + "-journal", stamp, reserve, events, lastCheck].contains(name)
+    }
+
     /// The end of a manifest's file name.
     package static let manifestSuffix = ".json"
 
@@ -125,6 +131,11 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
+    /// Locks that say nothing of what a store holds.
+    static let plainLocks: Set<String> = [
+        indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, startLock,
+    ]
+
     /// Held by processes that fetch a release under a name.
     package static func pullLock(_ version: String) -> String { pullPrefix + version }
 
@@ -133,6 +144,7 @@ extension StoreLayout {
         name.hasPrefix(pullPrefix) ? String(name.dropFirst(pullPrefix.utf8.count)) : nil
     }
 
+    private static let pullPrefix = ".pull-"
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16
 
@@ -144,7 +156,6 @@ extension StoreLayout {
     /// The version that a lock pins; `nil` if it is not a pin.
     package static func version(pinnedBy name: String) -> String? {
         guard name.hasPrefix(pinPrefix) else { return nil }
-    private static let pullPrefix = ".pull-"
         let rest = name.dropFirst(pinPrefix.utf8.count + pinTokenLength)
         return rest.hasPrefix("-") ? String(rest.dropFirst()) : nil
     }

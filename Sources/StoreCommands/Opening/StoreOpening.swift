@@ -75,6 +75,23 @@ extension Invocation {
         return above.path
     }
 
+    /// Does work that may create the store.
+    ///
+    /// If it fails, a store that was not there before goes again if nothing is in it.
+    package func leavingNoEmptyStore(_ body: () throws -> ExitStatus) throws -> ExitStatus {
+        let path = try storePath()
+        if try Self.isStore(path) { return try body() }
+        do {
+            return try body()
+        } catch {
+            // Why the work failed matters more than what is left.
+            if (try? VersionStore.open(path).store.removeUnlessUsed()) == true {
+                note("removed the store \(path) again; nothing is in it")
+            }
+            throw error
+        }
+    }
+
     private static func isStore(_ path: String) throws(StoreError) -> Bool {
         try POSIXFileSystem().status(
             POSIXFileSystem.workingDirectory, "\(path)/\(StoreLayout.format)") != nil
