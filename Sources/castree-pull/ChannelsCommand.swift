@@ -20,7 +20,8 @@ extension Invocation {
         }
         let access = OriginAccess(
             over: try transport(to: reference.location, connectionOptions()),
-            retries: try retryPolicy(), isInterrupted: { Interruption.isRequested })
+            retries: try retryPolicy(), tell: retryTeller,
+            isInterrupted: { Interruption.isRequested })
         let pointers = try askedOrigin { () throws(StoreError) in try access.pointers(of: origin) }
         var deliveries: [ObjectID: Delivery] = [:]
         for pointer in pointers {
@@ -106,6 +107,7 @@ extension Invocation {
     func retryPolicy() throws -> RetryPolicy {
         var policy = RetryPolicy()
         policy.failureCountMax = (try integer("retries") ?? 8) + 1
+        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
         return policy
     }
 

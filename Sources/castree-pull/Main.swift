@@ -11,9 +11,13 @@ enum PullProgram {
     static let program = Program(
         "castree", version: castreeVersion,
         summary: "fetches versions of an app's content from their origin",
+        discussion: """
+            This is castree-pull, which castree runs for what needs the network. 'castree --help' \
+            lists all commands.
+            """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: [
-            Command.pull { try $0.pull() },
+            Command.pull { pull in try pull.leavingNoEmptyStore { try pull.pull() } },
             Command.channels { try $0.channels() },
             .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
             .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },

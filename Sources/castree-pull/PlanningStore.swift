@@ -12,7 +12,8 @@ final class PlanningStore {
 
     convenience init(_ invocation: Invocation) throws {
         do {
-            self.init(try invocation.openStore(), aside: nil)
+            let options = try invocation.storeOptions()
+            self.init(try VersionStore.open(invocation.storePath(), options: options), aside: nil)
         } catch {
             guard .noStore ~= error else { throw error }
             try self.init(asideFor: invocation)

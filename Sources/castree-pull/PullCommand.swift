@@ -31,6 +31,7 @@ extension Invocation {
         let bar = progress("Fetching")
         options.progress = progressReporter(bar)
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
+        options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
         let pull = Pull(into: versions, over: transport, options)
         var reply: OriginReply
@@ -112,6 +113,12 @@ extension Invocation {
         report.requests = pull.requestCount
         report.isUnchanged = true
         return try show(report, pull.versions.lifecycle(), isMandatory: reply.isMandatory)
+    }
+
+    /// Tells each retry to a person who watches.
+    var retryTeller: @Sendable (Retry) -> Void {
+        guard isWatched else { return { _ in } }
+        return { note("\($0.reason); trying again in \($0.delay.milliseconds) ms") }
     }
 
     // MARK: Options

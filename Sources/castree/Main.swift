@@ -21,7 +21,9 @@ enum CastreeProgram {
                 castree versions
                 ls .castree/current/
 
-            The store is --store DIR, else $CASTREE_STORE, else .castree.
+            The store is --store DIR, else $CASTREE_STORE, else .castree. If there is none here, \
+            the nearest .castree above is used and named, as git looks for a repository: on the \
+            same file system, and yours. Only init, add and pull make one here all the same.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
@@ -31,7 +33,7 @@ enum CastreeProgram {
         [
             .initialize, .add, .adopt, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
-            .unprotect, .retire,
+            .unprotect, .retire, .status, .log,
             .pull { _ in try FetchingProgram.become() }, .serve,
             .publish { try $0.inDirectory { try $0.publishToDirectory() } },
             .pack { try $0.inDirectory { try $0.packInDirectory() } },
@@ -44,7 +46,7 @@ enum CastreeProgram {
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
                 origin: { try $0.originUsage(of: $1) }), .report,
-        ]
+        ] + Command.synonyms
     }
 
     static func main() {

@@ -13,7 +13,8 @@ import Testing
         ["versions"], ["show", "1"], ["diff", "1", "2"], ["missing", "1"], ["cat", "1:a"],
         ["checkout", "1", "target"], ["activate", "1"], ["lifecycle"], ["boot"],
         ["confirm", "1", "--token", "t"], ["rollback"], ["forgive", "1"], ["retire", "1"],
-        ["gc"], ["gc", "--dry-run"], ["du"], ["report"],
+        ["gc"], ["gc", "--dry-run"], ["du"], ["report"], ["status"], ["log"], ["ls"],
+        ["list", "1"], ["rm", "1"], ["use", "1"],
     ]
 
     @Test(arguments: commands)
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test(
-        arguments: commands.map { $0[0] } + [
+        arguments: Set(commands.map { $0[0] }).sorted() + [
             "init", "add", "fsck", "completions", "publish", "withdraw", "prune", "pull",
             "channels",
         ])
@@ -53,6 +54,37 @@ import Testing
         }
         #expect(
             try place.castree("versions", "--json", environment: ["CASTREE_STORE": ""]).status == 0)
+    }
+
+    @Test(arguments: [
+        (["ls"], ["versions"]), (["list"], ["versions"]), (["ls", "1"], ["show", "1"]),
+        (["list", "1"], ["show", "1"]), (["use", "2"], ["activate", "2"]),
+        (["rm", "1"], ["retire", "1"]), (["rm", "3"], ["retire", "3"]),
+    ])
+    func `a synonym does what its command does`(_ words: [String], _ meant: [String]) throws {
+        var answers: [Finished] = []
+        for command in [words, meant] {
+            let place = Workplace()
+            try place.add("1", ["a": "a"])
+            try place.add("2", ["a": "b"])
+            answers.append(try place.run(.castree, command + ["--json"]))
+        }
+        #expect(answers[0].status == answers[1].status)
+        #expect(answers[0].errors == answers[1].errors)
+        func withoutTimes(_ text: String) -> String {
+            text.replacing(/"createdAt":"[^"]*"/, with: "").replacing(
+                /"manifest":"[^"]*"/, with: "")
+        }
+        #expect(withoutTimes(answers[0].text) == withoutTimes(answers[1].text))
+    }
+
+    @Test func `a line of help and a completion lead to each synonym`() throws {
+        let help = try place.castree("--help").text.split(separator: "\n")
+        let completions = try place.castree("__complete", "zsh", "").text
+        for word in ["ls", "list", "rm", "use"] {
+            #expect(help.contains { $0.hasPrefix("  \(word) ") && $0.contains("the same as") })
+            #expect(completions.contains("\n\(word)\tthe same as"))
+        }
     }
 
     @Test func `global options stand before or after the command`() throws {
@@ -105,6 +137,33 @@ import Testing
         }
     }
 
+    /// script(1) of util-linux, which runs a program on a terminal.
+    private static let terminal = "/usr/bin/script"
+
+    @Test(
+        .enabled(if: access(terminal, X_OK) == 0, "needs script(1), of util-linux"),
+        arguments: [
+            ([:], true), (["NO_COLOR": ""], true), (["NO_COLOR": "1"], false),
+            (["NO_COLOR": "0"], false),
+            (["TERM": "dumb"], false),
+        ])
+    func `state has colour on a terminal that wants it`(
+        _ environment: [String: String], _ isColoured: Bool
+    ) throws {
+        try place.add("1", ["a": "a"], "--activate")
+        for command in [["status"], ["versions"], ["fsck"]] {
+            let words = [ProgramUnderTest.castree.url.path] + command
+            let shown = try Running(
+                URL(filePath: Self.terminal), ["-qec", words.joined(separator: " "), "/dev/null"],
+                in: place.directory, environment: ["TERM": "xterm"].merging(environment) { $1 }
+            ).finished()
+            #expect(shown.status == 0)
+            let text = shown.text
+            #expect(!text.isEmpty)
+            #expect(text.contains("\u{1B}[") == isColoured, "\(command): \(text)")
+        }
+    }
+
     @Test func `names cannot command the terminal`() throws {
         try place.add("1", ["a\u{1B}[2Jb": "a"])
         let shown = try place.castree("show", "1")
@@ -141,6 +200,25 @@ import Testing
             "__complete", "bash", "--store", "nowhere", "show", "")
         #expect(nowhere.status == 0)
         #expect(nowhere.errors.isEmpty)
+    }
+
+    @Test func `files of versions are completed level by level`() throws {
+        try place.add(
+            "2025.1", ["css/site.css": "a", "css/img/a.png": "b", "css.txt": "c", "a b/c d": "d"])
+        func offered(_ word: String) throws -> [String] {
+            try place.castree("__complete", "zsh", "cat", word).text.split(separator: "\n").map {
+                String($0.dropLast())
+            }
+        }
+        #expect(try offered("20") == ["2025.1:"])
+        #expect(
+            try offered("2025.1:").sorted() == ["2025.1:a b/", "2025.1:css.txt", "2025.1:css/"])
+        #expect(try offered("2025.1:css/") == ["2025.1:css/img/", "2025.1:css/site.css"])
+        #expect(try offered("2025.1:a b/c") == ["2025.1:a b/c d"])
+        #expect(try offered("2025.1:nothing").isEmpty && offered("2024:").isEmpty)
+        // bash splits words at colons.
+        let bash = try place.castree("__complete", "bash", "cat", "2025.1", ":", "css/i").text
+        #expect(bash == "css/img/\t\n")
     }
 
     @Test func `an interrupted add leaves a sound store and can be repeated`() throws {

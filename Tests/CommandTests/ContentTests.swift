@@ -47,6 +47,42 @@ import Testing
         #expect(try place.castree("cat", "index.html").status == 2)
     }
 
+    @Test func `of an address the first four digits are enough, where only one object has them`()
+        throws
+    {
+        let address = try place.address(of: "index.html", in: "1")
+        for count in [4, 5, 12, 63, 64] {
+            let found = try place.castree("cat", String(address.prefix(count)))
+            #expect(found.text == Release.first["index.html"], "\(count) digits: \(found)")
+        }
+        #expect(try place.castree("cat", String(address.prefix(3))).status == 2)
+        #expect(try place.castree("cat", address.prefix(12).uppercased()).status == 2)
+        let other = address.prefix(4) == "0000" ? "ffff" : "0000"
+        #expect(try place.castree("cat", other, "--json").error().code == "notFound")
+        #expect(try place.castree("cat", other).status == 3)
+    }
+
+    @Test func `an ambiguous address is refused with what it may be`() throws {
+        // Two contents whose SHA-256 begins with the same four digits, by any SHA-256 program.
+        let twins = ["a.txt": "157", "b.txt": "251"]
+        try place.add("2", twins)
+        let addresses = try twins.keys.map { try place.address(of: $0, in: "2") }
+        let digits = String(addresses[0].commonPrefix(with: addresses[1]))
+        #expect((4..<12).contains(digits.count))
+        let refused = try place.castree("cat", String(digits.prefix(4)), "--json")
+        #expect(refused.status == 1 && refused.output.isEmpty)
+        let reason = try refused.error()
+        #expect(reason.code == "ambiguousAddress")
+        for (address, path) in zip(addresses, twins.keys) {
+            #expect(
+                reason.message.contains("\(address.prefix(12)) (2:\(path))"), "\(reason.message)")
+        }
+        for (address, path) in zip(addresses, twins.keys) {
+            let longer = String(address.prefix(digits.count + 1))
+            #expect(try place.castree("cat", longer).text == twins[path])
+        }
+    }
+
     @Test func `cat of a damaged object fails`() throws {
         try place.damage(place.object(try place.address(of: "index.html", in: "1")))
         let refused = try place.castree("cat", "1:index.html", "--json")

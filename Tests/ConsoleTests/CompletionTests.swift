@@ -101,6 +101,22 @@ import Testing
         #expect(result == "4addx\\ y\n")
     }
 
+    @Test func `bash takes quoting from the words, and puts no space after what goes on`() throws {
+        #expect(bash(["checkout", "2.0", ""]) == [":directories"])
+        #expect(bash(["checkout", "\\2."]) == ["2.0", "2.1"])
+        #expect(bash(["checkout", "'2."]) == ["2.0", "2.1"])
+        #expect(bash(["checkout", "\"2\\.", ""]) == [":directories"])
+        let stub = """
+            castree() { printf 'dir/\\t\\n'; }
+            compopt() { printf '%s ' "$@"; }
+            """
+        let call = "COMP_WORDS=(castree cat d); COMP_CWORD=2; _castree_complete"
+        let script = program.outcome(of: "completions bash").output
+        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
+            separator: "\n")
+        #expect(try Shell.run("bash", source) == "-o nospace dir/\n")
+    }
+
     private func candidates(_ words: [String]) -> [String] {
         lines(["__complete", "zsh"] + words)
     }

@@ -33,6 +33,19 @@ extension IndexTransaction {
         try statement(Self.objectByAddress).bind(1, address).first(objectRow) ?? nil
     }
 
+    /// The addresses of the objects on disk from one to another, sorted; no more than `limit`.
+    func present(
+        from first: [UInt8], through last: [UInt8], limit: Int
+    ) throws(StoreError) -> [ObjectID] {
+        let found = try statement(
+            "SELECT address FROM object WHERE address >= ? AND address <= ? AND state = 1 "
+                + "ORDER BY address LIMIT ?")
+        found.bind(1, first).bind(2, last).bind(3, Int64(limit))
+        var result: [ObjectID] = []
+        while try found.step() { if let address = found.address(0) { result.append(address) } }
+        return result
+    }
+
     /// The objects whose address begins with a byte from `first` through `last`: by that byte, sorted.
     ///
     /// They are read by the index of addresses: a row to which that index does not lead is missed

@@ -10,4 +10,41 @@ extension FileSystem {
             return manifests?.kind == .directory && leases?.kind == .directory
         }
     }
+
+    /// The nearest store under a name in a parent of the working directory, as git looks for a repository: up to
+    /// the border of the file system, and past what belongs to other users.
+    ///
+    /// - Returns: its path, and whether it is this user's; one of another user only if there is none of this
+    ///   user. Who may write into a parent could otherwise choose the store of a command.
+    package func storeAbove(named name: String) -> (path: String, isOwn: Bool)? {
+        var path = name
+        var start: FileStatus?
+        var found: (path: String, isOwn: Bool)?
+        let user = effectiveUser()
+        // From a working directory that cannot be opened nothing above can be seen.
+        _ = try? anyAncestor(of: POSIXFileSystem.workingDirectory) {
+            (directory, here) throws(StoreError) in
+            defer { path = "../" + path }
+            guard let border = start?.device else {
+                start = here
+                return false
+            }
+            guard here.device == border else { return true }
+            guard let owner = ownerOfStore(in: directory, name, on: border) else { return false }
+            if owner == user || found == nil { found = (path, owner == user) }
+            return owner == user
+        }
+        return found
+    }
+
+    /// Who owns a store; `nil` if there is none, or a link, or nobody may look.
+    private func ownerOfStore(in directory: Int32, _ name: String, on device: UInt64) -> UInt32? {
+        // What cannot be looked at is no store to use.
+        guard let there = try? status(directory, name), there.kind == .directory,
+            there.device == device,
+            let opened = try? openIfPresent(directory, name, .directory),
+            let format = try? status(opened.raw, StoreLayout.format), format.kind == .regular
+        else { return nil }
+        return there.owner
+    }
 }

@@ -59,6 +59,12 @@ package enum StoreLayout {
             channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
+    /// Whether something at the top of a store comes without anybody having put anything in.
+    static func isMadeUnasked(_ name: String) -> Bool {
+        directories.contains(name)
+            || [format, index, index + "-journal", stamp, reserve, events, lastCheck].contains(name)
+    }
+
     /// The end of a manifest's file name.
     package static let manifestSuffix = ".json"
 
@@ -133,12 +139,23 @@ extension StoreLayout {
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
-    /// Held by processes that fetch a release under a name.
-    package static func pullLock(_ version: String) -> String { ".pull-\(version)" }
+    /// Locks that say nothing of what a store holds.
+    static let plainLocks: Set<String> = [
+        indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, startLock,
+    ]
 
     /// Held by the pull that fetches a release, whatever it calls it.
     package static func fetchLock(_ release: ObjectID) -> String { ".fetch-\(release)" }
 
+    /// Held by processes that fetch a release under a name.
+    package static func pullLock(_ version: String) -> String { pullPrefix + version }
+
+    /// The version that processes with this lock fetch; `nil` if it is another lock.
+    package static func version(pulledBy name: String) -> String? {
+        name.hasPrefix(pullPrefix) ? String(name.dropFirst(pullPrefix.utf8.count)) : nil
+    }
+
+    private static let pullPrefix = ".pull-"
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16
 

@@ -64,6 +64,22 @@ extension Store {
         }
     }
 
+    /// The addresses of the objects on disk that begin with digits, sorted; no more than `limit`.
+    ///
+    /// - Parameter digits: lower-case hex digits, 64 at most; of anything else there is none.
+    package func addresses(
+        beginningWith digits: String, limit: Int
+    ) throws(StoreError) -> [ObjectID] {
+        let missing = ObjectID.byteCount * 2 - digits.utf8.count
+        guard missing >= 0 else { return [] }
+        let first = ObjectID(digits + String(repeating: "0", count: missing))
+        let last = ObjectID(digits + String(repeating: "f", count: missing))
+        guard let first, let last else { return [] }
+        return try reading { (index) throws(StoreError) in
+            try index.present(from: first.bytes, through: last.bytes, limit: limit)
+        }
+    }
+
     /// Returns when every transaction that changes something now has ended.
     package func waitForWriters() throws(StoreError) {
         try index { (index) throws(StoreError) in try index.locks.waitForWriters() }

@@ -85,6 +85,13 @@ package struct Command: Sendable {
         self.run = run
     }
 
+    /// Returns the same command under another word.
+    package func synonym(_ word: String) -> Command {
+        Command(
+            word, summary: "the same as \(name)", discussion: discussion, arguments: arguments,
+            options: options, statuses: statuses, run: run)
+    }
+
     /// Returns the same command, which throws what the closure makes of each error.
     package func translatingErrors(
         _ translate: @escaping @Sendable (any Error) -> any Error

@@ -6,7 +6,8 @@ package enum Completion: Sendable {
     case files
     /// Names of directories.
     case directories
-    /// Words that the closure finds out. It MUST be quick and MUST NOT print.
+    /// Words that the closure finds out. It MUST be quick and MUST NOT print. A word that ends in `/` or `:` is
+    /// not complete: shells put no space after it.
     case words(@Sendable (CompletionContext) -> [String])
 }
 
@@ -16,6 +17,8 @@ package struct CompletionContext: Sendable {
     package let program: Program
     /// The operands so far, without the command word.
     package let operands: [String]
+    /// What stands of the word that is being completed.
+    package let current: String
     /// Looks up an environment variable.
     package let environment: @Sendable (String) -> String?
     let given: [String: String]
@@ -23,8 +26,15 @@ package struct CompletionContext: Sendable {
 
     /// Returns the value of an option: given, else from its variable, else its fallback.
     package func value(_ name: String) -> String? {
+        named(name) ?? options.first { $0.name == name }?.fallback
+    }
+
+    /// Whether an option stands on the command line, or in its variable.
+    package func isNamed(_ name: String) -> Bool { named(name) != nil }
+
+    private func named(_ name: String) -> String? {
         let option = options.first { $0.name == name }
         let variable = option?.environment.flatMap(environment).flatMap { $0.isEmpty ? nil : $0 }
-        return given[name] ?? variable ?? option?.fallback
+        return given[name] ?? variable
     }
 }

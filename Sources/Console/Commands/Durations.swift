@@ -1,53 +1,105 @@
+// Times and sizes as people write them.
+
 extension Invocation {
-    /// The value of an option that is a time: `500ms`, `20s`, `1m`; nil if it was not given.
+    /// The value of an option that is a time: `500ms`, `20s`, `1h30m`; nil if it was not given.
     /// - Throws: `usage` for anything else, for zero, and for more than a day.
     package func duration(_ name: String) throws(CommandError) -> Duration? {
         guard let text = try value(name) else { return nil }
-        for (unit, milliseconds) in [("ms", 1), ("s", 1000), ("m", 60_000)] {
-            guard text.hasSuffix(unit), let number = Int64(text.dropLast(unit.utf8.count)),
-                number > 0, number <= 86_400_000 / Int64(milliseconds)
-            else { continue }
-            return .milliseconds(number * Int64(milliseconds))
+        if let time = Self.milliseconds(text), (1...86_400_000).contains(time) {
+            return .milliseconds(time)
         }
         throw .usage(
-            "--\(name) takes a whole number and ms, s or m, up to a day, as in 20s; not '\(text)'")
+            "--\(name) takes a whole number and ms, s, m or h, up to a day, as in 20s; not '\(text)'"
+        )
     }
 
-    /// The value of an option that is a time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil if it
+    /// The value of an option that is a time of seconds to years: `90s`, `24h`, `3w`, `1d 12h`; nil if it
     /// was not given.
     /// - Throws: `usage` for anything else.
     package func seconds(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
-        guard let seconds = Self.seconds(text) else {
-            throw .usage("--\(name) takes a number and s, m, h or d, as in 24h; not '\(text)'")
-        }
-        return seconds
+        if let seconds = Self.seconds(text) { return seconds }
+        throw .usage("--\(name) takes a number and s, m, h, d or w, as in 24h or 3w; not '\(text)'")
     }
 
-    /// A time of seconds to years: `90s`, `30m`, `24h`, `7d`; nil for anything else.
+    /// A time of seconds to years; nil for anything else.
     package static func seconds(_ text: String) -> Int64? {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        guard let last = text.last, let unit = units[last], let count = UInt32(text.dropLast())
-        else { return nil }
-        return Int64(count) * unit
+        guard let time = milliseconds(text), time % 1000 == 0 else { return nil }
+        return time / 1000
     }
 
-    /// The value of an option that is a number of bytes: `500`, `64K`, `2M`; nil if it was not given.
+    /// Units of time by their names, in milliseconds; weeks are the longest that have one length.
+    private static let timeUnits: [(names: [String], milliseconds: Int64)] = [
+        (["ms"], 1), (["s", "sec", "second", "seconds"], 1000),
+        (["m", "min", "minute", "minutes"], 60_000), (["h", "hour", "hours"], 3_600_000),
+        (["d", "day", "days"], 86_400_000), (["w", "week", "weeks"], 604_800_000),
+    ]
+
+    /// Whole numbers with units, one after the other, with or without spaces; nil for anything else.
+    static func milliseconds(_ text: String) -> Int64? {
+        var rest = text.utf8[...]
+        var sum: Int64 = 0
+        repeat {
+            let digits = rest.prefix { isDigit($0) }
+            let blanks = rest[digits.endIndex...].prefix { $0 == UInt8(ascii: " ") }
+            let name = rest[blanks.endIndex...].prefix { !isDigit($0) && $0 != UInt8(ascii: " ") }
+            guard let number = Int64(Substring(digits)),
+                let unit = timeUnits.first(where: { $0.names.contains(String(Substring(name))) })
+            else { return nil }
+            let (product, isLarge) = number.multipliedReportingOverflow(by: unit.milliseconds)
+            let (total, isLarger) = sum.addingReportingOverflow(product)
+            guard !isLarge, !isLarger else { return nil }
+            sum = total
+            rest = rest[name.endIndex...]
+            if rest.count > 1, rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+        } while !rest.isEmpty
+        return sum
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+
+    /// The value of an option that is a number of bytes: `500`, `64K`, `20GB`, `1.5 GiB`; nil if it was not
+    /// given.
+    ///
+    /// As GNU's tools read them: K and KiB are 1,024, KB is 1,000. Capitals do not matter.
     /// - Throws: `usage` for anything else, and for zero.
     package func byteCount(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
-        var digits = text[...]
-        var unit: Int64 = 1
-        for (letter, factor) in [
-            ("K", Int64(1) << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40),
-        ] where text.uppercased().hasSuffix(letter) {
-            digits = digits.dropLast()
-            unit = factor
+        if let count = Self.byteCount(text) { return count }
+        throw .usage(
+            "--\(name) takes a number of bytes, as in 512K, 20GB or 1.5 GiB (units K, M, G, T; KB is 1,000 "
+                + "and K or KiB 1,024); not '\(text)'")
+    }
+
+    /// A number of bytes above zero; nil for anything else.
+    static func byteCount(_ text: String) -> Int64? {
+        let number = text.utf8.prefix { isDigit($0) || $0 == UInt8(ascii: ".") }
+        let parts = number.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let unit = text.utf8[number.endIndex...].drop { $0 == UInt8(ascii: " ") }
+        guard let factor = byteUnit(String(Substring(unit)).lowercased()), parts.count <= 2,
+            let whole = Int64(Substring(parts[0]))
+        else { return nil }
+        var (count, isLarge) = whole.multipliedReportingOverflow(by: factor)
+        if parts.count == 2 {
+            // Three digits say all that a person means, and multiply without leaving 64 bits.
+            let digits = String(Substring(parts[1]))
+            guard factor > 1, (1...3).contains(digits.utf8.count), let part = Int64(digits) else {
+                return nil
+            }
+            let parts: Int64 = [10, 100, 1000][digits.utf8.count - 1]
+            count = count.addingReportingOverflow(part * factor / parts).partialValue
+            if count < 0 { isLarge = true }
         }
-        guard let number = Int64(digits), number > 0, number <= .max / unit else {
-            throw .usage(
-                "--\(name) takes a number of bytes, or of K, M, G or T, as in 512K; not '\(text)'")
+        return isLarge || count <= 0 ? nil : count
+    }
+
+    private static func byteUnit(_ name: String) -> Int64? {
+        if ["", "b", "byte", "bytes"].contains(name) { return 1 }
+        guard let power = ["k": 1, "m": 2, "g": 3, "t": 4][name.prefix(1)] else { return nil }
+        switch name.dropFirst() {
+        case "", "ib": return 1 << Int64(10 * power)
+        case "b": return (0..<power).reduce(1) { product, _ in product * 1000 }
+        default: return nil
         }
-        return number * unit
     }
 }

@@ -9,16 +9,12 @@ extension Invocation {
         guard let text = try value(name) else { return nil }
         if let moment = Self.moment(text, now: now) { return moment }
         throw .usage(
-            "--\(name) takes a time ago, as in 12h or 7d (units s, m, h, d, w), or a date, as in "
+            "--\(name) takes a time ago, as in 12h or 3w (units s, m, h, d, w), or a date, as in "
                 + "2026-11-22 or 2026-11-22T03:00:00Z; not '\(text)'")
     }
 
     static func moment(_ text: String, now: Int64) -> Int64? {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
-        if let letter = text.last, let unit = units[letter] {
-            guard let count = number(text.dropLast()), count <= now / unit else { return nil }
-            return now - count * unit
-        }
+        if let seconds = seconds(text) { return seconds <= now ? now - seconds : nil }
         let parts = text.split(separator: "T", omittingEmptySubsequences: false)
         guard parts.count <= 2, let day = day(parts[0]) else { return nil }
         guard parts.count == 2 else { return day * 86_400 }

@@ -23,7 +23,7 @@ struct Completer {
         let current = words.last ?? ""
         let line = Line(program: program, words: Array(words.dropLast()))
         let context = CompletionContext(
-            program: program, operands: line.operands, environment: environment,
+            program: program, operands: line.operands, current: current, environment: environment,
             given: line.given, options: line.options)
         if let option = line.awaiting {
             return values(option.choices, option.completion, context).matching(current)

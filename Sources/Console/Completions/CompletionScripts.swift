@@ -35,7 +35,8 @@ private func bashScript(_ program: String, _ function: String) -> String {
             case $line in
                 :files) compopt -o default 2>/dev/null ;;
                 :directories) compopt -o dirnames 2>/dev/null ;;
-                *) COMPREPLY+=("$(printf %q "${line%%$'\t'*}")") ;;
+                *) COMPREPLY+=("$(printf %q "${line%%$'\t'*}")")
+                    case ${line%%$'\t'*} in *[:/]) compopt -o nospace 2>/dev/null ;; esac ;;
             esac
         done < <("${COMP_WORDS[0]}" __complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
     }
@@ -48,15 +49,19 @@ private func zshScript(_ program: String, _ function: String) -> String {
     #"""
     \#(function)() {
         local line word summary
-        local -a candidates given=("${(@Q)words[2,CURRENT]}")
+        local -a candidates open given=("${(@Q)words[2,CURRENT]}")
         for line in "${(@f)$("${words[1]}" __complete zsh "${given[@]}" 2>/dev/null)}"; do
             case $line in
                 :files) compset -P '--*='; _files ;;
                 :directories) compset -P '--*='; _files -/ ;;
                 ?*) word=${line%%$'\t'*} summary=${line#*$'\t'}
-                    candidates+=("${word//:/\\:}${summary:+:$summary}") ;;
+                    case $word in
+                        *[:/]) open+=("${word//:/\\:}${summary:+:$summary}") ;;
+                        *) candidates+=("${word//:/\\:}${summary:+:$summary}") ;;
+                    esac ;;
             esac
         done
+        (( $#open )) && _describe \#(program) open -S ''
         (( $#candidates )) && _describe \#(program) candidates
     }
     compdef \#(function) \#(program)
@@ -93,7 +98,7 @@ extension Program {
         }
         var words = Array(arguments.dropFirst())
         var hidden = ""
-        if shell == .bash { (words, hidden) = joinedBashWords(words) }
+        if shell == .bash { (words, hidden) = joinedBashWords(words.map(unquotedByBash)) }
         let completer = Completer(program: self, environment: surroundings.environment)
         let lines: [String] =
             switch completer.answer(to: words) {
@@ -113,6 +118,30 @@ extension Program {
         return String(word.text.unicodeScalars.dropFirst(prefix.unicodeScalars.count))
             + "\t" + word.summary
     }
+}
+
+/// Returns a word of a bash command line without its quoting (bash(1), QUOTING); a quotation may be open.
+private func unquotedByBash(_ word: String) -> String {
+    var result = ""
+    var quote: Unicode.Scalar?
+    var isEscaped = false
+    for scalar in word.unicodeScalars {
+        if isEscaped {
+            // Between double quotes a backslash escapes little, and stays before the rest.
+            if quote != nil, !"$`\"\\".unicodeScalars.contains(scalar) { result += "\\" }
+            result.unicodeScalars.append(scalar)
+            isEscaped = false
+        } else if scalar == "\\", quote != "'" {
+            isEscaped = true
+        } else if let open = quote, scalar == open {
+            quote = nil
+        } else if quote == nil, scalar == "'" || scalar == "\"" {
+            quote = scalar
+        } else {
+            result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
 }
 
 /// Joins what bash has split at `=` and `:` (COMP_WORDBREAKS), and tells which part of the last

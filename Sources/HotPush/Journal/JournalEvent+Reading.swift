@@ -88,6 +88,9 @@ extension JournalEvent {
             self = .failed(
                 deed: try fields.text("deed"), code: try fields.text("code"),
                 message: try fields.text("message"))
+        case "retry":
+            self = .retried(
+                reason: try fields.text("reason"), milliseconds: try fields.number("milliseconds"))
         case "fallback":
             self = .fellBack(
                 pack: fields["pack"].flatMap { ObjectID($0) }, reason: try fields.text("reason"),

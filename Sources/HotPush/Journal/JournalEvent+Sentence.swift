@@ -21,6 +21,8 @@ extension JournalEvent {
                 + "\(newObjects) new objects, \(newBytes) bytes"
         case .switched(let version, let from):
             "switched to version \(version)" + (from.map { " from \($0)" } ?? "")
+        case .retried(let reason, let milliseconds):
+            "\(reason); tried again after \(milliseconds) ms"
         case .fellBack(_, let reason, let objects):
             "\(reason); \(objects) objects come another way"
         case .pending(let version): "version \(version) waits for the next start"

@@ -18,6 +18,8 @@ extension JournalEvent {
         case .downloadEnded(let version, let outcome, let figures, let reason):
             Record("downloadEnded").with("version", version).with("outcome", outcome.rawValue)
                 .with("reason", reason.map { withoutPaths($0) }).with(figures)
+        case .retried(let reason, let milliseconds):
+            Record("retry").with("reason", withoutPaths(reason)).with("milliseconds", milliseconds)
         case .fellBack(let pack, let reason, let objects):
             Record("fallback").with("pack", pack?.description).with("reason", withoutPaths(reason))
                 .with("objects", objects)

@@ -15,6 +15,8 @@ package enum JournalEvent: Sendable, Hashable {
     /// A download ended, successfully or not; the figures say how far it came.
     case downloadEnded(
         version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?)
+    /// A request failed and is repeated after a rest.
+    case retried(reason: String, milliseconds: Int64)
     /// A pack, or a delivery, was of no use: what it was to bring came otherwise.
     case fellBack(pack: ObjectID?, reason: String, objects: Int)
     /// A directory was imported.

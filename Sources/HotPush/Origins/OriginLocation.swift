@@ -20,6 +20,25 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// What to try where no release is: the usual slips.
+    package var advice: String {
+        switch self {
+        case .directory(let path):
+            let host = path.prefix { $0 != "/" }
+            let name = host.prefix { $0 != ":" }
+            let isHost =
+                name.first.map { $0.isLetter || $0.isNumber } ?? false
+                && (host.contains(":") || name == "localhost" || name.contains("."))
+            if isHost { return "a server's URL begins with http:// or https://: http://\(path)" }
+        case .web:
+            if let end = description.firstRange(of: "/__cordova") {
+                return "this is inside a Meteor server: give \(description[..<end.lowerBound])"
+            }
+        case .bucket: break
+        }
+        return "check the URL"
+    }
+
     /// The path, or the URL without user and password: for messages, and for what is kept of an origin.
     package var description: String {
         switch self {

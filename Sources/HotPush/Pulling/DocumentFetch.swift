@@ -43,7 +43,7 @@ final class DocumentFetch: TransferClient {
 
     init(
         _ url: String, accept: String, byteCountMax: Int64, unless tag: String? = nil,
-        pastCaches: Bool = false, retries: RetryPolicy, isInterrupted: @escaping () -> Bool
+        pastCaches: Bool = false, retries: RetryBudget, isInterrupted: @escaping () -> Bool
     ) {
         var request = TransferRequest(id: 0, url: url)
         request.byteCountMax = byteCountMax
@@ -54,7 +54,7 @@ final class DocumentFetch: TransferClient {
         if let tag { request.fields.append(("if-none-match", tag)) }
         self.request = request
         self.isInterrupted = isInterrupted
-        budget = RetryBudget(retries)
+        budget = retries
     }
 
     /// Runs the transport until the document is here.

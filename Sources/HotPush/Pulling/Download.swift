@@ -151,7 +151,7 @@ final class Download: TransferClient {
         self.isInterrupted = isInterrupted
         report = options.progress
         unknownByteCountMax = options.fileByteCountMax
-        budget = RetryBudget(options.retries)
+        budget = options.budget(options.retries.afterAnswer)
         labels = plan.labels
         queue = plan.contents.map { content in
             let file = plan.release.files[content.file]

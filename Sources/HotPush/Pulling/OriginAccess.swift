@@ -6,6 +6,9 @@ package import CASStore
 package final class OriginAccess {
     private let network: any Transport
     private let retries: RetryPolicy
+    private let tell: @Sendable (Retry) -> Void
+    /// Whether an answer has come, from wherever.
+    private var hasAnswer = false
     let isInterrupted: () -> Bool
     /// How many requests have been sent.
     package private(set) var requestCount = 0
@@ -15,10 +18,12 @@ package final class OriginAccess {
     /// - Parameter network: carries the requests; a directory needs none.
     package init(
         over network: any Transport, retries: RetryPolicy = RetryPolicy(),
+        tell: @escaping @Sendable (Retry) -> Void = { _ in },
         isInterrupted: @escaping () -> Bool = { false }
     ) {
         self.network = network
         self.retries = retries
+        self.tell = tell
         self.isInterrupted = isInterrupted
     }
 
@@ -55,11 +60,17 @@ package final class OriginAccess {
     ) throws(StoreError) -> DocumentFetch.Answer {
         let fetch = DocumentFetch(
             try OriginURL(of: location).url(of: path), accept: accept, byteCountMax: byteCountMax,
-            unless: tag, pastCaches: pastCaches, retries: retries, isInterrupted: isInterrupted)
+            unless: tag, pastCaches: pastCaches, retries: budget, isInterrupted: isInterrupted)
         defer { requestCount += fetch.requestCount }
-        return try named(location) { () throws(StoreError) in
+        let answer = try named(location) { () throws(StoreError) in
             try fetch.run(over: transport(to: location))
         }
+        hasAnswer = true
+        return answer
+    }
+
+    private var budget: RetryBudget {
+        RetryBudget(hasAnswer ? retries.afterAnswer : retries, tell: tell)
     }
 
     /// Asks for documents that a release names, at the same time.
@@ -73,7 +84,7 @@ package final class OriginAccess {
             wanted.map { document in
                 DocumentFetch(
                     origin.url(of: document.path), accept: "application/json",
-                    byteCountMax: document.byteCountMax, retries: retries,
+                    byteCountMax: document.byteCountMax, retries: budget,
                     isInterrupted: isInterrupted)
             })
         defer { requestCount += fetches.requestCount }

@@ -25,7 +25,7 @@ final class PackFetching {
     init(_ offer: FoundRelease, in pull: Pull) {
         self.offer = offer
         self.pull = pull
-        budget = RetryBudget(pull.options.retries.forPacks)
+        budget = pull.options.budget(pull.options.retries.afterAnswer.forPacks)
     }
 
     /// Registers the version.

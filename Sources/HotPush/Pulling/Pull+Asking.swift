@@ -135,7 +135,7 @@ extension Pull {
             .notFound,
             "nothing at \(origin.description) describes a release: neither a channel "
                 + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
-                + "__cordova/manifest.json; check the URL")
+                + "__cordova/manifest.json; \(origin.advice)")
     }
 
     // MARK: Other formats

@@ -67,7 +67,7 @@ extension Pull {
             pack, at: try OriginURL(of: location).url(of: place), to: version, from: nil,
             beginning: .opening, into: intake.arrivals,
             options: PackTransferOptions(
-                budget: RetryBudget(options.retries.forPacks), limits: limits,
+                budget: options.budget(options.retries.afterAnswer.forPacks), limits: limits,
                 isInterrupted: access.isInterrupted
             ) {}
         ) { (opening) throws(StoreError) in

@@ -37,7 +37,7 @@ public final class Pull {
         self.versions = versions
         self.options = options
         access = OriginAccess(
-            over: transport, retries: options.retries,
+            over: transport, retries: options.retries, tell: options.tell,
             isInterrupted: { versions.store.options.isInterrupted() || options.isInterrupted() })
     }
 

@@ -48,11 +48,25 @@ public struct PullOptions: Sendable {
     /// Gets the progress, on the pulling thread, about ten times a second.
     public var progress: @Sendable (UpdateProgress) -> Void = { _ in }
 
+    /// Gets each retry, on the pulling thread; the journal has it, too.
+    package var retried: @Sendable (Retry) -> Void = { _ in }
+
     /// Seconds since 1970; tests have a clock of their own.
     package var now: @Sendable () -> Int64 = { secondsNow() }
 
     /// Makes options with defaults.
     public init() {}
+
+    /// Notes a retry in the journal, and tells it.
+    var tell: @Sendable (Retry) -> Void {
+        { [journal, retried] retry in
+            journal?.record(.retried(reason: retry.reason, milliseconds: retry.delay.milliseconds))
+            retried(retry)
+        }
+    }
+
+    /// An unspent budget whose retries are told.
+    func budget(_ policy: RetryPolicy) -> RetryBudget { RetryBudget(policy, tell: tell) }
 
     /// The largest manifest that this many entries may need, in bytes, with 512 for each: so a small
     /// compressed answer cannot fill the memory either.

@@ -1,5 +1,13 @@
 internal import CASStore
 
+/// An attempt that failed and is to be repeated.
+package struct Retry: Sendable {
+    /// What went wrong.
+    package let reason: String
+    /// How long it rests before it tries again.
+    package let delay: Duration
+}
+
 /// Counts the failures of a pull, and decides for each whether to try again.
 ///
 /// A value without a clock or generator of its own: its answers depend only on what it was told.
@@ -9,9 +17,16 @@ package struct RetryBudget: Sendable {
     /// Failures in a row without a new byte, by the transfer's id.
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
+    /// Gets each retry that is decided.
+    private let tell: @Sendable (Retry) -> Void
 
     /// Makes an unspent budget.
-    package init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
+    package init(
+        _ policy: RetryPolicy = RetryPolicy(), tell: @escaping @Sendable (Retry) -> Void = { _ in }
+    ) {
+        self.policy = policy
+        self.tell = tell
+    }
 
     /// What to do about an attempt that did not bring its file.
     package enum Decision: Sendable, Hashable {
@@ -61,10 +76,25 @@ package struct RetryBudget: Sendable {
         }
         if pullFailureCount >= policy.pullFailureCountMax { return .pullSpent }
         if count >= policy.failureCountMax { return .spent }
+        if case .failed(let failure) = outcome,
+            failure.kind == .resolve || failure.kind == .connect,
+            count >= policy.unreachedCountMax
+        {
+            return .spent
+        }
         let asked = head.flatMap { head in
             head["retry-after"].flatMap { RetryAfter.delay($0, now: now) }
         }
-        return .again(
-            after: policy.delay(failureCount: count, retryAfter: asked, using: &generator))
+        let delay = policy.delay(failureCount: count, retryAfter: asked, using: &generator)
+        tell(Retry(reason: Self.reason(outcome, head), delay: delay))
+        return .again(after: delay)
+    }
+
+    private static func reason(_ outcome: TransferOutcome, _ head: TransferHead?) -> String {
+        if let status = head?.status, status >= 400 {
+            return "the server answered with status \(status)"
+        }
+        if case .failed(let failure) = outcome { return failure.message }
+        return "the answer was not what was asked for"
     }
 }

@@ -7,6 +7,9 @@ internal import CASStore
 package struct RetryPolicy: Sendable, Hashable {
     /// Failures in a row without a new byte after which a file is given up.
     package var failureCountMax = 8
+    /// How often to try to reach an origin that has not answered at all: where there is no such name, or nobody
+    /// listens, waiting seldom helps.
+    package var unreachedCountMax = 3
     /// Failures in a row without a new byte, over all files, after which a pull is given up: the
     /// network is gone.
     package var pullFailureCountMax = 200
@@ -28,6 +31,13 @@ package struct RetryPolicy: Sendable, Hashable {
         policy.failureCountMax = min(failureCountMax, 4)
         policy.pullFailureCountMax = min(pullFailureCountMax, 8)
         policy.retryAfterMax = min(retryAfterMax, .seconds(5))
+        return policy
+    }
+
+    /// The policy once an origin has answered: that it cannot be reached now is trouble that passes.
+    package var afterAnswer: RetryPolicy {
+        var policy = self
+        policy.unreachedCountMax = .max
         return policy
     }
 

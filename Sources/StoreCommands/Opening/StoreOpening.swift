@@ -4,7 +4,7 @@ package import VersionTree
 
 /// Where the commands of a program find the path of their store.
 package enum StoreSource: Hashable, Sendable {
-    /// `--store DIR`, else `$CASTREE_STORE`, else `.castree`.
+    /// `--store DIR`, else `$CASTREE_STORE`, else `.castree`, here or above.
     case option
     /// The first operand, STORE.
     case operand
@@ -46,13 +46,60 @@ extension Invocation {
         }
     }
 
-    /// Opens the store, which must exist.
+    /// Opens the store, which must exist, here or above; see `existingStorePath`.
     ///
     /// - Parameter notice: as in `storeOptions`.
     package func openStore(
         from source: StoreSource = .option, notice: (@Sendable (String) -> Void)? = nil
     ) throws -> VersionStore {
-        try VersionStore.open(storePath(from: source), options: storeOptions(notice: notice))
+        try VersionStore.open(
+            existingStorePath(from: source), options: storeOptions(notice: notice))
+    }
+
+    /// Returns the path of the store for a command that makes none: where nobody names a store and there is none
+    /// here, the nearest one above, which is said.
+    ///
+    /// - Throws: `noStore` if there is only another user's.
+    package func existingStorePath(from source: StoreSource = .option) throws -> String {
+        let path = try storePath(from: source)
+        guard try source == .option && !isStoreNamed && !Self.isStore(path),
+            let above = POSIXFileSystem().storeAbove(named: path)
+        else { return path }
+        guard above.isOwn else {
+            throw StoreError(
+                .noStore,
+                "no store at \(path); \(above.path) belongs to another user: --store \(above.path) uses it"
+            )
+        }
+        note("using the store \(above.path)")
+        return above.path
+    }
+
+    /// Does work that may create the store.
+    ///
+    /// If it fails, a store that was not there before goes again if nothing is in it.
+    package func leavingNoEmptyStore(_ body: () throws -> ExitStatus) throws -> ExitStatus {
+        let path = try storePath()
+        if try Self.isStore(path) { return try body() }
+        do {
+            return try body()
+        } catch {
+            // Why the work failed matters more than what is left.
+            if (try? VersionStore.open(path).store.removeUnlessUsed()) == true {
+                note("removed the store \(path) again; nothing is in it")
+            }
+            throw error
+        }
+    }
+
+    private static func isStore(_ path: String) throws(StoreError) -> Bool {
+        try POSIXFileSystem().status(
+            POSIXFileSystem.workingDirectory, "\(path)/\(StoreLayout.format)") != nil
+    }
+
+    /// Whether somebody says which store it is.
+    private var isStoreNamed: Bool {
+        isGiven("store") || Option.store.environment.flatMap(environment)?.isEmpty == false
     }
 
     /// Opens the store, or creates it.
@@ -72,7 +119,11 @@ extension Invocation {
             guard .noStore ~= error else { throw error }
             try check(path)
             let (versions, isNew) = try VersionStore.create(at: path, options: options)
-            if isNew { note("created the store \(path)") }
+            if isNew {
+                let above = isStoreNamed ? nil : POSIXFileSystem().storeAbove(named: path)
+                let hint = above.map { "; there is one above: --store \($0.path) uses that" }
+                note("created the store \(path)\(hint ?? "")")
+            }
             return versions
         }
     }
@@ -97,10 +148,24 @@ extension Completion {
     /// The names of the versions in the store that the command line names.
     package static func versions(from source: StoreSource = .option) -> Completion {
         .words { context in
-            let path = source == .option ? context.value("store") : context.operands.first
-            // A completion wants words or nothing, not an error.
-            guard let path, let versions = try? VersionStore.open(path) else { return [] }
-            return (try? versions.store.manifestNames()) ?? []
+            context.store(from: source).flatMap { try? $0.store.manifestNames() } ?? []
         }
+    }
+}
+
+extension CompletionContext {
+    /// The store that the command line is about; nil if there is none.
+    ///
+    /// A completion wants words or nothing, not an error.
+    package func store(from source: StoreSource = .option) -> VersionStore? {
+        let path = source == .option ? value("store") : operands.first
+        // As above.
+        guard let path else { return nil }
+        if let store = try? VersionStore.open(path) { return store }
+        guard source == .option, !isNamed("store"),
+            let above = POSIXFileSystem().storeAbove(named: path), above.isOwn
+        else { return nil }
+        // As above.
+        return try? VersionStore.open(above.path)
     }
 }

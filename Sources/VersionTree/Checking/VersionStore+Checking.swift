@@ -46,7 +46,7 @@ extension VersionStore {
             manifests, parsed, sound, besides: lost.compactMap(\.entry), repairing: repairing,
             &report)
         if repairing { report.findings = Self.withoutConsequences(report.findings) }
-        report.findings += try checkLifecycle(manifests, repairing: repairing)
+        report.findings += try checkLifecycle(repairing: repairing)
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
         // What was removed, perhaps by a killed process, must not come back after a power cut.

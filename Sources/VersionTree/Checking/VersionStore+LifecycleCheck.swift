@@ -1,11 +1,17 @@
 package import CASStore
 
 extension VersionStore {
+    /// What is wrong with the versions that are shown or may be gone back to, as far as names and the index tell.
+    ///
+    /// Reads no content, so that it can be asked every minute; a check finds the rest.
+    package func evidentFindings() throws(StoreError) -> [Finding] {
+        let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
+        return try checkLostManifests(lost, repairing: false) + checkLifecycle(repairing: false)
+    }
+
     /// Checks that the lifecycle is readable and names registered versions that have their trees,
     /// and that the link `current` follows it.
-    func checkLifecycle(
-        _ names: [String], repairing: Bool
-    ) throws(StoreError) -> [Finding] {
+    func checkLifecycle(repairing: Bool) throws(StoreError) -> [Finding] {
         let lifecycle: Lifecycle
         do throws(StoreError) {
             lifecycle = try self.lifecycle()

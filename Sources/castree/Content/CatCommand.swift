@@ -9,13 +9,17 @@ extension Command {
         "cat", summary: "prints the bytes of a file or an object",
         discussion: """
             Verifies every byte. If the object is damaged, the command says so and fails, \
-            but by then the bytes are printed.
+            but by then the bytes are printed. Of an address the first digits are enough, at \
+            least four, where no other object's address begins with them.
 
                 castree cat 42:index.html
                 castree cat 42:img/logo.png > logo.png
+                castree cat 3fc9b689
             """,
         arguments: [
-            Argument("VERSION:PATH|ADDRESS", "a file of a version, or the address of an object")
+            Argument(
+                "VERSION:PATH|ADDRESS", "a file of a version, or the address of an object",
+                completion: .filesOfVersions)
         ]
     ) { invocation in
         let subject = try Subject(invocation.argument("VERSION:PATH|ADDRESS"))
@@ -30,6 +34,7 @@ extension Command {
 /// What `cat` prints.
 private enum Subject {
     case object(ObjectID)
+    case beginning(String)
     case file(version: String, path: String)
 
     /// VERSION:PATH has a colon and an address has none, so the two cannot be confused.
@@ -39,15 +44,19 @@ private enum Subject {
         } else if let colon = text.unicodeScalars.firstIndex(of: ":") {
             let path = text.unicodeScalars[text.unicodeScalars.index(after: colon)...]
             self = .file(version: String(text[..<colon]), path: String(path))
+        } else if AddressBeginning.isOne(text) {
+            self = .beginning(text)
         } else {
             throw .usage(
-                "'\(text)' is neither VERSION:PATH nor an address (64 lower-case hex digits)")
+                "'\(text)' is neither VERSION:PATH nor an address (64 lower-case hex digits, or the "
+                    + "first \(AddressBeginning.digitCountMin) of them or more)")
         }
     }
 
     func address(in versions: VersionStore) throws -> ObjectID {
         switch self {
         case .object(let address): return address
+        case .beginning(let digits): return try AddressBeginning.address(digits, in: versions)
         case .file(let version, let path):
             let version = try Invocation.version(named: version)
             let manifest = try versions.manifest(of: version)
@@ -73,6 +82,7 @@ private enum Subject {
     var absence: CommandError {
         switch self {
         case .object(let address): Self.absence("there is no object \(address) in the store")
+        case .beginning(let digits): Self.absence("the object \(digits)… is no longer in the store")
         case .file(let version, let path):
             Self.absence(
                 "the content of \"\(path)\" of version \(version) is not in the store; castree fsck --repair "

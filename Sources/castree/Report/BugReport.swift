@@ -86,9 +86,7 @@ struct BugReport {
         }
         events.print("events", to: output) { entries in
             if entries.isEmpty { output.print("none") }
-            for entry in entries {
-                output.print("\(timestamp(entry.at)) \(entry.event.sentence)")
-            }
+            for entry in entries { output.print(entry.text) }
         }
     }
 }
@@ -134,22 +132,6 @@ extension JSONWriter {
                     writer.member("code", error.code.description)
                     writer.member("message", error.message)
                 }
-            }
-        }
-    }
-}
-
-extension JournalEntry {
-    /// Writes an event: when, what, its fields, and a sentence for people.
-    fileprivate func writeMembers(to writer: inout JSONWriter) {
-        writer.member("sequence", sequence)
-        writer.member("at", timestamp(at))
-        writer.member("event", event.name)
-        writer.member("sentence", event.sentence)
-        writer.member("fields") { writer in
-            for member in event.members {
-                writer.key(member.key)
-                writer.value(member.value)
             }
         }
     }

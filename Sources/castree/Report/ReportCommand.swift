@@ -44,7 +44,7 @@ extension Invocation {
     ///
     /// - Throws: `noStore`: the command was probably given the wrong directory.
     fileprivate func makeReport() throws -> BugReport {
-        let path = try storePath()
+        let path = try existingStorePath()
         let options = try storeOptions()
         let versions = Answer { () throws(StoreError) in
             try VersionStore.open(path, options: options)

@@ -47,15 +47,16 @@ extension VersionSummary {
 
     /// The remarks at the end of its row: "pending, known good".
     private var remarks: DisplayText {
-        var words: [String] = []
-        if missingObjects > 0 { words.append("lacks \(counted(missingObjects, "object"))") }
-        if isPending { words.append("pending") }
-        if isKnownGood { words.append("known good") }
-        if isBad { words.append("bad") }
+        var words: [DisplayText] = []
+        if missingObjects > 0 {
+            words.append("\("lacks \(counted(missingObjects, "object"))", .red)")
+        }
+        if isPending { words.append("\("pending", .yellow)") }
+        if isKnownGood { words.append("\("known good", .green)") }
+        if isBad { words.append("\("bad", .red)") }
         if isEmbedded { words.append("embedded") }
         if isProtected { words.append("protected") }
-        let text = words.joined(separator: ", ")
-        return isBad || missingObjects > 0 ? "\(text, .red)" : "\(text)"
+        return words.dropFirst().reduce(words.first ?? "") { "\($0), \($1)" }
     }
 
     fileprivate func cells(_ sizes: SizeStyle) -> [DisplayText] {

@@ -31,6 +31,7 @@ import Testing
             .downloadEnded(
                 version: "2", outcome: .cancelled, figures: figures(), reason: "by the user"),
             .added(version: "2", files: 1, bytes: 2, newObjects: 3, newBytes: 4),
+            .retried(reason: "the server answered with status 503", milliseconds: 400),
             .switched(version: "2", from: nil), .switched(version: "2", from: "1"),
             .pending(version: "2"), .withdrawn(version: "2"), .booted(version: "2"),
             .confirmed(version: "2"),

@@ -24,7 +24,7 @@ import VersionTree
         set(&retries)
         let fetch = DocumentFetch(
             origin.url + Self.path, accept: "application/json", byteCountMax: limit,
-            retries: retries, isInterrupted: { false })
+            retries: RetryBudget(retries), isInterrupted: { false })
         return try fetch.run(over: try PullingFixture.transport())
     }
 

@@ -1,5 +1,6 @@
 import HotPush
 import StorageTestSupport
+import Synchronization
 import Testing
 
 @Suite("A retry") struct RetryTests {
@@ -133,6 +134,30 @@ import Testing
         #expect(decisions.prefix(2).allSatisfy(isAgain))
         #expect(decisions[2] == .spent)
         #expect(fail(&budget, 2, 1).allSatisfy(isAgain))
+    }
+
+    @Test(
+        "ends soon where nobody is there; not where somebody has answered before",
+        arguments: [
+            (TransferFailure.Kind.resolve, 2), (.connect, 2), (.timeout, 7), (.broken, 7),
+        ])
+    func unreached(_ kind: TransferFailure.Kind, _ retryCount: Int) {
+        let policy = RetryPolicy()
+        for (policy, expected) in [(policy, retryCount), (policy.afterAnswer, 7)] {
+            var generator = SeededRandom(seed: 5)
+            let told = Mutex<[Retry]>([])
+            var budget = RetryBudget(policy) { retry in told.withLock { $0.append(retry) } }
+            var delays: [Duration] = []
+            while case .again(let delay) = budget.decide(
+                1, .failed(TransferFailure(kind, "why")), head: nil, newByteCount: 0, now: 0,
+                using: &generator)
+            { delays.append(delay) }
+            #expect(delays.count == expected)
+            #expect(delays.prefix(2).reduce(.zero, +) <= .milliseconds(1500))
+            // Each is told, with its reason and its rest.
+            #expect(told.withLock { $0.map(\.delay) } == delays)
+            #expect(told.withLock { $0.allSatisfy { $0.reason == "why" } })
+        }
     }
 
     @Test("counts anew after bytes that were not here before")

@@ -63,7 +63,7 @@ extension ProxyExchange {
         if framing == .untilClose { isReusable = false }
         // The client can distinguish the end from a cut.
         pendingHead = PendingHead(
-            head: UpstreamAnswer.head(head, bytes),
+            head: UpstreamAnswer.head(head, bytes, by: route),
             framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 
@@ -81,7 +81,7 @@ extension ProxyExchange {
             refuse(MessageFailure(502, "it changes to a protocol that was not asked for"))
             return
         }
-        becomeTunnel(UpstreamAnswer.head(head, bytes, dropsDate: true), after)
+        becomeTunnel(UpstreamAnswer.head(head, bytes, by: route, dropsDate: true), after)
     }
 
     private func isAsked(_ name: Span<UInt8>) -> Bool {

@@ -18,6 +18,7 @@ final class ProxyExchange: ExchangeStreamHandler {
     let client: ExchangeStream
     let pool: UpstreamPool
     let request: UpstreamRequest
+    let route: ProxyRoute
     var options: ProxyOptions { pool.options }
     var phase = Phase.connecting
     var link: UpstreamLink?
@@ -45,6 +46,7 @@ final class ProxyExchange: ExchangeStreamHandler {
         _ client: ExchangeStream, _ route: ProxyRoute, _ upstream: Upstream, _ options: ProxyOptions
     ) {
         self.client = client
+        self.route = route
         pool = UpstreamPool.of(upstream, on: client.loop, options)
         request = UpstreamRequest(
             client.head, client.framing, route: route, peer: client.peer, options: options)

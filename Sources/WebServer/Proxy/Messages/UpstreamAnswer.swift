@@ -3,10 +3,13 @@ enum UpstreamAnswer {
     /// The status line and all fields meant for the client: none of the connection's, and at most
     /// one Content-Length.
     ///
-    /// - Parameter dropsDate: the transport adds its own Date.
+    /// - Parameters:
+    ///   - route: what led to the upstream, for what the upstream says of itself.
+    ///   - dropsDate: the transport adds its own Date.
     static func head(
-        _ head: UpstreamHead, _ bytes: Span<UInt8>, dropsDate: Bool = false
+        _ head: UpstreamHead, _ bytes: Span<UInt8>, by route: ProxyRoute, dropsDate: Bool = false
     ) -> ResponseHead {
+        let names = UpstreamNames(route: route)
         var written: [UInt8] = []
         let size = head.fields.last.map { $0.value.upperBound } ?? 0
         written.reserveCapacity(size + 96)
@@ -18,7 +21,14 @@ enum UpstreamAnswer {
         for field in head.fields where !FieldName.isHopByHop(bytes, field.name) {
             if FieldName.isNamed(bytes, field.name, in: head.connection.named) { continue }
             if dropsDate, RequestHead.matches(bytes, field.name, "date") { continue }
-            written.append(bytes, field)
+            guard let value = names.rewritten(bytes, field) else {
+                written.append(bytes, field)
+                continue
+            }
+            written.append(bytes, field.name)
+            written.append(": ")
+            written.append(contentsOf: value)
+            written.append("\r\n")
         }
         // RFC 9110, section 8.6: 1xx and 204 have none. For HEAD and 304 it describes GET.
         if let length = head.length, head.status >= 200, head.status != 204 {

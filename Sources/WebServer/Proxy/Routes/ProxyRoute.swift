@@ -75,6 +75,22 @@ public struct ProxyRoute: Sendable, Hashable {
         if !kept.isEmpty { bytes.append(contentsOf: [63] + kept) }
     }
 
+    /// The path at which the client finds a path of the upstream; `nil` if this route does not lead there.
+    ///
+    /// - Parameter path: begins with a slash; what follows `?` or `#` stays.
+    func path(ofUpstream path: ArraySlice<UInt8>) -> [UInt8]? {
+        let start = base == nil ? prefix : baseStart
+        guard path.starts(with: start) else { return nil }
+        let rest = path.dropFirst(start.count)
+        guard rest.first.map({ [47, 63, 35].contains($0) }) ?? true else { return nil }
+        var result = prefix + rest
+        if result.first != 47 { result.insert(47, at: 0) }
+        // Two slashes would name another server.
+        if result.starts(with: [47, 47]) { return nil }
+        let only = result.prefix { $0 != 63 && $0 != 35 }
+        return pattern.map { $0.matches(only) } ?? true ? result : nil
+    }
+
     /// How specific it is: of the routes that take a path, the most specific one decides.
     var weight: Int { pattern?.weight ?? prefix.count }
 }

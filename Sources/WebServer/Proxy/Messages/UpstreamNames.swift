@@ -1,0 +1,96 @@
+/// The names that an upstream gives itself in an answer, as the app's origin has them: a browser would leave the app
+/// for another server's URL, and refuse another server's cookie.
+///
+/// Like nginx's proxy_redirect, proxy_cookie_domain and proxy_cookie_path. What names neither the upstream nor what
+/// the route replaces stays as it is.
+struct UpstreamNames {
+    let route: ProxyRoute
+
+    /// The value of a field for the client; `nil` if it stays.
+    func rewritten(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> [UInt8]? {
+        func isNamed(_ name: StaticString) -> Bool { FieldName.matches(bytes, field.name, name) }
+        switch field.name.count {
+        case 8 where isNamed("location"), 16 where isNamed("content-location"):
+            return address(value(bytes, field))
+        case 10 where isNamed("set-cookie"): return cookie(value(bytes, field))
+        default: return nil
+        }
+    }
+
+    private func value(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> [UInt8] {
+        bytes.extracting(field.value).withUnsafeBufferPointer { Array($0) }
+    }
+
+    /// A URL of the upstream, or a path of it, as a path of the app; `nil` for anything else.
+    private func address(_ value: [UInt8]) -> [UInt8]? {
+        if value.starts(with: [47]), !value.starts(with: [47, 47]) {
+            return route.base == nil ? nil : route.path(ofUpstream: value[...])
+        }
+        for start in route.origin.spellings {
+            let begins = value.prefix(start.count).map { FieldText.lowercased($0) } == start
+            guard begins else { continue }
+            let rest = value[start.count...]
+            if rest.isEmpty { return route.path(ofUpstream: [47]) }
+            // A longer port or name is another server's.
+            guard [47, 63, 35].contains(value[start.count]) else { continue }
+            return route.path(ofUpstream: rest.first == 47 ? rest : [47] + rest)
+        }
+        return nil
+    }
+
+    /// A cookie without a domain of the upstream, and with the path that its pages have in the app (RFC 6265, section
+    /// 5.2); `nil` if it stays.
+    private func cookie(_ value: [UInt8]) -> [UInt8]? {
+        var parts = value.split(separator: 59, omittingEmptySubsequences: false)
+        let count = parts.count
+        var hasChanged = false
+        parts = parts.enumerated().compactMap { index, part -> ArraySlice<UInt8>? in
+            guard index > 0, let attribute = Attribute(part) else { return part }
+            if attribute.name == Array("domain".utf8), isOwn(domain: attribute.value) { return nil }
+            if attribute.name == Array("path".utf8), route.base != nil,
+                let path = route.path(ofUpstream: attribute.value)
+            {
+                hasChanged = true
+                return (Array(" Path=".utf8) + path)[...]
+            }
+            return part
+        }
+        guard hasChanged || parts.count < count else { return nil }
+        return Array(parts.joined(separator: [59]))
+    }
+
+    private struct Attribute {
+        let name: [UInt8]
+        let value: ArraySlice<UInt8>
+
+        init?(_ part: ArraySlice<UInt8>) {
+            guard let equals = part.firstIndex(of: 61) else { return nil }
+            name = Self.trimmed(part[..<equals]).map { FieldText.lowercased($0) }
+            value = Self.trimmed(part[(equals + 1)...])
+        }
+
+        private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+            let rest = text.drop { $0 == 32 || $0 == 9 }
+            return rest[
+                ..<(rest.lastIndex { $0 != 32 && $0 != 9 }.map { $0 + 1 } ?? rest.startIndex)]
+        }
+    }
+
+    /// Whether the upstream may set cookies for a domain: its host, or one above it.
+    private func isOwn(domain: ArraySlice<UInt8>) -> Bool {
+        let name = domain.drop { $0 == 46 }.map { FieldText.lowercased($0) }
+        let host = Array(route.origin.host.utf8)
+        return !name.isEmpty && (host == name || host.suffix(name.count + 1) == [46] + name)
+    }
+}
+
+extension UpstreamOrigin {
+    /// The beginnings of URLs that mean this origin, in lower case, the longest first.
+    fileprivate var spellings: [[UInt8]] {
+        let usual: UInt16 = isSecure ? 443 : 80
+        let names = (port == usual ? ["\(authority):\(port)"] : []) + [authority]
+        return names.flatMap { name in
+            [Array("\(isSecure ? "https" : "http")://\(name)".utf8), Array("//\(name)".utf8)]
+        }
+    }
+}

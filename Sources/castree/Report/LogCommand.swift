@@ -1,0 +1,67 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `log`: what happened.
+    static let log = Command(
+        "log", summary: "shows what happened to the store, the newest last",
+        discussion: """
+            A line for each event of the store's event log: what was added, asked, fetched, \
+            switched to, started, confirmed, left, banned, retired, collected, found. The log \
+            keeps about the last two thousand events; it has no paths of content and no secrets.
+
+                castree log --last 20
+                castree log --since 2d
+                castree log --json | jq -r '.[] | select(.event == "rollback") | .at'
+            """,
+        options: [
+            .text(
+                "since", placeholder: "WHEN",
+                "only what happened since: a time ago, as in 12h or 3w, or a date in UTC"),
+            .integer("last", in: 1...Int.max, "only so many events, the newest ones"),
+        ]
+    ) { invocation in
+        let since = try invocation.moment("since", now: secondsNow())
+        let count = try invocation.integer("last")
+        var entries = try Journal(invocation.openStore()).entries()
+        if let since { entries.removeAll { $0.at < since } }
+        if let count { entries = entries.suffix(count) }
+        return try invocation.reportDocument { writer in
+            writer.objects(entries) { writer, entry in entry.writeMembers(to: &writer) }
+        } text: { output in
+            for entry in entries { output.print(entry.text) }
+        }
+    }
+}
+
+extension JournalEntry {
+    /// Writes an event: when, what, its fields, and a sentence for people.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("sequence", sequence)
+        writer.member("at", timestamp(at))
+        writer.member("event", event.name)
+        writer.member("sentence", event.sentence)
+        writer.member("fields") { writer in
+            for member in event.members {
+                writer.key(member.key)
+                writer.value(member.value)
+            }
+        }
+    }
+
+    /// The event as a line of a report.
+    var text: DisplayText {
+        let style: DisplayText.Style? =
+            switch event {
+            case .rolledBack, .banned, .failed, .found, .lost: .red
+            case .switched, .fellBack, .retried: .yellow
+            case .confirmed: .green
+            default: nil
+            }
+        return "\(timestamp(at)) \(event.sentence, style)"
+    }
+}

@@ -1,0 +1,194 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+extension Command {
+    /// `status`: how a store is, at a glance.
+    static let status = Command(
+        "status", summary: "shows what runs, what waits and what is wrong",
+        discussion: """
+            At most ten lines, and nothing is read but names and the index, so a timer may ask \
+            every minute: castree fsck reads the content. A line 'wrong' is something that does \
+            not mend itself: what is shown lacks something, the last check left problems, the \
+            newest version is banned, a process is stopped, the disk is full, or the origin has \
+            not answered for a week.
+
+                castree status
+                castree status --json | jq -r '.problems[].message'
+                castree status > status.txt || mail -s kiosk operator < status.txt
+            """,
+        statuses: .status
+    ) { invocation in
+        let status = StoreStatus(of: try invocation.openStore(), now: secondsNow())
+        try invocation.report { writer in
+            status.writeMembers(to: &writer)
+        } text: { output in
+            status.print(to: output, invocation.sizes)
+        }
+        return status.problems.isEmpty ? .done : .failed
+    }
+}
+
+extension ExitStatuses {
+    /// Of `status`.
+    fileprivate static let status = ExitStatuses(help: [
+        (.done, "all is well"),
+        (.failed, "something needs somebody; the lines 'wrong' say what"),
+        (.usage, "the command line was wrong"),
+        (.notFound, "there is no store"),
+        (.busy, "another process kept the store for longer than --wait"),
+        (.interrupted, "interrupted"),
+    ])
+}
+
+// MARK: For scripts
+
+extension StoreStatus {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("store", path)
+        writer.member("well", problems.isEmpty)
+        writer.member("problems", problems) { writer, problem in
+            writer.member("code", problem.code)
+            writer.member("version", problem.version)
+            writer.member("message", problem.message)
+        }
+        writer.member("versions", versions.count)
+        writer.member("current", lifecycle.current)
+        writer.member("pending", lifecycle.pending)
+        writer.member("wayBack", wayBack)
+        writer.member("uses", uses) { writer, use in
+            writer.member("use", use.kind.rawValue)
+            writer.member("version", use.version)
+            writer.key("process")
+            if let process = use.holder.process { writer.integer(process) } else { writer.null() }
+            writer.member("name", use.holder.name)
+            writer.member("stopped", use.holder.isStopped)
+        }
+        writer.member("downloads", downloads) { writer, download in
+            writer.member("version", download.version)
+            writer.member("missingObjects", download.missingObjects)
+            writer.member("missingBytes", download.missingBytes)
+            writer.member("stagedBytes", download.stagedBytes)
+            writer.member("totalBytes", download.totalBytes)
+        }
+        writer.member("asked", orNull: asked) { writer, asked in
+            writer.member("at", timestamp(asked.at))
+            writer.member("origin", asked.origin)
+            writer.member("outcome", asked.outcome.rawValue)
+            writer.member("failures", asked.failures)
+        }
+        writer.member("lastCheck", orNull: lastCheck) { writer, check in
+            writer.member("endedAt", timestamp(check.endedAt))
+            writer.member("findings", check.findingCount)
+            writer.member("repaired", check.repairedCount)
+        }
+        writer.key("availableBytes")
+        if let space { writer.integer(space.available) } else { writer.null() }
+    }
+}
+
+// MARK: For people
+
+extension StoreStatus {
+    private static let lineCountMax = 10
+
+    /// Where a failing version would be left for.
+    private var wayBack: String? {
+        lifecycle.knownGood.first { $0 != lifecycle.current } ?? lifecycle.wayBack
+            ?? lifecycle.embedded.flatMap { $0 == lifecycle.current ? nil : $0 }
+    }
+
+    fileprivate func print(to output: Output, _ sizes: SizeStyle) {
+        var rows: [(DisplayText, DisplayText)] = [("store", storeText(sizes))]
+        rows.append(("current", currentText))
+        if let pending = lifecycle.pending { rows.append(("next start", "\(pending, .yellow)")) }
+        if let wayBack { rows.append(("way back", "\(wayBack)")) }
+        if !uses.isEmpty { rows.append(("runs", usesText)) }
+        if !downloads.isEmpty { rows.append(("waits", downloadsText(sizes))) }
+        if let asked { rows.append(("asked", text(of: asked))) }
+        rows.append(("checked", checkText))
+        let room = Self.lineCountMax - rows.count
+        if problems.isEmpty {
+            rows.append(("well", "\("nothing needs anybody", .green)"))
+        } else {
+            let shown = problems.count <= room ? problems.count : room - 1
+            for problem in problems.prefix(shown) {
+                rows.append(("\("wrong", .red)", "\(problem.message)"))
+            }
+            if shown < problems.count {
+                let more = counted(problems.count - shown, "problem")
+                rows.append(("\("wrong", .red)", "\(more) more: castree status --json"))
+            }
+        }
+        var table = TextTable([.left(""), .left("")])
+        for (label, text) in rows { table.add([label, text]) }
+        table.print(to: output)
+    }
+
+    private func storeText(_ sizes: SizeStyle) -> DisplayText {
+        let free: DisplayText = space.map { ", \(sizes.text($0.available)) free" } ?? ""
+        return "\(path): \(counted(versions.count, "version"))\(free)"
+    }
+
+    private var currentText: DisplayText {
+        guard let current = lifecycle.current else { return "\("none", .faint)" }
+        var remarks: [DisplayText] = []
+        let summary = versions.first { $0.isCurrent }
+        if let summary, summary.missingObjects > 0 {
+            remarks.append("\("lacks \(counted(summary.missingObjects, "object"))", .red)")
+        }
+        if summary?.isBad == true { remarks.append("\("banned", .red)") }
+        if lifecycle.knownGood.contains(current) { remarks.append("\("known good", .green)") }
+        if let trial = lifecycle.trials.first(where: { $0.version == current }) {
+            let starts = counted(trial.strikes, "start")
+            remarks.append("\("on trial", .yellow), \(starts) not confirmed")
+        }
+        return remarks.reduce("\(current, .bold)") { "\($0), \($1)" }
+    }
+
+    private var usesText: DisplayText {
+        joined(
+            uses.map { use in
+                let verb = use.version.map { "\(use.kind.rawValue) \($0)" }
+                let thing = use.kind == .watches ? "watches a start" : "writes"
+                return "\(use.holder.description) \(verb ?? thing)"
+            })
+    }
+
+    private func downloadsText(_ sizes: SizeStyle) -> DisplayText {
+        joined(
+            downloads.map { download in
+                let missing = max(0, download.missingBytes - download.stagedBytes)
+                return "\(download.version) lacks \(counted(download.missingObjects, "object")), "
+                    + "\(sizes.text(missing)) of \(sizes.text(download.totalBytes))"
+            })
+    }
+
+    /// At most three, on one line.
+    private func joined(_ texts: [String]) -> DisplayText {
+        let more = texts.count > 3 ? "; \(texts.count - 3) more" : ""
+        return "\(texts.prefix(3).joined(separator: "; ") + more)"
+    }
+
+    private func text(of asked: Asked) -> DisplayText {
+        let times = counted(asked.failures, "time")
+        let silence: DisplayText =
+            asked.failures > 0 ? "\("; \(times) no answer since", .yellow)" : ""
+        return "\(timestamp(asked.at)) \(asked.sentence)\(silence)"
+    }
+
+    private var checkText: DisplayText {
+        guard let check = lastCheck else { return "\("never", .faint)" }
+        let left = check.findingCount - check.repairedCount
+        let verdict: DisplayText =
+            check.findingCount == 0
+            ? "\("no problems", .green)"
+            : left > 0
+                ? "\(counted(left, "problem") + " left", .red)"
+                : "\(counted(check.findingCount, "problem")), all repaired"
+        return "\(timestamp(check.endedAt)) \(verdict)"
+    }
+}

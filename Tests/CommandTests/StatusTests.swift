@@ -1,0 +1,204 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree status` and `castree log`, as an operator's timer asks them.
+@Suite struct StatusTests {
+    struct Status: Decodable {
+        struct Problem: Decodable {
+            let code: String
+            let version: String?
+            let message: String
+        }
+        struct Use: Decodable {
+            let use: String
+            let version: String?
+            let process: Int32?
+            let stopped: Bool
+        }
+        struct Check: Decodable {
+            let findings: Int
+            let repaired: Int
+        }
+        let store: String
+        let well: Bool
+        let problems: [Problem]
+        let versions: Int
+        let current: String?
+        let pending: String?
+        let wayBack: String?
+        let uses: [Use]
+        let lastCheck: Check?
+        let availableBytes: Int64?
+    }
+
+    struct Event: Decodable {
+        let sequence: Int
+        let at: String
+        let event: String
+        let sentence: String
+        let fields: [String: Value]
+        /// Any value.
+        struct Value: Decodable {
+            init(from decoder: any Decoder) throws {}
+        }
+    }
+
+    let place = Workplace()
+
+    /// The status, whose exit status says the same as its document.
+    private func status() throws -> Status {
+        let answer = try place.castree("status", "--json")
+        let status = try answer.document(Status.self)
+        #expect(answer.status == (status.well ? 0 : 1))
+        #expect(status.well == status.problems.isEmpty)
+        #expect(try place.castree("status").status == answer.status)
+        return status
+    }
+
+    private func prepared() throws {
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+    }
+
+    @Test func `a store with nothing in it is well`() throws {
+        try place.castree("init", "--no-sync")
+        let status = try status()
+        #expect(status.well && status.versions == 0 && status.current == nil)
+        #expect(status.lastCheck == nil && status.availableBytes != nil)
+    }
+
+    @Test func `no store is status 3`() throws {
+        let refused = try place.castree("status", "--json")
+        #expect(refused.status == 3)
+        #expect(try refused.error().code == "noStore")
+    }
+
+    @Test func `it tells what is current, what waits, and where a failure would lead`() throws {
+        try prepared()
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        try place.castree("confirm", "1", "--token", boot.token)
+        try place.castree("activate", "2", "--at-next-boot")
+        try place.castree("fsck")
+        let status = try status()
+        #expect(status.well && status.versions == 2)
+        #expect(status.current == "1" && status.pending == "2" && status.wayBack == nil)
+        #expect(status.lastCheck?.findings == 0)
+        #expect(status.store.hasPrefix("/") && status.store.hasSuffix("/.castree"))
+        try place.castree("boot")
+        #expect(try self.status().wayBack == "1")
+        let lines = try place.castree("status").text.split(separator: "\n")
+        #expect(lines.count <= 10)
+        #expect(lines.contains { $0.contains("2, on trial, 1 start not confirmed") }, "\(lines)")
+        #expect(lines.last?.hasPrefix("well") == true)
+    }
+
+    @Test func `a running server is named, and a stopped one is a problem`() throws {
+        try prepared()
+        let served = try Served(place)
+        let use = try #require(try status().uses.first { $0.use == "shows" })
+        #expect(use.version == "1" && !use.stopped)
+        #if os(Linux)
+            #expect(use.process == served.processIdentifier)
+            served.signal(SIGSTOP)
+            // The signal has been sent, and may not have arrived.
+            var stopped = try status()
+            for _ in 0..<10_000 where stopped.well { stopped = try status() }
+            #expect(stopped.problems.map(\.code) == ["stopped"])
+            served.signal(SIGCONT)
+        #endif
+        #expect(try served.end().status == 0)
+        #expect(try status().uses.isEmpty)
+    }
+
+    /// Each way to be in need of somebody, done to a store with the versions 1 (current) and 2, and its code.
+    static let troubles: [(name: String, code: String, version: String?)] = [
+        ("lost content", "incompleteVersion", "1"), ("lost tree", "missingTree", "1"),
+        ("lost manifest", "missingManifest", "2"), ("lost link", "wrongCurrentLink", "1"),
+        ("edited lifecycle", "editedLifecycle", nil), ("broken lifecycle", "damagedLifecycle", nil),
+        ("failed check", "lastCheck", nil), ("banned release", "bannedNewest", "2"),
+    ]
+
+    @Test(arguments: troubles)
+    func `what does not mend itself is a problem`(
+        _ name: String, _ code: String, _ version: String?
+    ) throws {
+        try prepared()
+        let store = place.directory.appending(path: ".castree")
+        let lifecycle = store.appending(path: "lifecycle.json")
+        let files = FileManager.default
+        switch name {
+        case "lost content":
+            try place.damage(place.object(try place.address(of: "index.html", in: "1")))
+            try place.castree("fsck", "--repair")
+        case "lost tree": try files.removeItem(at: store.appending(path: "versions/1"))
+        case "lost manifest": try files.removeItem(at: store.appending(path: "manifests/2.json"))
+        case "lost link": try files.removeItem(at: store.appending(path: "current"))
+        case "edited lifecycle":
+            let text = try String(contentsOf: lifecycle, encoding: .utf8)
+            try Data(
+                text.replacingOccurrences(of: "\"embedded\":null", with: "\"embedded\":\"1\"").utf8
+            )
+            .write(to: lifecycle)
+        case "broken lifecycle": try Data("{".utf8).write(to: lifecycle)
+        case "failed check":
+            try place.damage(place.object(try place.address(of: "js/app.js", in: "1")))
+            #expect(try place.castree("fsck").status == 4)
+        case "banned release":
+            try place.castree("activate", "2")
+            try place.castree("rollback", "--reason", "white page")
+        default: Issue.record("nobody knows how to make '\(name)'")
+        }
+        let status = try status()
+        #expect(
+            status.problems.contains { $0.code == code && $0.version == version },
+            "\(status.problems)")
+        let lines = try place.castree("status").text.split(separator: "\n")
+        #expect(lines.count <= 10)
+        #expect(lines.contains { $0.hasPrefix("wrong") })
+        #expect(!lines.contains { $0.hasPrefix("well") })
+    }
+
+    @Test func `however much is wrong, ten lines say where the rest is`() throws {
+        try place.add("1", ["index.html": "1"], "--activate")
+        for version in 2...20 { try place.add("\(version)", ["index.html": "\(version)"]) }
+        for version in 2...20 {
+            try FileManager.default.removeItem(
+                at: place.directory.appending(path: ".castree/manifests/\(version).json"))
+        }
+        #expect(try status().problems.count == 19)
+        let lines = try place.castree("status").text.split(separator: "\n")
+        #expect(lines.count == 10)
+        #expect(lines.last?.hasSuffix("more: castree status --json") == true)
+    }
+
+    // MARK: The log
+
+    private func log(_ arguments: String...) throws -> [Event] {
+        try place.run(.castree, ["log", "--json"] + arguments).document()
+    }
+
+    @Test func `log tells what happened, the newest last, and in numbers for scripts`() throws {
+        try prepared()
+        try place.castree("boot")
+        try place.castree("activate", "2")
+        let events = try log()
+        #expect(events.map(\.event) == ["add", "switch", "add", "boot", "switch"])
+        #expect(events.map(\.sequence) == Array(1...5))
+        #expect(events.allSatisfy { $0.at.hasSuffix("Z") })
+        #expect(events[4].fields.keys.sorted() == ["from", "version"])
+        let lines = try place.castree("log").text.split(separator: "\n").map(String.init)
+        #expect(lines == events.map { "\($0.at) \($0.sentence)" })
+        #expect(lines.last?.hasSuffix("switched to version 2 from 1") == true)
+    }
+
+    @Test func `log shows the last so many, or what happened since`() throws {
+        try prepared()
+        #expect(try log("--last", "1").map(\.event) == ["add"])
+        #expect(try log("--last", "99").count == 3)
+        #expect(try log("--since", "3w").count == 3)
+        #expect(try log("--since", "2100-01-01").isEmpty)
+        #expect(try place.castree("log", "--last", "0").status == 2)
+        #expect(try place.castree("log", "--since", "yesterday").status == 2)
+    }
+}

@@ -1,0 +1,83 @@
+import Testing
+
+@testable import WebServer
+
+/// docs/serving.md, "What the other server says of itself".
+@Suite("What an upstream says of itself") struct UpstreamNamesTests {
+    /// The field as the client gets it.
+    private func passed(_ field: String, _ route: String) throws -> String {
+        let bytes = Array("HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 0\r\n\r\n".utf8)
+        var parser = UpstreamHeadParser()
+        guard case .head = parser.parse(bytes.span) else {
+            Issue.record("no head: \(field)")
+            return ""
+        }
+        let head = UpstreamAnswer.head(parser.head, bytes.span, by: try ProxyRoute(route))
+        let lines = String(decoding: head.written, as: UTF8.self).split(separator: "\r\n")
+        return lines.count > 1 ? String(lines[1]) : ""
+    }
+
+    private static let plain = "/api=http://127.0.0.1:3000"
+    private static let based = "/api=https://api.example/v1"
+    private static let root = "/api=http://127.0.0.1/"
+
+    @Test(
+        "leads back into the app where the route does",
+        arguments: [
+            (plain, "http://127.0.0.1:3000/api/users/7?a=1#b", "/api/users/7?a=1#b"),
+            (plain, "HTTP://127.0.0.1:3000/api", "/api"),
+            (plain, "//127.0.0.1:3000/api/x", "/api/x"),
+            (based, "https://api.example/v1/users", "/api/users"),
+            (based, "https://api.example:443/v1", "/api"),
+            (based, "https://API.example/v1?x", "/api?x"),
+            (based, "/v1/users", "/api/users"), (based, "/v1", "/api"),
+            (root, "http://127.0.0.1", "/api/"), (root, "http://127.0.0.1:80/users", "/api/users"),
+            (root, "/users", "/api/users"),
+            ("/=http://127.0.0.1:3000", "http://127.0.0.1:3000/x", "/x"),
+            (
+                "/users/*/avatar=http://127.0.0.1:4000/img",
+                "http://127.0.0.1:4000/img/7/avatar?s=2", "/users/7/avatar?s=2"
+            ),
+        ])
+    func leadsBack(route: String, value: String, expected: String) throws {
+        for name in ["Location", "content-location"] {
+            #expect(try passed("\(name): \(value)", route) == "\(name): \(expected)")
+        }
+    }
+
+    @Test(
+        "stays where it is another server's, or the route does not lead there",
+        arguments: [
+            (plain, "http://127.0.0.1:3000/login"), (plain, "http://127.0.0.1:3000/apis"),
+            (plain, "http://127.0.0.1:3000"), (plain, "http://127.0.0.1:30001/api"),
+            (plain, "http://127.0.0.1/api"), (plain, "https://127.0.0.1:3000/api"),
+            (plain, "http://127.0.0.1:3000.example/api"), (plain, "/api/x"), (plain, "users/7"),
+            (plain, "http://user@127.0.0.1:3000/api"),
+            (based, "https://login.example/v1/x"), (based, "/v2/users"), (based, "/v1beta"),
+            (based, "//login.example/v1"), (root, "http://127.0.0.1:3000/users"),
+            ("/=http://127.0.0.1:3000", "http://127.0.0.1:3000//evil.example/"),
+            ("/users/*/avatar=http://127.0.0.1:4000", "http://127.0.0.1:4000/users/7"),
+        ])
+    func stays(route: String, value: String) throws {
+        #expect(try passed("Location: \(value)", route) == "Location: \(value)")
+    }
+
+    @Test(
+        "gives its cookies to the app",
+        arguments: [
+            (plain, "s=1; Domain=127.0.0.1; Path=/", "s=1; Path=/"),
+            (based, "s=1; Domain=api.example; Path=/v1; Secure", "s=1; Path=/api; Secure"),
+            (based, "s=1;domain = .Example ;HttpOnly", "s=1;HttpOnly"),
+            (based, "s=1; Path=/v1/deep", "s=1; Path=/api/deep"),
+            (based, "domain=1; Domain=api.example", "domain=1"),
+            (based, "s=\"a b\"; DOMAIN=api.example; SameSite=Lax", "s=\"a b\"; SameSite=Lax"),
+            // Those stay.
+            (based, "s=1; Domain=kiosk.example; Path=/", "s=1; Domain=kiosk.example; Path=/"),
+            (based, "s=1; Domain=pi.example", "s=1; Domain=pi.example"),
+            (based, "s=1; Domain=; Path=/v2", "s=1; Domain=; Path=/v2"),
+            (plain, "s=1; Path=/api; Max-Age=5", "s=1; Path=/api; Max-Age=5"),
+        ])
+    func cookies(route: String, value: String, expected: String) throws {
+        #expect(try passed("Set-Cookie: \(value)", route) == "Set-Cookie: \(expected)")
+    }
+}
