@@ -1,5 +1,5 @@
 import CASStore
-package import VersionTree
+import VersionTree
 
 /// What brings new versions to a server's store, as the server and its pages see it.
 ///
