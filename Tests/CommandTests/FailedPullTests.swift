@@ -1,0 +1,70 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree pull` where nobody answers, or something else than an origin.
+@Suite struct FailedPullTests {
+    let place = Workplace()
+
+    private func pull(_ arguments: String...) throws -> Finished {
+        try place.run(.castree, ["--store", "device", "pull"] + arguments)
+    }
+
+    @Test func `where nobody listens, two retries are all, and the log has each`() throws {
+        try place.castree("init", "--no-sync")
+        func retries(_ arguments: String...) throws -> Int {
+            let before = try place.castree("log", "--json").text
+            let pull = try place.run(
+                .castree, ["pull", "http://127.0.0.1:9/app"] + arguments)
+            #expect(pull.status != 0 && pull.errors.contains("127.0.0.1"))
+            // Nobody watches, so nothing is said meanwhile.
+            #expect(pull.errors.split(separator: "\n").count == 1, "\(pull.errors)")
+            func count(_ text: String) -> Int {
+                text.components(separatedBy: #""event":"retry""#).count
+            }
+            return count(try place.castree("log", "--json").text) - count(before)
+        }
+        #expect(try retries() == 2)
+        #expect(try retries("--retries", "0") == 0)
+        #expect(try retries("--retries", "3") == 3)
+    }
+
+    @Test func `a slip in the URL is told what was probably meant`() throws {
+        let slip = try pull("127.0.0.1:8080/app")
+        #expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
+        let plain = try pull("nothing-here")
+        #expect(plain.errors.contains("check the URL"), "\(plain)")
+        try place.write(["index.html": "a"], to: "site")
+        let origin = try WebOrigin(place.directory.appending(path: "site"))
+        let inside = try pull("\(origin.url)/__cordova/")
+        #expect(
+            inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
+    }
+
+    @Test func `a pull that fails before anything came leaves no store, and takes none away`()
+        throws
+    {
+        for _ in 1...2 {
+            let refused = try pull("http://127.0.0.1:9/app", "--retries", "0")
+            #expect(refused.status != 0)
+            #expect(!place.exists("device"))
+        }
+        // A store that was there stays.
+        try place.castree("--store", "device", "init", "--no-sync")
+        _ = try pull("http://127.0.0.1:9/app", "--retries", "0")
+        #expect(place.exists("device/FORMAT"))
+        #expect(try place.castree("--store", "device", "fsck").status == 0)
+    }
+
+    @Test func `a pull that fails after something came keeps it`() throws {
+        try place.add("1", Release.first)
+        try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
+        let lost = try place.address(of: "js/app.js", in: "1")
+        try FileManager.default.removeItem(
+            at: place.directory.appending(
+                path: "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"))
+        let failed = try pull("site", "--retries", "0")
+        #expect(failed.status == 1, "\(failed)")
+        #expect(place.exists("device/manifests/1.json"))
+    }
+}
