@@ -137,7 +137,7 @@ import VersionTree
     @Test("stays, whatever one thing was done to the store, after", arguments: verbs)
     func single(_ verb: Verb) throws {
         let all = TamperingTests.tamperings
-        let taken = TestShare(oneIn: 8, of: verb.testDescription).of(all)
+        let taken = TestShare(oneIn: 12, of: verb.testDescription).of(all)
         for tampering in taken { try hold([tampering], verb) }
         print("last copies, \(verb.testDescription): \(taken.count) of \(all.count) damages")
     }
