@@ -7,6 +7,7 @@ extension Invocation {
     /// - Throws: `usage`.
     package func appTraits() throws(CommandError) -> AppTraits {
         var app = AppTraits()
+        if values("group").contains("") { throw .usage("--group takes the name of a group") }
         for trait in values("app") + values("group").map({ "group=\($0)" }) {
             try Self.set(trait, of: &app)
         }

@@ -27,7 +27,9 @@ extension Invocation {
         var options = try pullOptions()
         options.isDryRun = flag("dry-run")
         let planning = flag("dry-run") ? try PlanningStore(self) : nil
-        let versions = try planning?.versions ?? openOrCreateStore().recordingEvents()
+        let store =
+            try planning?.versions ?? (flag("no-create") ? openStore() : openOrCreateStore())
+        let versions = flag("dry-run") ? store : store.recordingEvents()
         let bar = progress("Fetching")
         options.progress = progressReporter(bar)
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }

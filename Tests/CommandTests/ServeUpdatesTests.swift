@@ -163,6 +163,41 @@ import Testing
         #expect("\(reasons ?? "")".contains("banned"))
     }
 
+    @Test(
+        arguments: [
+            ("--app", "foo=1"), ("--app", "version"), ("--app", "nativeInterface=x"),
+            ("--group", ""),
+        ])
+    func `what no pull could take is refused at the start`(option: String, value: String) throws {
+        let answer = try place.castree(
+            "--store", "device", "serve", "--updates", "http://127.0.0.1:9", option, value)
+        #expect(answer.status == 2, "\(answer)")
+        #expect(answer.errors.contains(option + " takes"), "\(answer)")
+    }
+
+    @Test
+    func
+        `a store that was moved away gets no other in its place, and is there again when it is back`()
+        throws
+    {
+        let origin = try origin()
+        let kiosk = try kiosk(origin)
+        let (here, aside) = (
+            place.directory.appending(path: "device"), place.directory.appending(path: "aside")
+        )
+        try FileManager.default.moveItem(at: here, to: aside)
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        let failed = try page.hear("update-failed")
+        #expect("\(failed.detail["message"] ?? "")".contains("no store"))
+        #expect(!FileManager.default.fileExists(atPath: here.path))
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try FileManager.default.moveItem(at: aside, to: here)
+        #expect(try page.post("update").status == 202)
+        #expect(try page.hear("up-to-date").name == "up-to-date")
+        #expect(try lifecycle().knownGood == ["1"])
+    }
+
     @Test func `an origin that is away stops nothing, is told once, and is asked again`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--pull-option", "--retries=0")

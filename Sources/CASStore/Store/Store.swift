@@ -204,7 +204,7 @@ public final class Store: Sendable {
         throw StoreError(
             .outOfSpace,
             "not enough free space in \(path): \(max(byteCount, 0)) bytes are needed, "
-                + "\(space.available) are free, and \(reserve) of them are kept for collecting; "
+                + "\(space.available) are free, and \(reserve) must stay free for collecting; "
                 + "retire versions and run castree gc")
     }
 }

@@ -85,6 +85,7 @@ extension Option {
             "json-lines",
             "print what is found and how far it is, one JSON document per line; the last is the result"
         ),
+        .flag("no-create", "end with status 3 where there is no store; make none"),
         .flag(
             "until-input-ends",
             "stop when the other end of standard input is closed, as by the end of the program that runs it"

@@ -51,7 +51,11 @@ struct PullRun {
         _ settings: UpdateSettings, store: String, isPlan: Bool
     ) throws(CommandError) {
         program = try FetchingProgram.start(
-            ["--store=\(store)", "--json", "pull", "--json-lines", "--until-input-ends"]
+            // The server has made the store: where that was moved away, nothing takes its place.
+            [
+                "--store=\(store)", "--json", "pull", "--no-create", "--json-lines",
+                "--until-input-ends",
+            ]
                 + settings.words + [isPlan ? "--dry-run" : "--keep", "--", settings.origin])
     }
 

@@ -65,6 +65,8 @@ extension Invocation {
         }
         let channel = try requiredValue("channel")
         try parsed { () throws(StoreError) in _ = try ChannelName(channel) }
+        // Every pull would refuse it, and nobody would hear that in time.
+        _ = try appTraits()
         guard let seconds = try seconds("every"), seconds > 0 else {
             throw .usage("--every takes a time of a second or more, as in 15m")
         }
@@ -119,6 +121,7 @@ extension Invocation {
     private static let ownNames: Set<String> = Set(
         [
             "activate", "keep", "switch", "dry-run", "force", "json-lines", "until-input-ends",
+            "no-create",
             "release", "version", "channel",
         ] + Option.device.map(\.name))
 }

@@ -225,20 +225,25 @@ final class Updater: Sendable {
     }
 
     private func leave(_ reasons: [String]) {
-        tellOnce("what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))")
+        let sentence =
+            "what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))"
+        tellOnce(sentence, of: sentence)
         announce(.upToDate(reasons: reasons))
     }
 
     private func fail(_ sentence: String) {
-        tellOnce(sentence)
+        // The bytes that are free are others each time.
+        tellOnce(sentence, of: sentence.filter { !$0.isNumber })
         announce(.updateFailed(message: sentence))
     }
 
     /// Tells what every check may say again.
-    private func tellOnce(_ sentence: String) {
+    ///
+    /// - Parameter trouble: what is the same as long as the sentence need not be told again.
+    private func tellOnce(_ sentence: String, of trouble: String) {
         let isNews = state.withLock { state in
-            defer { state.trouble = sentence }
-            return state.trouble != sentence
+            defer { state.trouble = trouble }
+            return state.trouble != trouble
         }
         if isNews { tell(sentence) }
     }
