@@ -179,9 +179,11 @@ public struct Publisher: Sendable {
                 isOffered
                 ? "channel \(channel) offers version \(version.name), and something that goes with it is missing"
                 : "channel \(channel) offers what it did before"
+            // What failed and why; what to do about it is said here.
+            let failure = error.message.prefix { $0 != ";" }
             throw StoreError(
                 .outOfSpace,
-                "no room is left in \(printable(path)): \(state); make room (castree prune deletes what no "
+                "\(failure); \(state); make room in \(printable(path)) (castree prune deletes what no "
                     + "channel offers), then repeat the command", cause: error.cause)
         }
     }

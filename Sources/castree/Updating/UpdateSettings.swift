@@ -1,6 +1,7 @@
 import CASStore
 import Console
 import HotPush
+import OriginCommands
 import StoreCommands
 
 /// How a server keeps its app up to date, as its command line says.

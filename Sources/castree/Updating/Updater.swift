@@ -225,9 +225,7 @@ final class Updater: Sendable {
     }
 
     private func leave(_ reasons: [String]) {
-        let sentence =
-            "what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))"
-        tellOnce(sentence, of: sentence)
+        tellOnce("what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))")
         announce(.upToDate(reasons: reasons))
     }
 
@@ -239,8 +237,9 @@ final class Updater: Sendable {
 
     /// Tells what every check may say again.
     ///
-    /// - Parameter trouble: what is the same as long as the sentence need not be told again.
-    private func tellOnce(_ sentence: String, of trouble: String) {
+    /// - Parameter trouble: what is the same as long as the sentence need not be told again; else the sentence.
+    private func tellOnce(_ sentence: String, of trouble: String? = nil) {
+        let trouble = trouble ?? sentence
         let isNews = state.withLock { state in
             defer { state.trouble = trouble }
             return state.trouble != trouble
