@@ -11,7 +11,7 @@ import VersionTree
 @Suite("The plan of a repair") struct PlannedRepairTests {
     @Test(
         "is what happens, if somebody",
-        arguments: TestShare(oneIn: 2, of: "planned repairs").of(
+        arguments: TestShare(oneIn: 4, of: "planned repairs").of(
             TamperingTests.tamperings + losses))
     func happens(_ tampering: TamperingTests.Tampering) throws {
         let victim = try TamperingTests.Victim()
