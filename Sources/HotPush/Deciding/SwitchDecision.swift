@@ -39,7 +39,7 @@ package enum SwitchDecision: Sendable, Hashable {
         _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
     ) -> SwitchDecision {
         if moment == .start || isForced { return .switchNow }
-        guard isTrusted else { return .wait("the confirmation of the current version") }
+        guard isTrusted else { return .wait("the current version to be confirmed") }
         switch (policy, moment) {
         case (.now, _), (.nextNavigation, .navigation), (.background, .background):
             return .switchNow
