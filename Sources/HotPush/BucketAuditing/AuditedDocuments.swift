@@ -85,12 +85,16 @@ final class AuditedDocuments {
     /// The places made again from where the objects stand: as they were, if the bytes have that name.
     private func places() throws(StoreError) -> [UInt8]? {
         var epochs: [ObjectID: [Int64]] = [:]
-        for key in survey.keys.keys
-        where key.kind == .object && key.epoch <= release.version.epoch {
-            epochs[key.address, default: []].append(key.epoch)
-        }
         let addresses = try ReleaseFiles(release, audit.bucket, nil).manifest().references
             .map(\.address)
+        let needed = Set(addresses)
+        for position in survey.table.positions {
+            let key = survey.table[position].key
+            guard key.kind == .object, key.epoch <= release.version.epoch,
+                needed.contains(key.address)
+            else { continue }
+            epochs[key.address, default: []].append(key.epoch)
+        }
         let wanted = release.version.places
         // Of an object in several epochs, releases before the last prune have the older one.
         for isNewest in [true, false] {

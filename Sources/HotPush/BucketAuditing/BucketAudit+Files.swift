@@ -77,7 +77,7 @@ extension BucketAudit {
         for (key, byteCount) in needed.byteCounts where !known.contains(key) {
             report.needed.add(byteCount)
             if mended.contains(key) { continue }
-            guard let listed = survey.keys[key] else {
+            guard let listed = survey.table.byteCount(of: key) else {
                 unlisted.append(key)
                 continue
             }
@@ -153,9 +153,11 @@ extension BucketAudit {
         guard let now = try log.state(from: state.number),
             now.entry.keptFrom != state.entry.keptFrom
         else { return true }
-        let live: Set<BucketKey>
+        // Nothing need be listed: what is needed is what is asked.
+        let survey = BucketSurvey(bucket, log)
+        let live: KeySet
         do throws(StoreError) {
-            live = try BucketSurvey(bucket, log).live(keptFrom: now.entry.keptFrom, upTo: now)
+            live = try survey.live(keptFrom: now.entry.keptFrom, upTo: now)
         } catch {
             // Then what is damaged is needed.
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
@@ -165,7 +167,7 @@ extension BucketAudit {
         var stillLost: [Int: BucketKey] = [:]
         for (place, finding) in report.findings.enumerated() {
             if let key = lost[place] {
-                guard live.contains(key) else { continue }
+                guard live.contains(key, in: survey.table) else { continue }
                 stillLost[findings.count] = key
             }
             findings.append(finding)

@@ -217,7 +217,9 @@ package final class BucketAudit {
     // MARK: What is over
 
     private func count(_ survey: BucketSurvey, _ needed: NeededFiles, _ state: OriginState) {
-        let unneeded = survey.unneeded(in: state.entry) { needed.contains($0) }
+        var kept = KeySet(of: survey.table)
+        kept.insert(ListedFiles(needed.keys, in: survey.table))
+        let unneeded = survey.unneededFigures(in: state.entry, beside: kept)
         (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
     }
 }

@@ -54,36 +54,41 @@ package struct BucketUsage: Sendable {
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try BucketSurvey(bucket, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
-        var owners: [BucketKey: Int] = [:]
+        let table = survey.table
+        // By position: 0 for nobody's, the number of the one release that has it, or -1 for more of them.
+        var owners = [Int32](repeating: 0, count: table.count)
         let all = Set(state.pointers.values.flatMap(\.liveReleases))
-        for (number, release) in all.enumerated() {
-            for key in Set(try survey.files(of: release)) {
-                // A file of two releases is nobody's own.
-                owners[key] = owners[key] == nil ? number : -1
+        for (release, number) in zip(all, 1...) {
+            for position in Set(try survey.files(of: release).flatMap(\.positions)) {
+                owners[Int(position)] = owners[Int(position)] == 0 ? Int32(number) : -1
             }
         }
-        waiting = survey.unneeded(in: state.entry, live.contains).waiting
+        waiting = survey.unneededFigures(in: state.entry, beside: live).waiting
         pointers = survey.pointers
-        let epochMax = state.entry.garbageEpochMax
-        for (key, byteCount) in survey.keys {
-            count(key, byteCount)
-            if owners[key] != nil {
-                offered.add(byteCount)
-            } else if live.contains(key) {
-                inGrace.add(byteCount)
-            } else if key.epoch <= epochMax {
-                garbage[key.epoch, default: FileFigures()].add(byteCount)
+        for position in table.positions {
+            let file = table[position]
+            count(file)
+            if owners[Int(position)] != 0 {
+                offered.add(file.byteCount)
+            } else if live.contains(position) {
+                inGrace.add(file.byteCount)
             }
+        }
+        for delta in table.deltas { count(SizedKey(key: delta.key, byteCount: delta.value)) }
+        for file in survey.unneeded(beside: live)
+        where file.key.epoch <= state.entry.garbageEpochMax {
+            garbage[file.key.epoch, default: FileFigures()].add(file.byteCount)
         }
         (strays, scratch) = (survey.strays, survey.scratchFigures)
         for channel in state.pointers.keys.sorted() {
             for release in state.pointers[channel]?.liveReleases ?? [] {
-                let files = Set(try survey.files(of: release))
+                let files = Set(try survey.files(of: release).flatMap(\.positions))
+                let own = files.filter { owners[Int($0)] != -1 }
                 releases.append(
                     Release(
                         channel: channel, version: release.version.name,
-                        byteCount: survey.byteCount(of: files),
-                        uniqueByteCount: survey.byteCount(of: files.filter { owners[$0] != -1 })))
+                        byteCount: table.byteCount(at: files),
+                        uniqueByteCount: table.byteCount(at: own)))
             }
         }
         var entries = FileFigures()
@@ -101,20 +106,19 @@ package struct BucketUsage: Sendable {
         figures = bucket.figures
     }
 
-    private mutating func count(_ key: BucketKey, _ byteCount: Int64) {
-        switch key.kind {
-        case .object: objects.add(byteCount)
-        case .manifest, .delta: manifests.add(byteCount)
-        case .pack: packs.add(byteCount)
-        case .delivery: deliveries.add(byteCount)
-        case .places: places.add(byteCount)
+    private mutating func count(_ file: SizedKey) {
+        switch file.key.kind {
+        case .object: objects.add(file.byteCount)
+        case .manifest, .delta: manifests.add(file.byteCount)
+        case .pack: packs.add(file.byteCount)
+        case .delivery: deliveries.add(file.byteCount)
+        case .places: places.add(file.byteCount)
         }
     }
 }
 
-extension BucketSurvey {
-    /// The bytes of files, as far as they are listed.
-    fileprivate func byteCount(of files: Set<BucketKey>) -> Int64 {
-        files.reduce(0) { $0.addingClamped(keys[$1] ?? 0) }
+extension KeyTable {
+    fileprivate func byteCount(at positions: Set<Position>) -> Int64 {
+        positions.reduce(0) { $0.addingClamped(self[$1].byteCount) }
     }
 }

@@ -21,5 +21,6 @@ struct NeededFiles {
     }
 
     func version(of key: BucketKey) -> String? { versions[key] }
-    func contains(_ key: BucketKey) -> Bool { byteCounts[key] != nil || unsized.contains(key) }
+    /// All of them.
+    var keys: some Sequence<BucketKey> { [Set(byteCounts.keys), unsized].joined() }
 }

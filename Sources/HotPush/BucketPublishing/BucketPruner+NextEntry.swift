@@ -24,8 +24,8 @@ extension BucketPruner {
         if mayAdvance, let kept = try keptFrom(state, log, grace) { entry.keptFrom = kept }
         let live = try survey.live(keptFrom: entry.keptFrom, upTo: state)
         // What is still to be found unneeded under the two newest epochs can only be deleted in a later one.
-        if survey.keys.contains(where: {
-            $0.key.epoch > state.entry.garbageEpochMax && !live.contains($0.key)
+        if survey.unneeded(beside: live).contains(where: {
+            $0.key.epoch > state.entry.garbageEpochMax
         }) {
             entry.epoch += 1
         }

@@ -137,25 +137,35 @@ package struct BucketPruner: Sendable {
         var report = Report(
             entry: state.number, epoch: state.entry.epoch, trimmedCount: trimmedCount)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
-        var garbage = survey.scratch
-        for (key, byteCount) in survey.keys where !live.contains(key) {
-            if key.epoch <= state.entry.garbageEpochMax {
-                garbage.append((key.path, byteCount))
-            } else {
+        var some = survey.scratch
+        for file in survey.unneeded(beside: live) {
+            guard file.key.epoch <= state.entry.garbageEpochMax else {
                 report.waiting.count += 1
-                report.waiting.byteCount += byteCount
+                report.waiting.byteCount += file.byteCount
+                continue
             }
+            some.append((file.key.path, file.byteCount))
+            if some.count >= Self.deletedCount { try sweep(&some, &report, isDryRun: isDryRun) }
         }
-        for start in stride(from: 0, to: garbage.count, by: 1_000) {
-            let some = garbage[start..<min(start + 1_000, garbage.count)]
-            let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
-            for (path, byteCount) in some where !spared.contains(path) {
-                report.garbage.count += 1
-                report.garbage.byteCount += byteCount
-            }
-        }
+        while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
         report.figures = bucket.figures
         return report
+    }
+
+    /// So many files are deleted by one request.
+    private static let deletedCount = 1_000
+
+    /// Deletes the first of these files, and counts them.
+    private func sweep(
+        _ files: inout [(path: String, byteCount: Int64)], _ report: inout Report, isDryRun: Bool
+    ) throws(StoreError) {
+        let some = files.prefix(Self.deletedCount)
+        let spared = isDryRun ? [] : try delete(some.map(\.path), &report)
+        for (path, byteCount) in some where !spared.contains(path) {
+            report.garbage.count += 1
+            report.garbage.byteCount += byteCount
+        }
+        files.removeFirst(some.count)
     }
 
     /// Deletes some files.

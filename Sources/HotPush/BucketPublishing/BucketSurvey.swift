@@ -9,7 +9,7 @@ final class BucketSurvey {
     private let bucket: any Bucket
     private let log: OriginLog
     /// The files that never change, and their sizes.
-    private(set) var keys: [BucketKey: Int64] = [:]
+    private(set) var table = KeyTable()
     /// What was left by looking what the store can do.
     private(set) var scratch: [(path: String, byteCount: Int64)] = []
     /// How much that is.
@@ -23,8 +23,8 @@ final class BucketSurvey {
     /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
     private(set) var inner: String?
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
-    private var contents: [PublishedVersion: [BucketKey]] = [:]
-    private var packs: [PublishedDelivery: [BucketKey]] = [:]
+    private var contents: [PublishedVersion: ListedFiles] = [:]
+    private var packs: [PublishedDelivery: ListedFiles] = [:]
 
     init(_ bucket: any Bucket, _ log: OriginLog) {
         self.bucket = bucket
@@ -40,10 +40,11 @@ final class BucketSurvey {
         ]
         var count = 0
         try bucket.list(spans, cutAt: Self.cuts) { (files) throws(StoreError) in
-            for file in files { note(file) }
+            for file in files { try note(file) }
             count += files.count
             listed(count)
         }
+        table.seal()
         return self
     }
 
@@ -55,9 +56,9 @@ final class BucketSurvey {
         }
     }
 
-    private func note(_ file: ListedFile) {
+    private func note(_ file: ListedFile) throws(StoreError) {
         if let key = BucketKey(path: file.key) {
-            keys[key] = file.byteCount
+            try table.add(key, file.byteCount)
         } else if OriginLayout.isProbe(file.key) {
             scratch.append((file.key, file.byteCount))
             scratchFigures.add(file.byteCount)
@@ -74,52 +75,60 @@ final class BucketSurvey {
 
     /// The files of all releases that the entries from `keptFrom` to that of the state offer.
     /// - Throws: `.damagedOrigin` if one of their manifests cannot be read.
-    func live(
-        keptFrom: Int64, upTo state: OriginState
-    ) throws(StoreError) -> Set<BucketKey> {
-        var live: Set<BucketKey> = []
+    func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
+        var live = KeySet(of: table)
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
-            live.formUnion(try files(of: release))
+            for files in try files(of: release) { live.insert(files) }
         }
         return live
     }
 
-    /// All files of a release.
+    /// All files of a release: what it is without packs, and its packs.
     /// - Throws: as ``live(keptFrom:upTo:)``.
-    func files(of release: LiveRelease) throws(StoreError) -> [BucketKey] {
+    func files(of release: LiveRelease) throws(StoreError) -> [ListedFiles] {
         let reader = ReleaseFiles(release, bucket, nil)
         let files =
             if let known = contents[release.version] { known } else {
-                try reader.contents().map(\.key)
+                ListedFiles(try reader.contents().map(\.key), in: table)
             }
         contents[release.version] = files
-        guard let delivery = release.delivery else { return files }
+        guard let delivery = release.delivery else { return [files] }
         let packed = if let known = packs[delivery] { known } else { try self.packed(reader) }
         packs[delivery] = packed
-        return files + packed
+        return [files, packed]
     }
 
-    private func packed(_ reader: ReleaseFiles) throws(StoreError) -> [BucketKey] {
+    private func packed(_ reader: ReleaseFiles) throws(StoreError) -> ListedFiles {
         do throws(StoreError) {
-            return try reader.packed().map(\.key)
+            return ListedFiles(try reader.packed().map(\.key), in: table)
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
             // Packs are derived: one delivery that is lost keeps nobody from pruning. All packs stay until it is
             // known again which of them are needed.
-            return keys.keys.filter { $0.kind == .pack || $0.kind == .delivery }
+            let packs = table.positions.lazy.map { self.table[$0].key }.filter {
+                $0.kind == .pack || $0.kind == .delivery
+            }
+            return ListedFiles(packs, in: table)
         }
     }
 
+    /// The files that are not needed, one after the other.
+    func unneeded(beside needed: KeySet) -> some Sequence<SizedKey> {
+        let listed = table.positions.lazy.filter { !needed.contains($0) }.map { self.table[$0] }
+        let deltas = table.deltas.lazy.map { SizedKey(key: $0.key, byteCount: $0.value) }
+        return [AnySequence(listed), AnySequence(deltas)].joined()
+    }
+
     /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.
-    func unneeded(
-        in entry: LogEntry, _ isNeeded: (BucketKey) -> Bool
+    func unneededFigures(
+        in entry: LogEntry, beside needed: KeySet
     ) -> (garbage: FileFigures, waiting: FileFigures) {
         var (garbage, waiting) = (scratchFigures, FileFigures())
-        for (key, byteCount) in keys where !isNeeded(key) {
-            if key.epoch <= entry.garbageEpochMax {
-                garbage.add(byteCount)
+        for file in unneeded(beside: needed) {
+            if file.key.epoch <= entry.garbageEpochMax {
+                garbage.add(file.byteCount)
             } else {
-                waiting.add(byteCount)
+                waiting.add(file.byteCount)
             }
         }
         return (garbage, waiting)

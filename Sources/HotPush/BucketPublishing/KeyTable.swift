@@ -1,0 +1,179 @@
+import CASStore
+
+/// The files of a bucket that never change, and their sizes: 40 bytes each, for there may be millions.
+///
+/// Takes in what a listing shows, in any order; ``seal()`` makes it ready to be asked. Belongs to one thread.
+struct KeyTable {
+    /// A file's place in the table, once it is sealed.
+    typealias Position = UInt32
+
+    /// More epochs than these are not told apart: they are not a castree origin's.
+    static let epochCountMax = 1 << 17
+    private static let byteCountMax = Int64(1) << 44 - 1
+
+    /// A file: its address, and in one word its kind (3 bits), the index of its epoch (17) and its size (44; S3 has
+    /// none above 5 TiB).
+    private struct Row: Comparable {
+        let address: ObjectID
+        var word: UInt64
+
+        var name: UInt64 { word >> 44 }
+        var byteCount: Int64 { Int64(word & UInt64(byteCountMax)) }
+
+        static func < (left: Row, right: Row) -> Bool {
+            left.address == right.address ? left.word < right.word : left.address < right.address
+        }
+    }
+
+    private static let kinds: [BucketKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
+
+    /// By an address' first byte.
+    private var parts = [[Row]](repeating: [], count: 256)
+    /// The position of each part's first row, and the number of all.
+    private var starts = [Position](repeating: 0, count: 257)
+    private var epochs: [Int64] = []
+    private var epochIndices: [Int64: Int] = [:]
+    /// Files that are not named by one address: nobody makes them any more.
+    private(set) var deltas: [BucketKey: Int64] = [:]
+
+    /// How many there are, deltas not counted.
+    var count: Int { Int(starts[256]) }
+
+    /// Takes in a file.
+    /// - Throws: `.damagedOrigin` beyond ``epochCountMax``.
+    mutating func add(_ key: BucketKey, _ byteCount: Int64) throws(StoreError) {
+        guard let kind = Self.kinds.firstIndex(of: key.kind) else {
+            deltas[key] = byteCount
+            return
+        }
+        let epoch = try index(of: key.epoch)
+        let part = Int(key.address.w0 >> 56)
+        // The array's own growth, by a factor of 2, would cost as many bytes again.
+        if parts[part].count == parts[part].capacity {
+            parts[part].reserveCapacity(parts[part].count + parts[part].count / 8 + 16)
+        }
+        let size = UInt64(min(max(0, byteCount), Self.byteCountMax))
+        parts[part].append(
+            Row(address: key.address, word: UInt64(kind) << 61 | UInt64(epoch) << 44 | size))
+    }
+
+    private mutating func index(of epoch: Int64) throws(StoreError) -> Int {
+        if let known = epochIndices[epoch] { return known }
+        guard epochs.count < Self.epochCountMax else {
+            throw StoreError(
+                .damagedOrigin,
+                "the listing shows files of more than \(Self.epochCountMax) epochs, which no origin has; look what else "
+                    + "writes there")
+        }
+        epochs.append(epoch)
+        epochIndices[epoch] = epochs.count - 1
+        return epochs.count - 1
+    }
+
+    /// Makes the table ready to be asked.
+    ///
+    /// A file that was shown twice is there once.
+    mutating func seal() {
+        for part in parts.indices {
+            parts[part].sort()
+            var kept = 0
+            for index in parts[part].indices {
+                let row = parts[part][index]
+                if kept > 0, parts[part][kept - 1].address == row.address,
+                    parts[part][kept - 1].name == row.name
+                {
+                    parts[part][kept - 1] = row
+                } else {
+                    parts[part][kept] = row
+                    kept += 1
+                }
+            }
+            parts[part].removeSubrange(kept...)
+            starts[part + 1] = starts[part] + Position(kept)
+        }
+    }
+
+    /// Where a file is; `nil` if it was not shown.
+    func position(of key: BucketKey) -> Position? {
+        guard let kind = Self.kinds.firstIndex(of: key.kind), let epoch = epochIndices[key.epoch]
+        else { return nil }
+        let name = UInt64(kind) << 17 | UInt64(epoch)
+        let part = Int(key.address.w0 >> 56)
+        let rows = parts[part]
+        var (low, high) = (0, rows.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let row = rows[middle]
+            let isBefore =
+                row.address == key.address ? row.name < name : row.address < key.address
+            if isBefore { low = middle + 1 } else { high = middle }
+        }
+        guard low < rows.count, rows[low].address == key.address, rows[low].name == name else {
+            return nil
+        }
+        return starts[part] + Position(low)
+    }
+
+    /// The size of a file; `nil` if it was not shown.
+    func byteCount(of key: BucketKey) -> Int64? {
+        position(of: key).map { self[$0].byteCount } ?? deltas[key]
+    }
+
+    /// The file at a position.
+    subscript(position: Position) -> SizedKey {
+        var part = 0
+        var step = 128
+        while step > 0 {
+            if starts[part + step] <= position { part += step }
+            step /= 2
+        }
+        let row = parts[part][Int(position - starts[part])]
+        let kind = Self.kinds[Int(row.word >> 61)]
+        let epoch = epochs[Int(row.name & (1 << 17 - 1))]
+        return SizedKey(key: BucketKey(kind, row.address, in: epoch), byteCount: row.byteCount)
+    }
+
+    /// All positions, in the order of addresses.
+    var positions: Range<Position> { 0..<starts[256] }
+}
+
+/// Some files of a bucket: one bit for each that a table has, and what it does not have.
+struct KeySet {
+    private var bits: [UInt64]
+    private var others: Set<BucketKey> = []
+
+    /// No file of a table.
+    init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }
+
+    mutating func insert(_ files: ListedFiles) {
+        for position in files.positions { bits[Int(position / 64)] |= 1 << UInt64(position % 64) }
+        others.formUnion(files.others)
+    }
+
+    /// Whether it has the file at a position of the table.
+    func contains(_ position: KeyTable.Position) -> Bool {
+        bits[Int(position / 64)] & (1 << UInt64(position % 64)) != 0
+    }
+
+    /// Whether it has a file.
+    func contains(_ key: BucketKey, in table: KeyTable) -> Bool {
+        table.position(of: key).map(contains) ?? others.contains(key)
+    }
+}
+
+/// The files of a release: by their positions in a table, and those that it does not have.
+struct ListedFiles {
+    private(set) var positions: [KeyTable.Position] = []
+    private(set) var others: [BucketKey] = []
+
+    init(_ keys: some Sequence<BucketKey>, in table: KeyTable) {
+        for key in keys {
+            if let position = table.position(of: key) {
+                positions.append(position)
+            } else {
+                others.append(key)
+            }
+        }
+        positions.sort()
+    }
+}

@@ -1,0 +1,89 @@
+import CASStore
+import Testing
+
+@testable import HotPush
+
+@Suite struct KeyTableTests {
+    /// Files of all kinds in some epochs, addresses that differ late and early, some shown twice.
+    private static func files() throws -> [(BucketKey, Int64)] {
+        let kinds: [BucketKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
+        var files: [(BucketKey, Int64)] = []
+        for number in 0..<600 {
+            let byte = UInt8(number % 256)
+            // Half of them agree in all but the last bytes.
+            let first = number % 2 == 0 ? byte : 7
+            var bytes = [first] + [UInt8](repeating: 0, count: 29)
+            bytes += [UInt8(number / 256), byte]
+            let address = try #require(ObjectID(bytes: bytes))
+            for (place, kind) in kinds.enumerated() where number % (place + 1) == 0 {
+                for epoch in [Int64(0), 3, 1 << 50] where number % 3 != place % 3 {
+                    files.append((BucketKey(kind, address, in: epoch), Int64(number * 5 + place)))
+                }
+            }
+        }
+        return files
+    }
+
+    @Test func `what a listing has shown in any order is found, with its size`() throws {
+        let files = try Self.files()
+        var table = KeyTable()
+        var numbers = SystemRandomNumberGenerator()
+        for (key, byteCount) in files.shuffled(using: &numbers) { try table.add(key, byteCount) }
+        table.seal()
+        #expect(table.count == files.count)
+        let isFound = files.allSatisfy { key, byteCount in
+            table.byteCount(of: key) == byteCount
+                && table.position(of: key).map { table[$0].key } == key
+        }
+        #expect(isFound)
+        let all = Set(table.positions.map { table[$0] })
+        #expect(all == Set(files.map { SizedKey(key: $0.0, byteCount: $0.1) }))
+    }
+
+    @Test func `what was not shown is not found`() throws {
+        let files = try Self.files()
+        var table = KeyTable()
+        for (index, file) in files.enumerated() where index % 2 == 0 {
+            try table.add(file.0, file.1)
+        }
+        table.seal()
+        for (index, file) in files.enumerated() where index % 2 == 1 {
+            guard table.position(of: file.0) == nil else {
+                Issue.record("\(file.0.path) is found")
+                return
+            }
+        }
+    }
+
+    @Test func `a file that was shown twice is there once`() throws {
+        let files = try Self.files()
+        var table = KeyTable()
+        for (key, byteCount) in files + files { try table.add(key, byteCount) }
+        table.seal()
+        #expect(table.count == files.count)
+    }
+
+    @Test func `a set has what it was given, listed or not`() throws {
+        let files = try Self.files().map(\.0)
+        var table = KeyTable()
+        for key in files.prefix(500) { try table.add(key, 1) }
+        table.seal()
+        var set = KeySet(of: table)
+        let given = files.indices.filter { $0 % 3 == 0 }.map { files[$0] }
+        set.insert(ListedFiles(given, in: table))
+        let wrong = files.indices.filter { set.contains(files[$0], in: table) != ($0 % 3 == 0) }
+        #expect(wrong.isEmpty)
+    }
+
+    @Test func `a listing of more epochs than an origin can have is refused`() throws {
+        var table = KeyTable()
+        let address = try #require(ObjectID(bytes: [UInt8](repeating: 9, count: 32)))
+        for epoch in 0..<KeyTable.epochCountMax {
+            try table.add(BucketKey(.object, address, in: Int64(epoch)), 1)
+        }
+        let error = #expect(throws: StoreError.self) {
+            try table.add(BucketKey(.object, address, in: Int64(KeyTable.epochCountMax)), 1)
+        }
+        #expect(error?.code == .damagedOrigin)
+    }
+}
