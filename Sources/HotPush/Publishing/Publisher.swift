@@ -115,6 +115,10 @@ public struct Publisher: Sendable {
             fileSystem: fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
         let pointers = try origin.pointers()
+        if pointers[offer.channel] == nil, !pointers.isEmpty {
+            let others = pointers.keys.sorted().map(\.description).joined(separator: ", ")
+            options.notice("channel \(offer.channel) is new; the origin had \(others)")
+        }
         var packs: PackPublishing?
         if case .made(let prepared) = outcome {
             // Looked at again: somebody may have published or withdrawn meanwhile.
