@@ -111,7 +111,7 @@ import VersionTree
         for format in [nil, "castree"] {
             #expect(
                 try message(directory + "/no") { $0.format = format }
-                    .contains("there is no directory \(directory)/no"))
+                    .contains("there is no directory \(directory)/no; check the path"))
             for origin in [directory, url] {
                 let text = try message(origin) {
                     $0.format = format
