@@ -38,9 +38,9 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-bucket bench-delivery bench-scale
 .PHONY: contrib errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
-run: ## build, then push two real releases through a store and show every step
+run: ## build, then push two real releases to a kiosk and show every step
 	@echo "castree: the programs are built first, which takes some minutes the first time and seconds later."
-	@echo "Then two releases of a real web app are added, published, pulled, served and taken back, step by step."
+	@echo "Then two releases of a real web app go to a kiosk, and a broken one comes back, on one screen."
 	@$(MAKE) --no-print-directory build
 	@scripts/setup run || echo "make run: going on without; the sample app will do"
 	@scripts/run

@@ -21,11 +21,15 @@ def say(text=""):
 
 
 def heading(text):
-    say("\n" + styled(text, "1"))
+    say(styled(text, "1"))
+
+
+def typed(*words):
+    say("  " + styled("$ " + shlex.join(words), "36"))
 
 
 def conclude(text):
-    say("  " + styled(text, "32"))
+    say("  " + styled("> " + text, "32"))
 
 
 def shown(path):
@@ -50,36 +54,40 @@ def some(count, noun):
 # --- Commands.
 
 PATIENCE = 600  # seconds for one command
-LINES_SHOWN = 14
 
 
 class Failure(Exception):
     """A step that did not do what it promised; its message is for people."""
 
 
-def run(arguments, show=True, program=None, env=None):
-    """Runs a command, shows it as one would type it with what it printed, and returns the output."""
-    typed = shlex.join(arguments)
-    if show:
-        say("\n  " + styled("$ " + typed, "36"))
+def demand(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def run(arguments, lines_shown=0, program=None, env=None):
+    """Runs a command and returns its output; shows it as one would type it, with its first lines and its last one."""
+    name = shlex.join(arguments)
+    if lines_shown:
+        typed(*arguments)
+    # Who watches sees how far it is; a program prints that on standard error, and takes it away again.
+    watched = bool(lines_shown) and sys.stdout.isatty() and sys.stderr.isatty()
     try:
         done = subprocess.run(
-            [program or arguments[0], *arguments[1:]], stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, errors="replace", timeout=PATIENCE, env=env)
+            [program or arguments[0], *arguments[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=None if watched else subprocess.PIPE, text=True, errors="replace", timeout=PATIENCE, env=env)
     except FileNotFoundError:
         raise Failure(f"{program or arguments[0]} is not there; is it installed?") from None
     except subprocess.TimeoutExpired:
-        raise Failure(f"'{typed}' was still running after {PATIENCE} seconds") from None
-    lines = (done.stdout + done.stderr).splitlines()
-    if show:
-        if done.returncode == 0 and len(lines) > LINES_SHOWN + 2:  # the last line may sum up
-            lines[LINES_SHOWN:-1] = [f"… {some(len(lines) - LINES_SHOWN - 1, 'more line')} …"]
-        for line in lines:
-            say(("    " + line).rstrip())
+        raise Failure(f"'{name}' was still running after {PATIENCE} seconds") from None
     if done.returncode != 0:
-        if not show:
-            say("\n".join("    " + line for line in lines))
-        raise Failure(f"'{typed}' ended with status {done.returncode}")
+        said = "".join("\n  " + line for line in (done.stdout + (done.stderr or "")).splitlines()[-5:])
+        raise Failure(f"'{name}' ended with status {done.returncode}{said}")
+    lines = done.stdout.splitlines()
+    if len(lines) > lines_shown > 0:
+        lines[lines_shown - 1:] = lines[-1:] if lines_shown > 1 else lines[:1]
+    for line in lines[:lines_shown]:
+        say("    " + line.strip())
     return done.stdout
 
 
@@ -90,21 +98,14 @@ class Castree:
         self.program, self.store = program, store
         self.env = dict(os.environ, CASTREE_STORE=shown(store))
 
-    def __call__(self, *arguments, show=True):
-        return run(["castree", *arguments], show=show, program=str(self.program), env=self.env)
+    def __call__(self, *arguments, lines=1):
+        """Runs a command and shows so many lines of what it prints."""
+        return run(["castree", *arguments], lines, str(self.program), self.env)
 
-    def document(self, *arguments, show=True):
-        """What the command says with --json."""
-        output = self(*arguments, "--json", show=show)
+    def document(self, *arguments):
+        """What the command says with --json; nothing is shown."""
+        output = self(*arguments, "--json", lines=0)
         try:
             return json.loads(output)
         except json.JSONDecodeError as error:
             raise Failure(f"'castree {shlex.join(arguments)} --json' printed no JSON: {error}") from None
-
-    def tree(self, release):
-        return self.store / "versions" / release.version
-
-
-def demand(condition, message):
-    if not condition:
-        raise Failure(message)

@@ -1,4 +1,5 @@
 package import Console
+import StoreCommands
 
 extension Option {
     /// How packs are made: for `publish` and `pack`.
@@ -14,7 +15,7 @@ extension Option {
         .text(
             "pack-base", placeholder: "VERSION",
             "make a pack from this version of the store, too: what an app was shipped with; repeatable",
-            repeats: true),
+            repeats: true, completion: .versions()),
         .flag(
             "fetch-bases",
             "fetch from a bucket what the store lacks of those contents; without it they get no pack"

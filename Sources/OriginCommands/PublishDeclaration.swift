@@ -73,7 +73,7 @@ extension Option {
         .text(
             "require", placeholder: "KIND=VALUE",
             "offer it only to apps that meet this: compatibility=KEY, minimumAppVersion=3.1; repeatable",
-            repeats: true),
+            repeats: true, completion: .words { _ in Requirement.kinds.map { $0 + "=" } }),
         .text(
             "group", placeholder: "NAME",
             "offer it only to devices in this group, as --require group=NAME; of several, one is enough",

@@ -193,6 +193,59 @@ import Testing
         #expect(try place.castree("completions", "dos").status == 2)
     }
 
+    @Test(arguments: [
+        ("serve --switch", "now next-navigation next-start background:"),
+        ("pull --switch", "now next-start"), ("pull --format", "auto castree meteor 8fit"),
+        ("serve --fallback", "navigations none meteor"), ("checkout --mode", "link reflink copy"),
+        (
+            "serve --app",
+            "version= compatibility= runtimeVersion= nativeInterface= fingerprint= group="
+        ),
+    ])
+    func `every shell completes the words that an option takes`(_ line: String, _ words: String)
+        throws
+    {
+        for shell in ["bash", "zsh", "fish"] {
+            let arguments =
+                ["__complete", shell] + line.split(separator: " ").map(String.init) + [""]
+            let found = try place.run(.castree, arguments).text
+            let offered = found.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+            #expect(offered == words.split(separator: " ").map(String.init), "\(shell)")
+        }
+    }
+
+    @Test func `kinds of requirements and options of a pull are completed as they are refused`()
+        throws
+    {
+        let kinds = try place.castree("__complete", "zsh", "publish", "--require", "").text
+        for kind in ["compatibility=\t", "minimumAppVersion=\t", "group=\t"] {
+            #expect(kinds.contains(kind))
+        }
+        for word in kinds.split(separator: "\n").map({ $0.prefix { $0 != "=" } }) {
+            let refused = try place.castree("publish", "1", "origin", "--require", "\(word)=")
+            #expect(refused.errors.contains("\(word) needs a value"))
+        }
+        let options = try place.castree("__complete", "zsh", "serve", "--pull-option", "").text
+        #expect(options.contains("--cacert=\t") && options.contains("--no-packs\t"))
+        #expect(!options.contains("--activate") && !options.contains("--channel"))
+    }
+
+    @Test func `help says how every time is written, and so does a refusal`() throws {
+        let words = "ms, s, m, h, d, w"
+        for command in ["serve", "pull", "gc", "prune", "versions"] {
+            let help = try place.castree(command, "--help").text
+            #expect(help.contains("TIME is one or more numbers with units, \(words)"), "\(command)")
+        }
+        for arguments in [
+            ["checkout", "1", "x", "--wait", "soon"], ["gc", "--older-than", "1y"],
+            ["versions", "--wait", "1"], ["log", "--since", "then"],
+        ] {
+            #expect(
+                try place.run(.castree, arguments).errors.contains("(units \(words))"),
+                "\(arguments)")
+        }
+    }
+
     @Test func `versions are completed from the store`() throws {
         try place.add("2025.1", ["a": "a"])
         #expect(try place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))

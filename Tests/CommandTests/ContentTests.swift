@@ -47,6 +47,19 @@ import Testing
         #expect(try place.castree("cat", "index.html").status == 2)
     }
 
+    @Test func `cat says how what was nearly right is written`() throws {
+        let slash = try place.castree("cat", "1/css/site.css")
+        #expect(slash.status == 2)
+        #expect(slash.errors.contains("; for a file of version 1 write 1:css/site.css\n"))
+        for text in ["/index.html", "a b/index.html", "1/"] {
+            #expect(try !place.castree("cat", text).errors.contains("for a file of version"))
+        }
+        let address = try place.address(of: "index.html", in: "1")
+        let algorithm = try place.castree("cat", "sha256:" + address)
+        #expect(algorithm.status == 3)
+        #expect(algorithm.errors.contains("an address is written without it: \(address)"))
+    }
+
     @Test func `of an address the first four digits are enough, where only one object has them`()
         throws
     {

@@ -33,7 +33,7 @@ import Testing
         let slip = try pull("127.0.0.1:8080/app")
         #expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
         let plain = try pull("nothing-here")
-        #expect(plain.errors.contains("check the URL"), "\(plain)")
+        #expect(plain.errors.contains("check the path"), "\(plain)")
         try place.write(["index.html": "a"], to: "site")
         let origin = try WebOrigin(place.directory.appending(path: "site"))
         let inside = try pull("\(origin.url)/__cordova/")

@@ -21,19 +21,23 @@ import Testing
         ).finished()
     }
 
-    @Test func `holds on the sample app, step by step`() throws {
-        let shown = try run(ProgramUnderTest.castree.url.path, "demo")
+    @Test func `holds on the sample app, step by step, on one screen`() throws {
+        let shown = try run(ProgramUnderTest.castree.url.path, "--no-browser", "demo")
         #expect(shown.status == 0, "\(shown)")
         #expect(shown.errors.isEmpty)
+        #expect(shown.text.split(separator: "\n").count <= 48)
         // Every step, in order.
         var rest = shown.text[...]
         let steps = [
-            "1. A store", "--version 1.0 --json", "--version 2.0 --json", "$ castree activate 1.0",
-            "$ castree activate 2.0", "$ castree diff 1.0 2.0", "$ castree du", "$ diff -r",
-            "$ castree retire 1.0", "$ castree gc", "$ castree fsck --deep",
-            "$ castree publish 1.0",
-            "$ castree pull", "kill -9", "10. A broken release", "12. 2.0 is served",
-            "Everything held.",
+            "1. Two releases", "--version 1.0\n", "--version 2.0\n", "byte for byte",
+            "2. The older one", "$ castree publish 1.0", "serve --updates http://127.0.0.1:",
+            "version 1.0 is here", "version 1.0 has started", "version 1.0 is confirmed",
+            "3. The newer one", "$ castree publish 2.0", "Packed what version 1.0 lacks",
+            "version 2.0 is here", "version 2.0 is confirmed", "The update cost",
+            "4. A release that does not start", "$ castree publish broken",
+            "version broken has started", "version broken was rolled back", "It shows 2.0 again",
+            "5. What nobody needs", "$ castree gc", "Deleted ", "retired 1.0, freed",
+            "Every SHA-256 is right", "Everything held",
         ]
         for step in steps {
             guard let found = rest.range(of: step) else {
@@ -43,17 +47,40 @@ import Testing
             rest = rest[found.upperBound...]
         }
         // What it leaves to be explored.
-        let checked = try place.checker("check", "--deep", "demo")
-        #expect(checked.status == 0, "\(checked)")
-        let listed = try place.castree("--store", "demo", "versions", "--json")
-        #expect(
-            try listed.document([ListedVersion].self).filter(\.current).map(\.version) == ["2.0"])
+        for store in ["demo", "demo-kiosk"] {
+            let checked = try place.checker("check", "--deep", store)
+            #expect(checked.status == 0, "\(checked)")
+        }
+        let listed = try place.castree("--store", "demo-kiosk", "versions", "--json")
+        let current = try listed.document([ListedVersion].self).filter(\.current)
+        #expect(current.map(\.version) == ["2.0"])
     }
 
     @Test func `says so and fails where the program does not do its work`() throws {
         let failed = try run("/bin/true", "demo")
         #expect(failed.status == 1)
         #expect(failed.errors.contains("scripts/run: stopped: "))
+        #expect(!failed.errors.contains("Traceback"))
+    }
+
+    @Test(arguments: [
+        ("publish", "'castree publish 1.0 demo-origin' ended with status 1\n  castree: no room"),
+        ("serve", "castree serve did not start: no room"),
+    ])
+    func `stops with what the program said where a step fails`(_ step: String, _ sentence: String)
+        throws
+    {
+        let program = """
+            #!/bin/sh
+            case "$*" in *\(step)*) echo "castree: no room" >&2; exit 1 ;; esac
+            exec "\(ProgramUnderTest.castree.url.path)" "$@"
+            """
+        try place.write(["castree": program], to: "bin")
+        let path = place.directory.appending(path: "bin/castree").path
+        #expect(chmod(path, 0o755) == 0)
+        let failed = try run(path, "--no-browser", "demo")
+        #expect(failed.status == 1)
+        #expect(failed.errors.contains("scripts/run: stopped: \(sentence)"), "\(failed)")
         #expect(!failed.errors.contains("Traceback"))
     }
 

@@ -270,6 +270,21 @@ import Testing
         #expect(told.contains("--seed") && told.contains("of the objects"))
     }
 
+    @Test func `castree-fsck fetches from a directory without a program for networks`() throws {
+        try place.install(.checker, .castree, in: "local")
+        for origin in ["site", "file://\(place.directory.path)/site"] {
+            _ = try damage()
+            let repaired = try place.run(
+                "local/castree-fsck", "repair", "--from", origin, ".castree")
+            #expect(repaired.status == 1, "\(repaired)")
+            try expectWhole()
+        }
+        _ = try damage()
+        let refused = try place.run(
+            "local/castree-fsck", "repair", "--from", "http://127.0.0.1:9", ".castree")
+        #expect(refused.errors.contains("castree-pull, which speaks to networks, is not installed"))
+    }
+
     @Test func `since leaves out what was found sound`() throws {
         #expect(try place.castree("fsck").status == 0)
         for since in ["1d", "2w", "600m", "86400s", "2001-09-09", "2001-09-09T01:46:40Z"] {

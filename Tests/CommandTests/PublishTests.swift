@@ -61,6 +61,17 @@ import Testing
         return try #require(releases.first)
     }
 
+    @Test func `a publisher hears that an origin or a channel is new, in case it mistyped one`()
+        throws
+    {
+        let first = try place.castree("publish", "1", "site", "--no-packs")
+        #expect(first.errors == "castree: note: made a new origin in site\n")
+        #expect(try place.castree("publish", "2", "site", "--no-packs").errors.isEmpty)
+        let beta = try place.castree("publish", "2", "site", "--no-packs", "--channel", "beta")
+        #expect(beta.errors == "castree: note: channel beta is new; the origin had stable\n")
+        #expect(try place.castree("publish", "2", "other", "--quiet").errors.isEmpty)
+    }
+
     @Test func `publish writes all of the first release and the difference of the next`() throws {
         let first = try publish("1")
         #expect(first.objects == 6 && first.reusedObjects == 0)

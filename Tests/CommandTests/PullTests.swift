@@ -332,29 +332,12 @@ import Testing
     }
 
     @Test func `pull says which program is missing where castree lies alone`() throws {
-        let alone = place.directory.appending(path: "alone/castree")
-        try FileManager.default.createDirectory(
-            at: alone.deletingLastPathComponent(), withIntermediateDirectories: true)
-        do {
-            try FileManager.default.linkItem(at: ProgramUnderTest.castree.url, to: alone)
-        } catch {
-            // On another file system. A child that a test beside this one starts meanwhile has the copy
-            // open for writing for a moment, and then it cannot be run.
-            try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: alone)
-        }
-        let process = Process()
-        let errors = place.directory.appending(path: "alone/errors")
-        try Data().write(to: errors)
-        process.executableURL = alone
-        process.arguments = ["pull", "site", "--json"]
-        process.currentDirectoryURL = place.directory
-        process.standardError = try FileHandle(forWritingTo: errors)
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 1)
-        let said = try JSONDecoder().decode(ErrorDocument.self, from: Data(contentsOf: errors))
-        #expect(said.error.code == "noFetchingProgram")
-        #expect(said.error.message.contains("castree-pull"))
+        try place.install(.castree, in: "alone")
+        let refused = try place.run("alone/castree", "pull", "site", "--json")
+        #expect(refused.status == 1)
+        let said = try refused.error()
+        #expect(said.code == "noFetchingProgram")
+        #expect(said.message.contains("castree-pull"))
     }
 
     @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {

@@ -14,6 +14,10 @@ import Testing
         (["checkout", "--mode", "l"], ["link"]),
         (["checkout", "--mode=re"], ["--mode=reflink"]),
         (["checkout", "--json=re"], []),
+        // A text with words of its own is no choice, and is completed in the same way.
+        (["serve", "--when", ""], ["now", "background:", "key="]),
+        (["serve", "--when", "b"], ["background:"]),
+        (["serve", "--when=n"], ["--when=now"]),
         (["checkout", "--m"], ["--mode"]),
         (["checkout", "2"], ["2.0", "2.1"]),
         (["--store=here", "checkout", "he"], ["here"]),
@@ -61,6 +65,8 @@ import Testing
 
     @Test func `words that bash has split are joined, and the part before the break is left out`() {
         #expect(bash(["checkout", "--mode", "=", "l"]) == ["link"])
+        #expect(bash(["serve", "--when", "=", "b"]) == ["background:"])
+        #expect(bash(["serve", "--when", "k"]) == ["key="])
         #expect(bash(["checkout", "--mode", "="]) == ["link", "reflink", "copy"])
         #expect(bash(["--store", "=", "a", "checkout", "--mo"]) == ["--mode"])
         #expect(bash(["checkout", "a", ":", "b", ""]) == [":directories"])
@@ -106,15 +112,17 @@ import Testing
         #expect(bash(["checkout", "\\2."]) == ["2.0", "2.1"])
         #expect(bash(["checkout", "'2."]) == ["2.0", "2.1"])
         #expect(bash(["checkout", "\"2\\.", ""]) == [":directories"])
-        let stub = """
-            castree() { printf 'dir/\\t\\n'; }
-            compopt() { printf '%s ' "$@"; }
-            """
-        let call = "COMP_WORDS=(castree cat d); COMP_CWORD=2; _castree_complete"
-        let script = program.outcome(of: "completions bash").output
-        let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
-            separator: "\n")
-        #expect(try Shell.run("bash", source) == "-o nospace dir/\n")
+        for word in ["dir/", "background:", "key="] {
+            let stub = """
+                castree() { printf '\(word)\\t\\n'; }
+                compopt() { printf '%s ' "$@"; }
+                """
+            let call = "COMP_WORDS=(castree cat d); COMP_CWORD=2; _castree_complete"
+            let script = program.outcome(of: "completions bash").output
+            let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
+                separator: "\n")
+            #expect(try Shell.run("bash", source) == "-o nospace \(word)\n")
+        }
     }
 
     private func candidates(_ words: [String]) -> [String] {

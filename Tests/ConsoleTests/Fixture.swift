@@ -65,6 +65,10 @@ enum Fixture {
         options: [
             .integer("port", in: 0...65535, "the port", fallback: 0),
             .text("header", placeholder: "TEXT", "a header to add", repeats: true),
+            .text(
+                "when", placeholder: "WHEN", "when",
+                completion: .fixed("now", "background:", "key=")
+            ),
         ],
         run: printed)
 

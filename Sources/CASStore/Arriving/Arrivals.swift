@@ -241,6 +241,13 @@ public final class Arrivals {
         return try fileSystem.map(file.raw, byteCount: byteCount, isWritable: true)
     }
 
+    /// Relies on an object that the store has: no collection deletes it as long as this object lives.
+    /// - Returns: `false` if it is not there.
+    package func rely(on address: ObjectID) throws(StoreError) -> Bool {
+        try store.claim(count: 1, { _ in address }, lease: lease)
+        return try store.unvouched([address]).isEmpty
+    }
+
     /// What bytes in memory are.
     func identify(
         _ bytes: [UInt8], _ algorithms: [DigestAlgorithm]

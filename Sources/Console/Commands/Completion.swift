@@ -6,9 +6,12 @@ package enum Completion: Sendable {
     case files
     /// Names of directories.
     case directories
-    /// Words that the closure finds out. It MUST be quick and MUST NOT print. A word that ends in `/` or `:` is
+    /// Words that the closure finds out. It MUST be quick and MUST NOT print. A word that ends in `/`, `:` or `=` is
     /// not complete: shells put no space after it.
     case words(@Sendable (CompletionContext) -> [String])
+
+    /// The words that a value may be or begin with, where it may be something else, too.
+    package static func fixed(_ words: String...) -> Completion { .words { _ in words } }
 }
 
 /// What stands on the command line before the word that is being completed.

@@ -9,7 +9,7 @@ extension Invocation {
             return .milliseconds(time)
         }
         throw .usage(
-            "--\(name) takes a whole number and ms, s, m or h, up to a day, as in 20s; not '\(text)'"
+            "--\(name) takes a time up to a day, as in 20s or 1h30m (units \(Self.unitsOfTime)); not '\(text)'"
         )
     }
 
@@ -19,7 +19,9 @@ extension Invocation {
     package func seconds(_ name: String) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
         if let seconds = Self.seconds(text) { return seconds }
-        throw .usage("--\(name) takes a number and s, m, h, d or w, as in 24h or 3w; not '\(text)'")
+        throw .usage(
+            "--\(name) takes a time of whole seconds, as in 90s, 1h30m or 3w (units \(Self.unitsOfTime)); "
+                + "not '\(text)'")
     }
 
     /// A time of seconds to years; nil for anything else.
@@ -34,6 +36,9 @@ extension Invocation {
         (["m", "min", "minute", "minutes"], 60_000), (["h", "hour", "hours"], 3_600_000),
         (["d", "day", "days"], 86_400_000), (["w", "week", "weeks"], 604_800_000),
     ]
+
+    /// The units of time in their shortest spelling, for help and refusals.
+    static let unitsOfTime = timeUnits.map { $0.names[0] }.joined(separator: ", ")
 
     /// Whole numbers with units, one after the other, with or without spaces; nil for anything else.
     static func milliseconds(_ text: String) -> Int64? {

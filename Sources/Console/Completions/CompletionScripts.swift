@@ -36,7 +36,7 @@ private func bashScript(_ program: String, _ function: String) -> String {
                 :files) compopt -o default 2>/dev/null ;;
                 :directories) compopt -o dirnames 2>/dev/null ;;
                 *) COMPREPLY+=("$(printf %q "${line%%$'\t'*}")")
-                    case ${line%%$'\t'*} in *[:/]) compopt -o nospace 2>/dev/null ;; esac ;;
+                    case ${line%%$'\t'*} in *[:/=]) compopt -o nospace 2>/dev/null ;; esac ;;
             esac
         done < <("${COMP_WORDS[0]}" __complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
     }
@@ -56,7 +56,7 @@ private func zshScript(_ program: String, _ function: String) -> String {
                 :directories) compset -P '--*='; _files -/ ;;
                 ?*) word=${line%%$'\t'*} summary=${line#*$'\t'}
                     case $word in
-                        *[:/]) open+=("${word//:/\\:}${summary:+:$summary}") ;;
+                        *[:/=]) open+=("${word//:/\\:}${summary:+:$summary}") ;;
                         *) candidates+=("${word//:/\\:}${summary:+:$summary}") ;;
                     esac ;;
             esac

@@ -24,6 +24,12 @@ extension Program {
         sections += sectionOfArguments(command)
         sections += section("Options:", rows(command.options + [.help]))
         sections += section("Options of every command:", rows(options))
+        if (command.options + options).contains(where: { $0.placeholder == "TIME" }) {
+            sections.append(
+                paragraphs(
+                    "TIME is one or more numbers with units, \(Invocation.unitsOfTime): 500ms, 90s, 1h30m, 2 weeks."
+                ))
+        }
         sections += exitStatuses(of: command)
         return sections.joined(separator: "\n\n") + "\n"
     }

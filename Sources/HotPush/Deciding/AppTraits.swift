@@ -120,7 +120,7 @@ extension Requirement {
     package static let group = "group"
 
     /// The kinds that a publisher may require.
-    private static let kinds = [
+    package static let kinds = [
         compatibility, runtimeVersion, fingerprint, minimumAppVersion, appVersionRange,
         minimumNativeInterface, group,
     ]

@@ -29,7 +29,9 @@ package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {
             let isHost =
                 name.first.map { $0.isLetter || $0.isNumber } ?? false
                 && (host.contains(":") || name == "localhost" || name.contains("."))
-            if isHost { return "a server's URL begins with http:// or https://: http://\(path)" }
+            return isHost
+                ? "a server's URL begins with http:// or https://: http://\(path)"
+                : "check the path"
         case .web:
             if let end = description.firstRange(of: "/__cordova") {
                 return "this is inside a Meteor server: give \(description[..<end.lowerBound])"

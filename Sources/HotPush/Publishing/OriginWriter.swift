@@ -117,6 +117,8 @@ final class OriginWriter: Sendable {
         try fileSystem.replaceFile(
             root, OriginLayout.marker, with: OriginMarker.serialized, mode: fileMode,
             token: "new", durably: options.isDurable)
+        // Who mistyped its directory hears of it.
+        options.notice("made a new origin in \(printable(path))")
     }
 
     private static func directory(

@@ -16,6 +16,11 @@ extension Publisher {
     public func collect(
         _ retention: OriginRetention = OriginRetention()
     ) throws(StoreError) -> OriginCollectionPlan {
+        let advice = "nothing that a channel offers is gone; make room in \(printable(path))"
+        return try withAdvice(advice) { () throws(StoreError) in try carryOut(retention) }
+    }
+
+    private func carryOut(_ retention: OriginRetention) throws(StoreError) -> OriginCollectionPlan {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let (plan, notes) = try makeCollectionPlan(retention, in: origin)

@@ -18,6 +18,14 @@ extension Publisher {
     public func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> ChannelPointer {
+        try withAdvice(roomByPruning) { () throws(StoreError) in
+            try replacePointer(withdrawing: version, from: channel, toEmbedded: toEmbedded)
+        }
+    }
+
+    private func replacePointer(
+        withdrawing version: VersionName, from channel: ChannelName, toEmbedded: Bool
+    ) throws(StoreError) -> ChannelPointer {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         guard let before = try ChannelPointer.read(channel, origin.channels.raw, fileSystem) else {

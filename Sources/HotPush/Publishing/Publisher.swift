@@ -115,6 +115,10 @@ public struct Publisher: Sendable {
             fileSystem: fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
         let pointers = try origin.pointers()
+        if pointers[offer.channel] == nil, !pointers.isEmpty {
+            let others = pointers.keys.sorted().map(\.description).joined(separator: ", ")
+            options.notice("channel \(offer.channel) is new; the origin had \(others)")
+        }
         var packs: PackPublishing?
         if case .made(let prepared) = outcome {
             // Looked at again: somebody may have published or withdrawn meanwhile.
@@ -179,12 +183,30 @@ public struct Publisher: Sendable {
                 isOffered
                 ? "channel \(channel) offers version \(version.name), and something that goes with it is missing"
                 : "channel \(channel) offers what it did before"
-            // What failed and why; what to do about it is said here.
-            let failure = error.message.prefix { $0 != ";" }
-            throw StoreError(
-                .outOfSpace,
-                "\(failure); \(state); make room in \(printable(path)) (castree prune deletes what no "
-                    + "channel offers), then repeat the command", cause: error.cause)
+            throw noRoom(error, "\(state); \(roomByPruning)")
+        }
+    }
+
+    var roomByPruning: String {
+        "make room in \(printable(path)) (castree prune deletes what no channel offers)"
+    }
+
+    /// The error with what is to be done about it in an origin: a system call's own advice is about stores.
+    func noRoom(_ error: StoreError, _ advice: String) -> StoreError {
+        let failure = error.message.prefix { $0 != ";" }
+        return StoreError(
+            .outOfSpace, "\(failure); \(advice), then repeat the command", cause: error.cause)
+    }
+
+    /// Says what to do where there is no room.
+    func withAdvice<R>(
+        _ advice: String, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.code == .outOfSpace, error.cause != nil else { throw error }
+            throw noRoom(error, advice)
         }
     }
 

@@ -7,6 +7,13 @@ extension Download {
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
         guard let transfer = running[id] else { return .refuse }
         transfer.head = head
+        if head.status == 304, !transfer.kept.isEmpty {
+            transfer.unchanged = Self.unchanged(head, transfer.kept)
+            if transfer.unchanged == nil {
+                transfer.use = .askForWhole("the server does not say which content it means (304)")
+            }
+            return .discard
+        }
         let use = Resumption.use(of: head, for: transfer.part, asked: transfer.question)
         transfer.use = use
         switch use {
@@ -17,6 +24,7 @@ extension Download {
                 return .refuse
             }
             transfer.work.validator = Validator(head) ?? transfer.work.validator
+            transfer.work.tag = TaggedContent.tag(of: head)
             guard case .startOver = use else { return .take }
             transfer.work.turns.begunPart()
             do throws(StoreError) {
@@ -104,6 +112,10 @@ extension Download {
             return try tryAgain(transfer.work, after: trouble)
         }
         if failure != nil || result == .cancelled { return try arrival.suspend() }
+        if let unchanged = transfer.unchanged, result == .finished {
+            try arrival.discard()
+            return try take(unchanged, for: transfer.work)
+        }
         switch transfer.use {
         case .complete where result == .finished: return try finish(transfer.work, arrival)
         case .askForWhole(let reason):
@@ -239,12 +251,18 @@ extension Download {
         }
         budget.forget(work.budgetIDs)
         if isFetched { figures.files += 1 }
-        try add(work.content, arrived)
+        try add(work.content, arrived.object, file.isKnownByTag ? work.tag : nil)
     }
 
     /// Counts a proved content, and settles when there is enough.
-    func add(_ content: DownloadPlan.Content, _ arrived: Arrived) throws(StoreError) {
+    ///
+    /// - Parameter tag: the entity tag under which it came, if the version is to keep it.
+    func add(
+        _ content: DownloadPlan.Content, _ object: StoredObject, _ tag: String? = nil
+    ) throws(StoreError) {
         progress.figures.files += 1
+        let arrived = ArrivedContent(
+            address: object.address, byteCount: object.byteCount, entityTag: tag)
         finished.append(ArrivedFile(content: content, arrived: arrived))
         // Content without a known address survives a kill only once the manifest names it.
         let isLarge =

@@ -14,6 +14,8 @@ final class Download: TransferClient {
         var due: ContinuousClock.Instant?
         /// A strong validator of the staged bytes.
         var validator: Validator?
+        /// The entity tag of the bytes that came last, if it is worth keeping.
+        var tag: String?
         /// The most bytes of it that were ever staged: only bytes beyond that are new.
         ///
         /// The progress counts this many.
@@ -67,6 +69,10 @@ final class Download: TransferClient {
         var arrival: Arrival?
         let part: StagedPart
         let question: StagedPart.Question
+        /// What it was asked about: the answer may be that one of them has not changed.
+        let kept: [TaggedContent]
+        /// The one that has not.
+        var unchanged: TaggedContent?
         var head: TransferHead?
         var use: ResponseUse?
         var isTooSlow = false
@@ -88,9 +94,10 @@ final class Download: TransferClient {
 
         init(
             _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
-            _ question: StagedPart.Question
+            _ question: StagedPart.Question, _ kept: [TaggedContent]
         ) {
             self.work = work
+            self.kept = kept
             highWaterBefore = work.highWater
             self.arrival = consume arrival
             self.part = part
@@ -134,6 +141,8 @@ final class Download: TransferClient {
     var absent: Set<ObjectID> = []
     /// The paths of these files.
     var skipped: [String] = []
+    /// Contents that are here already, as their server says.
+    var unchanged: (count: Int, byteCount: Int64) = (0, 0)
     private var progressDue = ContinuousClock.now
 
     init(
@@ -276,7 +285,11 @@ final class Download: TransferClient {
         }
         request.confinedFields = source.fields.map { ($0.name, $0.value) }
         if work.wrongCount > 0 { request.fields.append(("cache-control", "no-cache")) }
-        running[lastID] = Running(work, arrival, part, question)
+        let kept = kept(for: work, from: arrival.offset)
+        if !kept.isEmpty {
+            request.fields.append(("if-none-match", kept.map(\.tag).joined(separator: ", ")))
+        }
+        running[lastID] = Running(work, arrival, part, question, kept)
         figures.requests += 1
         return request
     }
@@ -323,7 +336,7 @@ final class Download: TransferClient {
     func keep(_ content: DownloadPlan.Content, _ arrived: Arrived) throws(StoreError) {
         kept.insert(content.name)
         figures.files += 1
-        try add(content, arrived)
+        try add(content, arrived.object)
     }
 
     // MARK: Now and then
@@ -344,5 +357,5 @@ final class Download: TransferClient {
 /// A content that is in the store, and the file of the plan for which it was fetched.
 struct ArrivedFile {
     var content: DownloadPlan.Content
-    var arrived: Arrived
+    var arrived: ArrivedContent
 }

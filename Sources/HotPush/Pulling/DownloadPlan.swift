@@ -17,6 +17,8 @@ public struct DownloadPlan: Sendable {
         package var file: Int
         /// Whether it is fetched before the others.
         package var isFirst: Bool
+        /// What the store has of it, if only its server can tell whether it still is that.
+        var kept: [TaggedContent] = []
     }
 
     /// The release that is wanted.
@@ -68,12 +70,14 @@ public struct DownloadPlan: Sendable {
     ///
     /// - Parameters:
     ///   - addresses: for each file the address of its content, if known.
+    ///   - kept: for positions of files, what the store has of them from the same server.
     ///   - isPresent: whether the store has an address.
     /// - Throws: `.unsuitableRelease` if something to fetch is offered only in forms that castree
     ///   cannot read.
     init(
         _ release: Release, origin: String, addresses: [ObjectID?],
-        sizes: [ObjectID: Int64] = [:], isPresent: (ObjectID) -> Bool
+        sizes: [ObjectID: Int64] = [:], kept: [Int: [TaggedContent]] = [:],
+        isPresent: (ObjectID) -> Bool
     ) throws(StoreError) {
         self.release = release
         knownSizes = Self.sizes(of: release, sizes)
@@ -108,7 +112,7 @@ public struct DownloadPlan: Sendable {
                 Content(
                     name: name, isProvisional: address == nil,
                     byteCount: file.byteCount ?? knownSizes[name],
-                    file: position, isFirst: file.isLaunchFile))
+                    file: position, isFirst: file.isLaunchFile, kept: kept[position] ?? []))
         }
         try refuseUnreadable()
         sort()

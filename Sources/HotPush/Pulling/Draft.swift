@@ -10,6 +10,10 @@ final class Draft {
     /// What is known of the content behind each name of the plan.
     private var contents: [ObjectID: ArrivedContent] = [:]
     private var absent: Set<ObjectID> = []
+    /// Files that an earlier pull of the release has brought, with the tags under which they came.
+    private var tagged: [TreePath: TaggedContent] = [:]
+    /// Names the origin, if files are kept with its tags.
+    private let origin: String
     /// The plan's names for known content.
     var named: Set<ObjectID> { Set(contents.keys) }
     /// What the format has read about the app.
@@ -17,14 +21,31 @@ final class Draft {
     /// Whether something has come that the registered manifest does not name.
     private(set) var hasNews = false
 
-    init(_ plan: DownloadPlan, _ versions: VersionStore) throws(StoreError) {
+    init(
+        _ plan: DownloadPlan, _ versions: VersionStore, from location: OriginLocation
+    ) throws(StoreError) {
         let release = plan.release
+        origin = try TaggedContents.digest(of: location)
         received = Manifest.Received(
             format: release.family, address: try ObjectID(of: release.received),
             byteCount: Int64(release.received.count))
         self.plan = plan
         self.versions = versions
         app = plan.app
+        guard release.files.contains(where: \.isKnownByTag), let standing = try standing() else {
+            return
+        }
+        for entry in standing.entries {
+            guard let tag = TaggedContent.tag(of: entry) else { continue }
+            tagged[entry.path] = TaggedContent(
+                tag: tag, address: entry.address, byteCount: entry.byteCount)
+        }
+    }
+
+    /// The registered manifest of the same release.
+    private func standing() throws(StoreError) -> Manifest? {
+        let standing = try versions.readableManifest(of: plan.release.version.description)
+        return standing?.received?.address == received.address ? standing : nil
     }
 
     /// Adds the received manifest to what arrives: it becomes durable together with the rest.
@@ -51,16 +72,20 @@ final class Draft {
             release.foreign.removeAll { $0.key == AppIdentity.key }
             release.foreign.append(app.member)
         }
-        let plan = plan
-        let contents = contents
-        let absent = absent
+        let (plan, contents, absent, tagged) = (plan, contents, absent, tagged)
+        if !tagged.isEmpty || contents.values.contains(where: { $0.entityTag != nil }) {
+            release.foreign.removeAll { $0.key == TaggedContents.originKey }
+            release.foreign.append(.init(key: TaggedContents.originKey, value: .string(origin)))
+        }
         var manifest = try release.manifest(ordinal: 0, createdAt: 0) {
             (position) throws(StoreError) in
             let name = plan.names[position]
             if absent.contains(name) { return nil }
             if let content = contents[name] { return content }
-            let byteCount = release.files[position].byteCount
-            return ArrivedContent(address: name, byteCount: byteCount ?? plan.knownSizes[name] ?? 0)
+            let file = release.files[position]
+            let byteCount = file.byteCount ?? plan.knownSizes[name] ?? 0
+            let kept = tagged[file.path].flatMap { $0.address == name ? $0.tag : nil }
+            return ArrivedContent(address: name, byteCount: byteCount, entityTag: kept)
         }
         manifest.received = received
         return manifest
@@ -71,17 +96,15 @@ final class Draft {
     private func takeOver() throws(StoreError) {
         let waiting = Set(plan.contents.filter(\.isProvisional).map(\.name))
             .subtracting(contents.keys)
-        guard !waiting.isEmpty else { return }
-        guard
-            let standing = try versions.readableManifest(of: plan.release.version.description),
-            standing.received?.address == received.address
-        else { return }
+        guard !waiting.isEmpty, let standing = try standing() else { return }
         for (position, file) in plan.release.files.enumerated() {
             let name = plan.names[position]
             guard waiting.contains(name), let entry = standing[file.path], entry.address != name,
                 try versions.store.unvouched([entry.address]).isEmpty
             else { continue }
-            contents[name] = ArrivedContent(address: entry.address, byteCount: entry.byteCount)
+            contents[name] = ArrivedContent(
+                address: entry.address, byteCount: entry.byteCount,
+                entityTag: TaggedContent.tag(of: entry))
         }
     }
 
@@ -108,8 +131,7 @@ final class Draft {
     /// download ends.
     func note(_ arrived: [ArrivedFile]) {
         for one in arrived where one.content.isProvisional {
-            contents[one.content.name] = ArrivedContent(
-                address: one.arrived.object.address, byteCount: one.arrived.object.byteCount)
+            contents[one.content.name] = one.arrived
             hasNews = true
         }
     }

@@ -33,7 +33,7 @@ final class FetchSession: PackIntake {
         let versions = pull.versions
         let version = plan.release.version.description
         try versions.store.checkSpace(for: plan.byteCount - pull.stagedByteCount(of: plan))
-        let draft = try Draft(plan, versions)
+        let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.
         let hold = try VersionHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
@@ -162,7 +162,8 @@ final class FetchSession: PackIntake {
         var report = PullReport(of: plan)
         report.isUnchanged = isUnchanged
         report.figures = download.figures
-        report.figures.reusedBytes = plan.reusedBytes
+        report.reusedObjects += download.unchanged.count
+        report.figures.reusedBytes = plan.reusedBytes.addingClamped(download.unchanged.byteCount)
         report.skipped = download.skipped.sorted()
         return report
     }

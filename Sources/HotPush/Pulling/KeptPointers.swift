@@ -4,10 +4,10 @@ import VersionTree
 /// The last pointer of each channel, with the entity tag that its server gave it: a server that has no newer one
 /// says so in a few bytes (RFC 9110, section 13.1.2).
 ///
-/// `pointers/<64 digits>` in the store, by the SHA-256 of origin and channel: `castree-pointer 1 <XXH3-128>`, a line
-/// end, the tag, a space, when it came in seconds since 1970, a line end, the pointer's bytes. After a day it is asked for
-/// without a condition: whatever a cache has done to the tag, it does not last. Derived, and not synced: what is missing, torn or damaged is asked
-/// for without a condition. What is kept is judged anew each time, like one that has just come.
+/// A ``KeptFile`` by origin and channel: `castree-pointer 1 <XXH3-128>`, a line end, the tag, a space, when it came in
+/// seconds since 1970, a line end, the pointer's bytes. After a day it is asked for without a condition: whatever a
+/// cache has done to the tag, it does not last. What is missing, torn or damaged is asked for without a condition, too.
+/// What is kept is judged anew each time, like one that has just come.
 struct KeptPointers {
     /// A pointer that came with a tag.
     struct Kept: Equatable {
@@ -20,18 +20,14 @@ struct KeptPointers {
         func isStale(_ now: Int64) -> Bool { !(0..<86_400 ~= now - cameAt) }
     }
 
-    /// The most pointers: one more, and all are forgotten.
-    static let countMax = 64
     private static let byteCountMax = ChannelPointer.byteCountMax + (16 << 10)
 
-    private let versions: VersionStore
-    private let name: String
+    private let file: KeptFile
 
     init(
         _ versions: VersionStore, _ channel: ChannelName, at origin: OriginLocation
     ) throws(StoreError) {
-        self.versions = versions
-        name = try ObjectID(of: Array("\(origin.description) \(channel)".utf8)).description
+        file = try KeptFile(versions, "\(origin.description) \(channel)")
     }
 
     /// The tag by which a server will tell the document from every other one; nil if it may not.
@@ -53,50 +49,22 @@ struct KeptPointers {
     private static func isTag(_ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
         if bytes.starts(with: [87, 47]) { bytes = bytes.dropFirst(2) }
-        guard 2...byteCountMaxOfTag ~= bytes.count, bytes.first == 34, bytes.last == 34 else {
+        guard 2...tagByteCountMax ~= bytes.count, bytes.first == 34, bytes.last == 34 else {
             return false
         }
         return bytes.dropFirst().dropLast().allSatisfy { 33...126 ~= $0 && $0 != 34 }
     }
 
-    private static let byteCountMaxOfTag = 512
-
-    private var path: String { "\(StoreLayout.pointers)/\(name)" }
-    private var root: Int32 { versions.directories.root.raw }
+    /// No server needs a longer one.
+    static let tagByteCountMax = 512
 
     /// The pointer that was kept; `nil` if there is none, or it cannot be trusted.
     func read() throws(StoreError) -> Kept? {
-        let bytes: [UInt8]?
-        do throws(StoreError) {
-            bytes = try versions.fileSystem.ifPresent { () throws(StoreError) in
-                try versions.fileSystem.contents(root, path, limit: Self.byteCountMax)
-            }
-        } catch {
-            // Without it, the answer is only longer.
-            guard error.code != .interrupted else { throw error }
-            return nil
-        }
-        return bytes.flatMap { Self.parse($0) }
+        try file.read(limit: Self.byteCountMax).flatMap { Self.parse($0) }
     }
 
     /// Keeps a pointer.
-    func keep(_ pointer: Kept) {
-        // The next answer is only longer without it: neither a full disk nor a read-only one may stop a pull.
-        try? write(pointer)
-    }
-
-    private func write(_ pointer: Kept) throws(StoreError) {
-        let fileSystem = versions.fileSystem
-        try fileSystem.makeDirectoryIfAbsent(root, StoreLayout.pointers)
-        let directory = try fileSystem.open(root, StoreLayout.pointers, .directory, mode: 0)
-        let names = try fileSystem.names(in: directory.raw)
-        if names.count >= Self.countMax, !names.contains(name) {
-            for old in names { try fileSystem.removeIfPresent(directory.raw, old) }
-        }
-        try fileSystem.replaceFile(
-            directory.raw, name, with: Self.serialized(pointer), mode: 0o600,
-            token: try randomToken(), durably: false)
-    }
+    func keep(_ pointer: Kept) { file.write(Self.serialized(pointer)) }
 
     private static func serialized(_ pointer: Kept) -> [UInt8] {
         let body = Array("\(pointer.tag) \(pointer.cameAt)\n".utf8) + pointer.bytes

@@ -26,20 +26,25 @@ struct KnownContent {
     private var named: [String: [Candidate]] = [:]
     private var placed: [Place: [Candidate]] = [:]
     private var bySize: [Int64: [ObjectID]] = [:]
+    /// What the release's own origin gave, and may still have.
+    private(set) var tagged: TaggedContents?
     /// Objects of one size are compared with a label only if there are at most this many: reading
     /// more would cost more than fetching one.
     private static let candidatesMax = 64
 
     init(
-        _ versions: VersionStore, for files: [ReleaseFile], _ digests: StoredDigests
+        _ versions: VersionStore, for files: [ReleaseFile], _ digests: StoredDigests,
+        tagged: TaggedContents? = nil
     ) throws(StoreError) {
         store = versions.store
         self.digests = digests
+        self.tagged = tagged
         let sizes = Set(files.compactMap { $0.address == nil ? $0.byteCount : nil })
         for file in files where file.hasImmutableSource { placed[Place(of: file)] = [] }
         var found: [Int64: Set<ObjectID>] = [:]
         for name in try versions.store.manifestNames() {
             guard let manifest = try versions.readableManifest(of: name) else { continue }
+            self.tagged?.note(manifest)
             let isMeteor = manifest.isOfMeteor
             for entry in manifest.entries {
                 let candidate = Candidate(address: entry.address, byteCount: entry.byteCount)

@@ -48,10 +48,23 @@ extension OriginAccess {
 
     private func names(at reference: OriginReference) throws(StoreError) -> [ChannelName] {
         if let named = reference.channel { return [named] }
+        return try listedNames(at: reference.location) ?? [.stable]
+    }
+
+    /// The channels that an origin says it has; none if it does not say.
+    func channelNames(at location: OriginLocation) throws(StoreError) -> [ChannelName] {
+        guard case .directory(let path) = location else {
+            return try listedNames(at: location) ?? []
+        }
+        return try DirectoryOrigin(path).channels()
+    }
+
+    /// - Returns: nil if there is no list.
+    private func listedNames(at location: OriginLocation) throws(StoreError) -> [ChannelName]? {
         var status = 0
         let list = try document(
-            OriginLayout.channelList, at: reference.location, ChannelList.byteCountMax, &status)
-        guard let list else { return [.stable] }
+            OriginLayout.channelList, at: location, ChannelList.byteCountMax, &status)
+        guard let list else { return nil }
         return try ChannelList.names(parsing: list)
     }
 

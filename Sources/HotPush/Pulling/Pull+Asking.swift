@@ -39,6 +39,8 @@ extension Pull {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
+        let memory = try formatMemory(wanted, reference)
+        if let reply = try askRemembered(memory, at: location, judges) { return reply }
         var status = 0
         if wanted == nil || wanted is CastreeFormat {
             var channel = try ChannelName(options.channel)
@@ -51,7 +53,7 @@ extension Pull {
             var isBucket = false
             if case .bucket = location { isBucket = true }
             if wanted != nil || options.release != nil || isBucket {
-                throw noChannel(channel, at: location, status)
+                throw try noChannel(channel, at: location, status)
             }
         } else if options.release != nil {
             throw StoreError(
@@ -60,7 +62,9 @@ extension Pull {
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {
-                return try askDocuments(of: format, at: location, judges)
+                let reply = try askDocuments(of: format, at: location, judges)
+                memory?.keep(format)
+                return reply
             } catch {
                 // If no format is wanted, the next one may fit; an error inside a document is reported.
                 guard wanted == nil, error.code == .notFound || error.code == .badOrigin else {
@@ -69,28 +73,13 @@ extension Pull {
                 refusal = error
             }
         }
-        throw wanted != nil
-            ? refusal ?? noRelease(location, status)
-            : noRelease(location, status)
-    }
-
-    /// - Parameter status: what the origin answered when asked for the channel.
-    private func noChannel(
-        _ channel: ChannelName, at origin: OriginLocation, _ status: Int
-    ) -> StoreError {
-        if status == 403, let refusal = access.refusal { return refusal }
-        return StoreError(
-            .notFound,
-            status == 403
-                ? "\(origin.description) does not let its channel \"\(channel)\" be read (it answered "
-                    + "403): it is private, or has no such channel"
-                : "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
-                    + "castree publish makes one")
+        if wanted != nil, let refusal { throw refusal }
+        throw try noRelease(at: location, status)
     }
 
     /// - Throws: `.bannedVersion`, `.unsuitableRelease`, in the format's words, if what is offered is here
     ///   and must not be shown.
-    private func known(
+    func known(
         _ offer: FoundRelease, _ judges: Bool
     ) throws(StoreError) -> OriginReply? {
         guard let name = try knownVersion(of: offer.release) else { return nil }
@@ -119,87 +108,5 @@ extension Pull {
             .unsupported,
             "there is no format \"\(printable(name))\"; castree knows "
                 + ReleaseFormats.names.joined(separator: ", "))
-    }
-
-    /// - Parameter status: what the origin answered when asked for a channel; 0 if it was not.
-    private func noRelease(_ origin: OriginLocation, _ status: Int = 0) -> StoreError {
-        // Storage that may not be listed answers 403 also for what does not exist.
-        if status == 403 {
-            return StoreError(
-                .notFound,
-                "\(origin.description) does not let its channel \"\(printable(options.channel))\" be "
-                    + "read (it answered 403): it is private, or describes no release; check the URL, "
-                    + "and who may read it")
-        }
-        return StoreError(
-            .notFound,
-            "nothing at \(origin.description) describes a release: neither a channel "
-                + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
-                + "__cordova/manifest.json; \(origin.advice)")
-    }
-
-    // MARK: Other formats
-
-    private func askDocuments(
-        of format: any ReleaseFormat, at location: OriginLocation, _ judges: Bool
-    ) throws(StoreError) -> OriginReply {
-        let origin = try OriginURL(of: location)
-        let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
-        var refusal: StoreError?
-        for wanted in format.documents(layout, version: nil) {
-            let answer = try list(wanted, at: location)
-            if answer.head.status == 204, options.reader != nil {
-                return OriginReply(
-                    .nothing(["the origin answers that it has nothing to say (204)"]))
-            }
-            guard answer.head.status == 200 else {
-                refusal = format.error(
-                    .documentStatus(answer.head.status), at: origin.url(of: wanted.path))
-                continue
-            }
-            let type = answer.head["content-type"]
-            guard wanted.accepts(contentType: type) else {
-                refusal = StoreError(
-                    .notFound,
-                    format.message(
-                        .documentType(type, beginning: Array(answer.bytes.prefix(60)))))
-                continue
-            }
-            var context = ReleaseContext(
-                origin: origin, layout: layout, platform: options.platform)
-            context.app = try appIdentity()
-            context.device = options.device
-            context.groups = options.app.groups
-            context.entryCountMax = options.entryCountMax
-            switch try format.answer(answer.bytes, context) {
-            case .embedded: return OriginReply(try embedded(instead: []))
-            case .nothing(let reasons): return OriginReply(.nothing(reasons))
-            case .release(let release):
-                // castree's own formats do this while they read.
-                if options.reader != nil { try release.validate(origin: origin) }
-                let offer = FoundRelease(
-                    release: release, format: format, location: location, origin: origin,
-                    content: try release.contentAddress())
-                return try known(offer, judges) ?? OriginReply(.release(offer))
-            }
-        }
-        throw refusal ?? noRelease(location)
-    }
-
-    /// The document that lists a release's files.
-    private func list(
-        _ wanted: ReleaseDocument, at location: OriginLocation
-    ) throws(StoreError) -> DocumentFetch.Answer {
-        do throws(StoreError) {
-            return try access.document(
-                wanted.path, at: location, accept: wanted.accept,
-                byteCountMax: min(options.listByteCountMax, options.manifestByteCountMax))
-        } catch {
-            guard error.code == .tooLarge else { throw error }
-            throw StoreError(
-                .tooLarge,
-                "\(error.message): \(options.entryCountMax) entries need fewer; --max-entries allows "
-                    + "more")
-        }
     }
 }

@@ -27,13 +27,14 @@ extension Pull {
             // For a castree channel, the choice among its releases was made before.
             try refuseOthers(release)
         }
-        var addresses = try addresses(of: release, from: offer.location)
+        let found = try known(of: release, from: offer.location)
+        var addresses = found.addresses
         let app = try inspectKnown(release, offer, &addresses)
         let known = addresses.compactMap(\.self)
         let absent = Set(try versions.store.unvouched(known))
         var plan = try DownloadPlan(
             release, origin: offer.location.description, addresses: addresses,
-            sizes: sizes(of: release, addresses, absent)
+            sizes: sizes(of: release, addresses, absent), kept: found.kept
         ) { !absent.contains($0) }
         plan.app = app
         return plan
@@ -147,18 +148,21 @@ extension Pull {
         throw error
     }
 
-    /// For each file the address of its content, as far as anyone knows it.
-    private func addresses(
+    /// For each file the address of its content, as far as anyone knows it; and for files of which only their server
+    /// can know it, by position, what is here of them.
+    private func known(
         of release: Release, from origin: OriginLocation
-    ) throws(StoreError) -> [ObjectID?] {
+    ) throws(StoreError) -> (addresses: [ObjectID?], kept: [Int: [TaggedContent]]) {
         var result = release.files.map(\.address)
+        var kept: [Int: [TaggedContent]] = [:]
         try release.validateLabels()
         var digests = StoredDigests(
             versions.store, for: release.files, isInterrupted: access.isInterrupted)
         try digests.refuseContradicted(release)
-        guard result.contains(nil) else { return result }
+        guard result.contains(nil) else { return (result, kept) }
         let draft = try arrivedFiles(of: release)
-        var known = try KnownContent(versions, for: release.files, digests)
+        let tagged = try TaggedContents(release.files, from: origin, family: release.family)
+        var known = try KnownContent(versions, for: release.files, digests, tagged: tagged)
         for (position, file) in release.files.enumerated() where result[position] == nil {
             // If it has gone meanwhile, the server may have something else now.
             if let address = draft[file.path.description],
@@ -171,8 +175,11 @@ extension Pull {
             } else {
                 result[position] = try known.address(of: file)
             }
+            if result[position] == nil {
+                kept[position] = try known.tagged?.content(of: file, in: versions.store)
+            }
         }
-        return result
+        return (result, kept)
     }
 
     /// The sizes of known content that the release does not give.

@@ -13,7 +13,10 @@ package enum FetchingProgram {
     /// - Parameter words: its arguments; nil for those of this program.
     /// - Throws: `noFetchingProgram` if it is not installed beside this one.
     package static func become(_ words: [String]? = nil) throws(CommandError) -> Never {
-        let path = try path()
+        try become(path(), words)
+    }
+
+    private static func become(_ path: String, _ words: [String]?) throws(CommandError) -> Never {
         do throws(SystemError) {
             try System.become(path, words)
         } catch {
@@ -42,22 +45,25 @@ package enum FetchingProgram {
     ///
     /// - Throws: `noFetchingProgram` if it is not.
     package static func path() throws(CommandError) -> String {
-        let places = directories()
-        for directory in places {
-            let path = directory + "/" + name
-            if System.isProgram(path) { return path }
-        }
+        if let path = installed(name) { return path }
         throw CommandError(
             code: "noFetchingProgram",
             message:
                 "the program \(name), which speaks to networks, is not installed: it belongs "
-                + "in \(places.joined(separator: " or "))")
+                + "in \(directories().joined(separator: " or "))")
     }
 
-    /// How castree-fsck obeys `--from`: this program makes the same repair.
-    package static let repairSource: RepairSourceFinder = { invocation, _ in
+    private static func installed(_ name: String) -> String? {
+        directories().map { $0 + "/" + name }.first(where: System.isProgram)
+    }
+
+    /// How castree-fsck obeys `--from`: this program makes the same repair, and castree that from a directory.
+    package static let repairSource: RepairSourceFinder = { invocation, origin in
         let store = invocation.argument("STORE")
-        try become(["--store=\(store)", "fsck", "--repair"] + invocation.givenWords)
+        let words = ["--store=\(store)", "fsck", "--repair"] + invocation.givenWords
+        let isDirectory = origin.hasPrefix("file:") || !origin.contains("://")
+        if isDirectory, let castree = installed("castree") { try become(castree, words) }
+        try become(words)
     }
 
     private static func directories() -> [String] {

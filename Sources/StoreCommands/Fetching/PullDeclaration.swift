@@ -101,7 +101,10 @@ extension Option {
             "app", placeholder: "KIND=VALUE",
             "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "
                 + "fingerprint=; group= for each group that the device is in",
-            repeats: true),
+            repeats: true,
+            completion: .fixed(
+                "version=", "compatibility=", "runtimeVersion=", "nativeInterface=",
+                "fingerprint=", "group=")),
         .text(
             "group", placeholder: "NAME", "a group that the device is in, as --app group=NAME",
             repeats: true),

@@ -49,8 +49,20 @@ private enum Subject {
         } else {
             throw .usage(
                 "'\(text)' is neither VERSION:PATH nor an address (64 lower-case hex digits, or the "
-                    + "first \(AddressBeginning.digitCountMin) of them or more)")
+                    + "first \(AddressBeginning.digitCountMin) of them or more)"
+                    + Self.hint(for: text))
         }
+    }
+
+    /// What was probably meant: `2.0/index.html`, where a colon belongs.
+    private static func hint(for text: String) -> String {
+        guard let slash = text.unicodeScalars.firstIndex(of: "/") else { return "" }
+        let path = text.unicodeScalars[text.unicodeScalars.index(after: slash)...]
+        // What cannot be a version's name gets no hint.
+        guard !path.isEmpty, let version = try? VersionName(String(text[..<slash])) else {
+            return ""
+        }
+        return "; for a file of version \(version) write \(version):\(String(path))"
     }
 
     func address(in versions: VersionStore) throws -> ObjectID {
@@ -59,7 +71,15 @@ private enum Subject {
         case .beginning(let digits): return try AddressBeginning.address(digits, in: versions)
         case .file(let version, let path):
             let version = try Invocation.version(named: version)
-            let manifest = try versions.manifest(of: version)
+            let manifest: Manifest
+            do throws(StoreError) {
+                manifest = try versions.manifest(of: version)
+            } catch {
+                // An address as other tools spell it.
+                guard error.code == .noVersion, version == "sha256" else { throw error }
+                throw Self.absence(
+                    "there is no version sha256; an address is written without it: \(path)")
+            }
             guard let entry = try manifest[Self.treePath(path)] else {
                 throw Self.absence(
                     "version \(version) has no file \"\(path)\"; "

@@ -18,7 +18,7 @@ extension Command {
                 castree serve --open
                 castree serve --app-id com.example.kiosk --token
                 castree serve --port 8080 --proxy /api=http://127.0.0.1:3000
-                castree serve --proxy '/users/*/avatar=http://127.0.0.1:4000'
+                castree serve --proxy '/users/*/avatar=http://127.0.0.1:4000/img/$1.png'
                 castree serve --proxy /api=https://api.example
                 castree serve --certificate cert.pem --key key.pem --host kiosk.example
                 castree serve --confirm-within 20s

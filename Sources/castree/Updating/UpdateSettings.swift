@@ -27,13 +27,14 @@ extension Option {
                 "pull what this origin offers, switch to it, go back if nothing confirms it, and clean up"
             ),
             .text(
-                "every", placeholder: "TIME", "ask the origin this often, in s, m, h or d",
+                "every", placeholder: "TIME", "ask the origin this often",
                 fallback: "15m"),
             .text(
                 "switch", placeholder: "WHEN",
                 "when pages get a version that has come: now, next-navigation, next-start (of this server), "
                     + "background:TIME (no page was visible for so long)",
-                fallback: "next-navigation"),
+                fallback: "next-navigation",
+                completion: .fixed("now", "next-navigation", "next-start", "background:")),
             .integer(
                 "keep-good", in: 1...1000,
                 "keep so many versions that have proved good, the current one among them",
@@ -44,11 +45,19 @@ extension Option {
         ] + device + [
             .text(
                 "pull-option", placeholder: "OPTION",
-                "an option for castree pull, such as --cacert=ca.pem", repeats: true)
+                "an option for castree pull, such as --cacert=ca.pem", repeats: true,
+                completion: .words { _ in pullOptionWords })
         ]
 
     /// What the server says of device and app is what a pull says; nobody is there to insist.
     private static let device = Option.device.filter { $0.name != "force" }
+
+    /// What `--pull-option` takes; a word that ends in `=` wants a value.
+    private static var pullOptionWords: [String] {
+        Command.pull { _ in .done }.options
+            .filter { !Invocation.ownNames.contains($0.name) }
+            .map { "--\($0.name)" + ($0.takesValue ? "=" : "") }
+    }
 }
 
 extension Invocation {
@@ -119,7 +128,7 @@ extension Invocation {
     }
 
     /// What the server says itself, or decides.
-    private static let ownNames: Set<String> = Set(
+    fileprivate static let ownNames: Set<String> = Set(
         [
             "activate", "keep", "switch", "dry-run", "force", "json-lines", "until-input-ends",
             "no-create",

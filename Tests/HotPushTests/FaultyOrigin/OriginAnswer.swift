@@ -58,7 +58,8 @@ struct OriginAnswer {
         fields.append(("Accept-Ranges", "bytes"))
         if let tag = content.tag { fields.append(("ETag", tag)) }
         if let date = content.lastModified { fields.append(("Last-Modified", date)) }
-        if let asked = request["if-none-match"], asked == content.tag {
+        let asked = request["if-none-match"]?.split(separator: ", ").map { String($0) }
+        if let tag = content.tag, asked?.contains(tag) == true {
             status = 304
             return
         }

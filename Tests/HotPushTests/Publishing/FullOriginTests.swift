@@ -97,7 +97,16 @@ import VersionTree
         place.clock.advance(by: 3600)
         let disk = StuffedFileSystem(isEverFree: false)
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        #expect(code { try place.publisher(on: disk).collect(none) } == .outOfSpace)
+        let error = #expect(throws: StoreError.self) {
+            try place.publisher(on: disk).collect(none)
+        }
+        #expect(error?.code == .outOfSpace)
+        // The advice is an origin's: `castree gc` makes room in a store.
+        #expect(
+            error?.message.hasSuffix(
+                "nothing that a channel offers is gone; make room in \(place.origin), then repeat the command"
+            )
+                == true)
         #expect(try !stands("content 10"))
         // Named by the pointer that could not be replaced.
         #expect(try stands("content 11") && stands("content 12"))
@@ -109,6 +118,18 @@ import VersionTree
         // With room again the same call does the rest.
         #expect(try place.publisher().collect(none).manifests.count == 2)
         #expect(try !stands("content 11") && !stands("content 12") && stands("content 13"))
+    }
+
+    @Test("is what a withdrawal advises that finds no room")
+    func withdrawal() throws {
+        let disk = StuffedFileSystem(isEverFree: false)
+        let error = #expect(throws: StoreError.self) {
+            try place.publisher(on: disk).withdraw(try VersionName("13"))
+        }
+        #expect(error?.code == .outOfSpace)
+        #expect(error?.message.contains("castree prune") == true)
+        #expect(error?.message.contains("castree gc") == false)
+        try release("13")
     }
 
     @Test("deletes at once what killed publishers left, though nothing can be written")

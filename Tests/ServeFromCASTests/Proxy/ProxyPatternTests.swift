@@ -62,6 +62,59 @@ struct ProxyPatternTests {
         #expect(String(decoding: bytes, as: UTF8.self) == expected)
     }
 
+    @Test(
+        "puts what its stars stand for where the URL's path names them, as nginx's rewrite does",
+        arguments: [
+            ("/users/*/avatar=http://u/img/$1.png", "/users/7/avatar?s=2", "/img/7.png?s=2"),
+            ("/*/*/*=http://u/$3/$1/$2/$1", "/a/b/c", "/c/a/b/a"),
+            ("/a*b*c=http://u/x$2y$1", "/a1b2c", "/x2y1"), ("/v*/x=http://u/$1", "/v/x", "/"),
+            ("/shop/**=http://u/s/$1/index.html", "/shop/a/b", "/s/a/b/index.html"),
+            // Where ** stands for no segment, there is none in the URL either.
+            ("/shop/**=http://u/s/$1/index.html", "/shop", "/s/index.html"),
+            ("/shop/**=http://u/$1", "/shop", "/"), ("/shop/**=http://u/s/$1", "/shop/", "/s"),
+            ("/**/*.json=http://u/d/$1/$2", "/a/b/c.json", "/d/a/b/c"),
+            ("/**/*.json=http://u/d/$1/$2", "/c.json", "/d/c"),
+            // Nothing is decoded, and a dollar sign alone is one.
+            ("/a/*=http://u/$/$x/$0/$1", "/a/b%2Fc$1", "/$/$x/$0/b%2Fc$1"),
+            ("/a/*=http://u/%241/$1", "/a/b", "/%241/b"),
+        ])
+    func captures(_ text: String, _ target: String, _ expected: String) throws {
+        let route = try route(text)
+        let head = try RequestHead(method: "GET", target: target)
+        #expect(route.takes(head))
+        var bytes: [UInt8] = []
+        route.appendTarget(of: head, to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == expected)
+    }
+
+    @Test(
+        "names only stars that it has",
+        arguments: ["/a=http://u/$1", "/a/*=http://u/$2", "/a/**/*=http://u/$1/$2/$3"])
+    func unknownStar(_ text: String) throws {
+        let error = #expect(throws: StoreError.self) { try route(text) }
+        #expect(error?.code == .malformedRoute)
+        #expect(error?.message.contains("a star that the prefix does not have") == true)
+    }
+
+    @Test("makes no path that climbs, of whatever harmless pieces")
+    func climbing() throws {
+        let upstream = try ScriptedUpstream(
+            answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let table = try ProxyTable([
+            ProxyRoute("/f/*-*=http://127.0.0.1:\(upstream.port)/$1$2/x"),
+            ProxyRoute("/g/*/*=http://127.0.0.1:\(upstream.port)/%2$1.$2"),
+        ])
+        let server = try TestServer.answering { _, head, _ in table.answer(head) }
+        let client = try server.client()
+        for (path, status) in [
+            ("/f/.-.", 400), ("/f/.-a", 200), ("/g/e/x", 200), ("/g/e/;a", 400),
+            ("/g/x/y", 400),
+        ] {
+            client.send(get(path))
+            #expect(client.response()?.status == status, "\(path)")
+        }
+    }
+
     @Test("that says more goes before one that says less, whatever their order")
     func closest() throws {
         func upstream(_ name: String) throws -> ScriptedUpstream {

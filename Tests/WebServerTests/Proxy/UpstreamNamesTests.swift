@@ -19,6 +19,7 @@ import Testing
 
     private static let plain = "/api=http://127.0.0.1:3000"
     private static let based = "/api=https://api.example/v1"
+    private static let byStars = "/users/*/*=http://127.0.0.1:4000/img/$2/$1.png"
     private static let root = "/api=http://127.0.0.1/"
 
     @Test(
@@ -38,6 +39,10 @@ import Testing
                 "/users/*/avatar=http://127.0.0.1:4000/img",
                 "http://127.0.0.1:4000/img/7/avatar?s=2", "/users/7/avatar?s=2"
             ),
+            (byStars, "http://127.0.0.1:4000/img/big/7.png?s=2#f", "/users/7/big?s=2#f"),
+            ("/shop/**=http://u/s/$1/in", "/s/a/b/in", "/shop/a/b"),
+            ("/shop/**=http://u/s/$1/in", "/s/in", "/shop"),
+            ("/**/a/*=http://u/$2/$1", "/7/x/y", "/x/y/a/7"),
         ])
     func leadsBack(route: String, value: String, expected: String) throws {
         for name in ["Location", "content-location"] {
@@ -57,6 +62,12 @@ import Testing
             (based, "//login.example/v1"), (root, "http://127.0.0.1:3000/users"),
             ("/=http://127.0.0.1:3000", "http://127.0.0.1:3000//evil.example/"),
             ("/users/*/avatar=http://127.0.0.1:4000", "http://127.0.0.1:4000/users/7"),
+            (byStars, "http://127.0.0.1:4000/img/7.png"), (byStars, "/img/big/7.gif"),
+            // These do not tell what the stars stood for.
+            ("/a/*/*=http://u/x/$1", "/x/7"), ("/a/*=http://u/$1/$1", "/7/7"),
+            ("/a/*/*=http://u/$1$2", "/78"), ("/a/**=http://u/x$1", "/x7"),
+            ("/a/**=http://u/$1.html", "/7.html"), ("/a/*=http://u/*/$1", "/*/7"),
+            ("/**=http://u/x/$1", "/x//evil.example"),
         ])
     func stays(route: String, value: String) throws {
         #expect(try passed("Location: \(value)", route) == "Location: \(value)")

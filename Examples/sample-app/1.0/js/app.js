@@ -43,4 +43,5 @@
 
   at("version").textContent = `Version ${almanacVersion}.`;
   show(new Date());
+  Updates.started(at("update"));
 })();

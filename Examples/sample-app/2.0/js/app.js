@@ -71,4 +71,5 @@
 
   at("version").textContent = `Version ${almanacVersion}.`;
   show(new Date());
+  Updates.started(at("update"));
 })();

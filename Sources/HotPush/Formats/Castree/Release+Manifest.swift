@@ -8,6 +8,11 @@ package struct ArrivedContent: Sendable, Hashable {
     package var address: ObjectID
     /// Their number.
     package var byteCount: Int64
+    /// The entity tag under which it came, if the version is to keep it.
+    package var entityTag: String?
+
+    /// The name of the member of an entry that keeps it.
+    static let tagKey = "entityTag"
 }
 
 extension Release {
@@ -27,6 +32,7 @@ extension Release {
     package func manifest(
         ordinal: Int64, createdAt: Int64, content: (Int) throws(StoreError) -> ArrivedContent?
     ) throws(StoreError) -> Manifest {
+        let isForeign = family != CastreeFormat().family
         var entries: [Manifest.Entry] = []
         entries.reserveCapacity(files.count)
         for (position, file) in files.enumerated() {
@@ -47,10 +53,15 @@ extension Release {
                 guard let text, !entry.foreign.contains(where: { $0.key == name }) else { continue }
                 entry.foreign.append(.init(key: name, value: .string(text)))
             }
+            // What a publisher says under this name is no tag of ours.
+            if isForeign { entry.foreign.removeAll { $0.key == ArrivedContent.tagKey } }
+            if let tag = arrived.entityTag {
+                entry.foreign.append(.init(key: ArrivedContent.tagKey, value: .string(tag)))
+            }
             entries.append(entry)
         }
         var fields = Self.manifestFields(foreign, reserved: Self.manifestKeys)
-        if family != CastreeFormat().family {
+        if isForeign {
             fields.append(.init(key: "family", value: .string(family)))
             fields.append(.init(key: "trust", value: .string(trust.rawValue)))
         }

@@ -2,7 +2,8 @@
 ///
 /// `*` matches any bytes within one segment, `**` any number of segments, including none. A star
 /// never stands for an empty segment. Nothing is decoded: the path's bytes are compared as they
-/// were sent. The whole path must match; a pattern is no prefix.
+/// were sent. The whole path must match; a pattern is no prefix. What each star stands for is a capture, counted
+/// from the left.
 struct ProxyPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         /// The parts between the stars; one part if there is no star.
@@ -56,27 +57,48 @@ struct ProxyPattern: Sendable, Hashable {
 
     /// Whether a path matches.
     func matches(_ path: ArraySlice<UInt8>) -> Bool {
-        guard path.first == 47 else { return false }
+        captures(of: path) != nil
+    }
+
+    /// What its stars stand for in a path; `nil` if the path does not match.
+    func captures(of path: ArraySlice<UInt8>) -> [ArraySlice<UInt8>]? {
+        guard path.first == 47 else { return nil }
         let parts = path.dropFirst().split(separator: 47, omittingEmptySubsequences: false)
+        var captures: [ArraySlice<UInt8>] = []
         guard let open = segments.firstIndex(of: .any) else {
-            return parts.count == segments.count && Self.match(segments[...], parts[...])
+            guard parts.count == segments.count,
+                Self.match(segments[...], parts[...], &captures)
+            else { return nil }
+            return captures
         }
         let (front, back) = (segments[..<open], segments[(open + 1)...])
-        guard parts.count >= front.count + back.count else { return false }
-        return Self.match(front, parts.prefix(front.count))
-            && Self.match(back, parts.suffix(back.count))
+        guard parts.count >= front.count + back.count,
+            Self.match(front, parts.prefix(front.count), &captures)
+        else { return nil }
+        let middle = parts.dropFirst(front.count).dropLast(back.count)
+        if let first = middle.first, let last = middle.last {
+            captures.append(path[first.startIndex..<last.endIndex])
+        } else {
+            captures.append([])
+        }
+        return Self.match(back, parts.suffix(back.count), &captures) ? captures : nil
     }
 
     private static func match(
-        _ segments: ArraySlice<Segment>, _ parts: ArraySlice<ArraySlice<UInt8>>
+        _ segments: ArraySlice<Segment>, _ parts: ArraySlice<ArraySlice<UInt8>>,
+        _ captures: inout [ArraySlice<UInt8>]
     ) -> Bool {
         for (segment, part) in zip(segments, parts) {
-            guard case .pieces(let pieces) = segment, match(pieces, part) else { return false }
+            guard case .pieces(let pieces) = segment, match(pieces, part, &captures) else {
+                return false
+            }
         }
         return true
     }
 
-    private static func match(_ pieces: [[UInt8]], _ part: ArraySlice<UInt8>) -> Bool {
+    private static func match(
+        _ pieces: [[UInt8]], _ part: ArraySlice<UInt8>, _ captures: inout [ArraySlice<UInt8>]
+    ) -> Bool {
         guard let first = pieces.first, let last = pieces.last else { return false }
         if pieces.count == 1 { return part.elementsEqual(first) }
         guard !part.isEmpty, part.count >= first.count + last.count, part.starts(with: first),
@@ -85,12 +107,53 @@ struct ProxyPattern: Sendable, Hashable {
         // Each piece at the first place where it occurs: later places leave less for the others.
         var rest = part.dropFirst(first.count).dropLast(last.count)
         for piece in pieces.dropFirst().dropLast() {
+            let start = rest.startIndex
             while !rest.starts(with: piece) {
                 guard rest.count > piece.count else { return false }
                 rest = rest.dropFirst()
             }
+            captures.append(part[start..<rest.startIndex])
             rest = rest.dropFirst(piece.count)
         }
+        captures.append(rest)
         return true
+    }
+
+    /// How many stars it has, and so captures.
+    var captureCount: Int {
+        segments.reduce(0) { count, segment in
+            guard case .pieces(let pieces) = segment else { return count + 1 }
+            return count + pieces.count - 1
+        }
+    }
+
+    /// Which of its stars is the `**`, counted from 0; `nil` if none is.
+    var deepStar: Int? {
+        guard let open = segments.firstIndex(of: .any) else { return nil }
+        return segments[..<open].reduce(0) { count, segment in
+            guard case .pieces(let pieces) = segment else { return count }
+            return count + pieces.count - 1
+        }
+    }
+
+    /// The path with these captures in the places of its stars.
+    func path(with captures: [ArraySlice<UInt8>]) -> [UInt8] {
+        var rest = captures[...]
+        var path: [UInt8] = []
+        for segment in segments {
+            switch segment {
+            case .any:
+                let capture = rest.popFirst() ?? []
+                // No segments, no slash for them.
+                if !capture.isEmpty { path += [47] + capture }
+            case .pieces(let pieces):
+                path.append(47)
+                for (index, piece) in pieces.enumerated() {
+                    if index > 0 { path += rest.popFirst() ?? [] }
+                    path += piece
+                }
+            }
+        }
+        return path.isEmpty ? [47] : path
     }
 }

@@ -7,7 +7,7 @@ extension StoreError.Code {
 
 extension ProxyRoute {
     /// Reads `PREFIX=URL`, such as `/api=http://127.0.0.1:3000/v1`, or `PATTERN=URL`, such as
-    /// `/users/*/avatar=http://127.0.0.1:4000`.
+    /// `/users/*/avatar=http://127.0.0.1:4000/img/$1`.
     ///
     /// - Throws: `.malformedRoute` with a sentence that says what to write instead.
     public init(_ text: String) throws(StoreError) {
@@ -48,6 +48,14 @@ extension ProxyRoute {
         guard path.isEmpty || Self.isPath(path) else {
             throw Self.malformed(
                 text, "the URL must end with its path: no query, fragment, space or dot segment")
+        }
+        if let star = ProxyTemplate(path, of: pattern)?.captures.max(),
+            star >= pattern?.captureCount ?? 0
+        {
+            throw Self.malformed(
+                text,
+                "$\(star + 1) stands for a star that the prefix does not have; write %24 for a dollar sign "
+                    + "before a digit")
         }
         self.init(
             prefix: fixed, pattern: pattern, origin: origin, base: path.isEmpty ? nil : path)

@@ -20,6 +20,12 @@
 /// | `/users/*/avatar=http://127.0.0.1:4000/img` | `/users/7/avatar` | `/img/7/avatar` |
 /// | `/**/*.json=http://127.0.0.1:4000` | `/a/b.json` | `/a/b.json` |
 ///
+/// A URL whose path names stars, `$1` to `$9`, is a template: what the stars stand for goes into it (`ProxyTemplate`).
+///
+/// | route | request | the upstream sees |
+/// |---|---|---|
+/// | `/users/*/avatar=http://127.0.0.1:4000/img/$1.png` | `/users/7/avatar` | `/img/7.png` |
+///
 /// A slash at the end of prefix or URL means nothing. (In nginx, leaving it out glues names
 /// together.) Only for the prefix itself, `/v1/` is sent as it is written.
 public struct ProxyRoute: Sendable, Hashable {
@@ -32,6 +38,8 @@ public struct ProxyRoute: Sendable, Hashable {
     package let origin: UpstreamOrigin
     /// The URL's path as written; `nil` if the URL has none.
     let base: [UInt8]?
+    /// The URL's path, if it has places for what the stars stand for.
+    let template: ProxyTemplate?
     /// The URL's path without a slash at its end.
     private let baseStart: [UInt8]
 
@@ -42,6 +50,7 @@ public struct ProxyRoute: Sendable, Hashable {
         self.pattern = pattern
         self.origin = origin
         self.base = base
+        template = base.flatMap { ProxyTemplate($0, of: pattern) }
         let start = base ?? []
         baseStart = start.last == 47 ? start.dropLast() : start
     }
@@ -52,9 +61,19 @@ public struct ProxyRoute: Sendable, Hashable {
         return head.bytes[head.path].first == 47 && head.isBelow(prefix)
     }
 
+    /// The path that a template makes; `nil` if the route has none.
+    func madePath(of head: RequestHead) -> [UInt8]? {
+        guard let template, let captures = pattern?.captures(of: head.bytes[head.path]) else {
+            return nil
+        }
+        return template.path(with: captures)
+    }
+
     /// Writes the target that the upstream gets: path and query, with nothing decoded.
     func appendTarget(of head: RequestHead, to bytes: inout [UInt8]) {
-        if let base {
+        if let made = madePath(of: head) {
+            bytes.append(contentsOf: made)
+        } else if let base {
             let rest = head.path.lowerBound + prefix.count..<head.path.upperBound
             if rest.isEmpty {
                 bytes.append(contentsOf: base)
@@ -79,6 +98,7 @@ public struct ProxyRoute: Sendable, Hashable {
     ///
     /// - Parameter path: begins with a slash; what follows `?` or `#` stays.
     func path(ofUpstream path: ArraySlice<UInt8>) -> [UInt8]? {
+        if let template { return self.path(ofUpstream: path, by: template) }
         let start = base == nil ? prefix : baseStart
         guard path.starts(with: start) else { return nil }
         let rest = path.dropFirst(start.count)
@@ -89,6 +109,17 @@ public struct ProxyRoute: Sendable, Hashable {
         if result.starts(with: [47, 47]) { return nil }
         let only = result.prefix { $0 != 63 && $0 != 35 }
         return pattern.map { $0.matches(only) } ?? true ? result : nil
+    }
+
+    private func path(
+        ofUpstream path: ArraySlice<UInt8>, by template: ProxyTemplate
+    ) -> [UInt8]? {
+        let only = path.prefix { $0 != 63 && $0 != 35 }
+        guard let pattern, let captures = template.captures(of: only) else { return nil }
+        let own = pattern.path(with: captures)
+        // As above; and what the other server made of it may be no path of this route.
+        if own.starts(with: [47, 47]) || !pattern.matches(own[...]) { return nil }
+        return own + path.dropFirst(only.count)
     }
 
     /// How specific it is: of the routes that take a path, the most specific one decides.

@@ -50,7 +50,11 @@ package final class ProxyTable: Sendable {
     /// Decide first whether the client may ask at all (Host, Origin, token).
     package func answer(_ head: RequestHead) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
-            if let objection = ProxyPath.objection(to: head.bytes[head.path]) {
+            let objection =
+                ProxyPath.objection(to: head.bytes[head.path])
+                // Harmless pieces may make another path together.
+                ?? route.madePath(of: head).flatMap { ProxyPath.objection(to: $0[...]) }
+            if let objection {
                 return .response(PlainAnswer.response(400, objection, method: head.method))
             }
             return .streaming { [options] client in

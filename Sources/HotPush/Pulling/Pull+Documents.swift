@@ -1,0 +1,107 @@
+import CASStore
+import VersionTree
+
+// Origins of other formats, which describe a release in documents of their own.
+
+extension Pull {
+    /// Where the format of an origin is remembered; nil if somebody says which it is, or what only castree's has.
+    func formatMemory(
+        _ wanted: (any ReleaseFormat)?, _ reference: OriginReference
+    ) throws(StoreError) -> KeptFormat? {
+        guard wanted == nil, options.release == nil, reference.channel == nil,
+            options.channel == ChannelName.stable.description,
+            // Who insists wants to hear what the origin says now.
+            !options.isForced, case .web = reference.location
+        else { return nil }
+        return try KeptFormat(versions, at: reference.location, isChanging: !options.isDryRun)
+    }
+
+    /// Asks in the format that the origin had the last time.
+    ///
+    /// - Returns: nil if nothing is remembered, or the origin has it no more: then everything is asked for again.
+    func askRemembered(
+        _ memory: KeptFormat?, at location: OriginLocation, _ judges: Bool
+    ) throws(StoreError) -> OriginReply? {
+        guard let memory, let format = try memory.read() else { return nil }
+        do throws(StoreError) {
+            return try askDocuments(of: format, at: location, judges)
+        } catch {
+            switch error.code {
+            case .notFound, .badOrigin:
+                memory.forget()
+                return nil
+            case .badRelease:
+                memory.forget()
+                throw error
+            default: throw error
+            }
+        }
+    }
+
+    /// What an origin of a format offers.
+    ///
+    /// - Throws: `.notFound`, `.badOrigin` if none of the format's documents is there; what reading one throws.
+    func askDocuments(
+        of format: any ReleaseFormat, at location: OriginLocation, _ judges: Bool
+    ) throws(StoreError) -> OriginReply {
+        let origin = try OriginURL(of: location)
+        let layout: DocumentLayout = origin.scheme == "file" ? .directory : .server
+        var refusal: StoreError?
+        for wanted in format.documents(layout, version: nil) {
+            let answer = try list(wanted, at: location)
+            if answer.head.status == 204, options.reader != nil {
+                return OriginReply(
+                    .nothing(["the origin answers that it has nothing to say (204)"]))
+            }
+            guard answer.head.status == 200 else {
+                refusal = format.error(
+                    .documentStatus(answer.head.status), at: origin.url(of: wanted.path))
+                continue
+            }
+            let type = answer.head["content-type"]
+            guard wanted.accepts(contentType: type) else {
+                refusal = StoreError(
+                    .notFound,
+                    format.message(
+                        .documentType(type, beginning: Array(answer.bytes.prefix(60)))))
+                continue
+            }
+            var context = ReleaseContext(
+                origin: origin, layout: layout, platform: options.platform)
+            context.app = try appIdentity()
+            context.device = options.device
+            context.groups = options.app.groups
+            context.entryCountMax = options.entryCountMax
+            switch try format.answer(answer.bytes, context) {
+            case .embedded: return OriginReply(try embedded(instead: []))
+            case .nothing(let reasons): return OriginReply(.nothing(reasons))
+            case .release(let release):
+                // castree's own formats do this while they read.
+                if options.reader != nil { try release.validate(origin: origin) }
+                let offer = FoundRelease(
+                    release: release, format: format, location: location, origin: origin,
+                    content: try release.contentAddress())
+                return try known(offer, judges) ?? OriginReply(.release(offer))
+            }
+        }
+        if let refusal { throw refusal }
+        throw try noRelease(at: location, 0)
+    }
+
+    /// The document that lists a release's files.
+    private func list(
+        _ wanted: ReleaseDocument, at location: OriginLocation
+    ) throws(StoreError) -> DocumentFetch.Answer {
+        do throws(StoreError) {
+            return try access.document(
+                wanted.path, at: location, accept: wanted.accept,
+                byteCountMax: min(options.listByteCountMax, options.manifestByteCountMax))
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            throw StoreError(
+                .tooLarge,
+                "\(error.message): \(options.entryCountMax) entries need fewer; --max-entries allows "
+                    + "more")
+        }
+    }
+}

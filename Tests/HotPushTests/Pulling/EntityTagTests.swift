@@ -1,0 +1,189 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// RFC 9110, sections 8.8.3, 13.1.2 and 15.4.5, for files of which nobody but their server knows the content.
+@Suite("Content that only its server knows") struct EntityTagTests {
+    let fixture: PullingFixture
+    private let long = String(repeating: "0123456789", count: 30_000)
+
+    init() throws { fixture = try PullingFixture() }
+
+    /// Serves a commit of 8fit's, whose files say no more than their paths.
+    private func offer(
+        _ commit: String, _ files: [String: Content], fields: String = "",
+        at origin: FaultyOrigin? = nil
+    ) {
+        let list = files.keys.sorted().map { "{\"path\":\"\($0)\"\(fields)}" }
+        let text = "{\"commit\":\"\(commit)\",\"files\":[\(list.joined(separator: ","))]}"
+        var contents: [String: Content] = [:]
+        for (path, content) in files { contents["/" + path] = content }
+        contents["/manifest.json"] = Content(text, type: "application/json")
+        (origin ?? fixture.origin).replaceAll(contents)
+        fixture.origin.forgetRequests()
+    }
+
+    private var options: PullOptions {
+        var options = PullingFixture.options
+        options.format = "8fit"
+        options.destination = .kept
+        return options
+    }
+
+    @discardableResult
+    private func run() throws -> PullReport { try fixture.run(options, parallel: 1) }
+
+    /// What was asked for each file: `path` or `path tags`.
+    private var asked: [String] {
+        fixture.origin.requests.filter { $0.path != "/manifest.json" }
+            .map { ([$0.path] + ($0["if-none-match"].map { [$0] } ?? [])).joined(separator: " ") }
+    }
+
+    private func tagged(_ text: String, _ tag: String?) -> Content { Content(text).tagged(tag) }
+
+    @Test("costs no body where the server says that it has not changed")
+    func unchanged() throws {
+        offer("1", ["a": tagged("one", "\"a1\""), "b": tagged(long, "\"b1\""), "c": Content("c")])
+        #expect(try run().figures.files == 3)
+        offer("2", ["a": tagged("two", "\"a2\""), "b": tagged(long, "\"b1\""), "d": Content("d")])
+        let report = try run()
+        #expect(asked == ["/a \"a1\"", "/b \"b1\"", "/d"])
+        #expect(report.figures.files == 2)
+        #expect(report.figures.bytes == 4)
+        #expect(report.reusedObjects == 1)
+        #expect(report.figures.reusedBytes == Int64(long.utf8.count))
+        #expect(try fixture.tree("2") == ["a": "two", "b": long, "d": "d"])
+        // What came by a 304 is known by its tag, too; and the server tells which of several it still has.
+        try fixture.device.reopened().retire("1")
+        offer("3", ["a": tagged("one", "\"a1\""), "b": tagged(long, "\"b1\"")])
+        try run()
+        #expect(asked == ["/a \"a2\"", "/b \"b1\""])
+        offer("4", ["a": tagged("two", "\"a2\""), "b": tagged(long, "\"b1\"")])
+        #expect(try run().figures.files == 0)
+        #expect(["/a \"a1\", \"a2\"", "/a \"a2\", \"a1\""].contains(asked[0]))
+        #expect(try fixture.tree("4") == ["a": "two", "b": long])
+        try fixture.expectClean()
+    }
+
+    @Test("is asked for whole where its tag would not show a change")
+    func unusable() throws {
+        let date = "Sun, 06 Nov 2094 08:49:3"
+        for (position, content) in [
+            tagged("x", "W/\"weak\""), tagged("x", nil), tagged("x", "unquoted"),
+            // Changed within the second, or the next: another change may have the same tag.
+            tagged("x", "\"young\"").modified(date + "7 GMT"),
+            tagged("x", "\"young\"").modified(date + "6 GMT"),
+        ].enumerated() {
+            offer("w\(position)", ["\(position)": content])
+            try run()
+            offer("v\(position)", ["\(position)": content])
+            try run()
+            #expect(asked == ["/\(position)"])
+        }
+        offer("old", ["o": tagged("x", "\"old\"").modified("Sun, 06 Nov 2094 08:49:30 GMT")])
+        try run()
+        offer("old2", ["o": tagged("x", "\"old\"")])
+        try run()
+        #expect(asked == ["/o \"old\""])
+    }
+
+    @Test("is another origin's, whose tags mean something else")
+    func elsewhere() throws {
+        let other = try FaultyOrigin()
+        offer("1", ["a": tagged("one", "\"1\"")], at: other)
+        _ = try fixture.pull(options).run(other.url)
+        offer("2", ["a": tagged("two", "\"1\"")])
+        try run()
+        #expect(asked == ["/a"])
+        #expect(try fixture.tree("2") == ["a": "two"])
+    }
+
+    @Test("has the tag of the server, not one that its publisher writes beside it")
+    func publishers() throws {
+        offer("1", ["a": tagged("one", nil)], fields: ",\"entityTag\":\"\\\"1\\\"\"")
+        try run()
+        offer("2", ["a": tagged("two", "\"1\"")])
+        try run()
+        #expect(asked == ["/a"])
+        #expect(try fixture.tree("2") == ["a": "two"])
+    }
+
+    @Test("of another size than the release says is not asked about")
+    func size() throws {
+        offer("1", ["a": tagged("one", "\"1\"")])
+        try run()
+        offer("2", ["a": tagged("three", "\"1\"")], fields: ",\"size\":5")
+        try run()
+        #expect(asked == ["/a"])
+        #expect(try fixture.tree("2") == ["a": "three"])
+    }
+
+    @Test("is fetched where a 304 means nothing that was asked about")
+    func strangeAnswers() throws {
+        offer("1", ["a": tagged("one", "\"1\"")])
+        try run()
+        for (commit, answer) in [("2", "ETag: \"other\"\r\n"), ("3", "ETag: W/\"1\"\r\n")] {
+            offer(commit, ["a": tagged("two\(commit)", "\"\(commit)\"")])
+            fixture.origin.play([.raw("HTTP/1.1 304 Said\r\n\(answer)\r\n")], on: "/a")
+            try run()
+            #expect(asked.count == 2 && asked.last == "/a")
+            #expect(try fixture.tree(commit) == ["a": "two\(commit)"])
+            try fixture.device.reopened().retire(commit)
+        }
+        // Of one that was asked about, a 304 needs no tag.
+        offer("4", ["a": tagged("two", "\"4\"")])
+        fixture.origin.play([.raw("HTTP/1.1 304 Said\r\n\r\n")], on: "/a")
+        try run()
+        #expect(asked == ["/a \"1\""])
+        #expect(try fixture.tree("4") == ["a": "one"])
+    }
+
+    @Test("is fetched after all if it is collected while its server is asked")
+    func collected() throws {
+        offer("1", ["a": tagged("one", "\"1\""), "b": tagged("b", "\"b\"")])
+        try run()
+        offer("2", ["a": tagged("one", "\"1\"")])
+        let path = fixture.device.path
+        fixture.origin.before("/a") { request in
+            guard request["if-none-match"] != nil else { return }
+            _ = code {
+                let versions = try VersionStore.open(path, options: StoreOptions(isDurable: false))
+                try versions.retire("1")
+                try versions.collect()
+            }
+        }
+        try run()
+        #expect(asked == ["/a \"1\"", "/a"])
+        #expect(try fixture.tree("2") == ["a": "one"])
+        try fixture.expectClean()
+    }
+
+    @Test("keeps its tag through pulls that were cut off")
+    func cut() throws {
+        offer("1", ["a": tagged("one", "\"a\""), "b": tagged(long, "\"b\"")])
+        fixture.origin.play([.cut(after: 100_000)], on: "/b")
+        fixture.origin.always(.hangUp(), on: "/b")
+        #expect(code { try self.run() } == .network)
+        fixture.origin.always(nil, on: "/b")
+        try run()
+        #expect(try fixture.tree("1") == ["a": "one", "b": long])
+        offer("2", ["a": tagged("one", "\"a\""), "b": tagged(long, "\"b\"")])
+        #expect(try run().figures.files == 0)
+        #expect(asked == ["/a \"a\"", "/b \"b\""])
+    }
+
+    @Test("is gone on with by its rest, not by its tag, where a part of it is here")
+    func part() throws {
+        offer("1", ["b": tagged("old", "\"old\"")])
+        try run()
+        offer("2", ["b": tagged(long, "\"b\"")])
+        fixture.origin.play([.cut(after: 100_000)], on: "/b")
+        try run()
+        #expect(asked.map { $0.contains("\"old\"") } == [true, false])
+        #expect(fixture.origin.requests(for: "/b").last?["range"] == "bytes=100000-")
+        #expect(try fixture.tree("2") == ["b": long])
+    }
+}

@@ -1,0 +1,127 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// docs/origin-format.md says where each format has its documents; `--format auto` asks for all of them only once.
+@Suite("The format of an origin that nobody names") struct FormatMemoryTests {
+    let fixture: PullingFixture
+
+    init() throws { fixture = try PullingFixture() }
+
+    private func offer(_ commit: String) {
+        let text = "{\"commit\":\"\(commit)\",\"files\":[{\"path\":\"a\"}]}"
+        fixture.origin.replaceAll([
+            "/manifest.json": Content(text, type: "application/json"), "/a": Content(commit),
+        ])
+    }
+
+    /// The documents that a pull asked for.
+    private func asked(_ set: (inout PullOptions) -> Void = { _ in }) throws -> [String] {
+        fixture.origin.forgetRequests()
+        var options = PullingFixture.options
+        set(&options)
+        let pull = try fixture.pull(options, parallel: 1)
+        if options.isDryRun {
+            _ = try pull.ask(fixture.origin.url)
+        } else {
+            _ = try pull.run(fixture.origin.url)
+        }
+        return fixture.origin.requests.map(\.path).filter { $0.hasSuffix(".json") }
+    }
+
+    private let pointer = "/channels/stable.json"
+    private let eightFit = "/manifest.json"
+
+    @Test("is asked for first the next time, and found again when it changes")
+    func remembered() throws {
+        offer("c1")
+        // A dry run changes nothing.
+        for _ in 1...2 { #expect(try asked { $0.isDryRun = true }.first == pointer) }
+        let first = try asked()
+        #expect(first.first == pointer && first.last == eightFit && first.count > 2)
+        #expect(try asked() == [eightFit])
+        offer("c2")
+        #expect(try asked() == [eightFit])
+        #expect(try fixture.tree("c2") == ["a": "c2"])
+        // Who names a format, a channel, or insists, is obeyed.
+        #expect(try asked { $0.isForced = true }.first == pointer)
+        #expect(code { _ = try asked { $0.channel = "beta" } } == nil)
+        #expect(fixture.origin.requests.first?.path == "/channels/beta.json")
+        #expect(code { _ = try asked { $0.format = "castree" } } == .notFound)
+        // The origin becomes castree's own.
+        try fixture.publish("1")
+        #expect(try asked().prefix(2) == [eightFit, pointer])
+        #expect(try asked() == [pointer])
+    }
+
+    @Test("is not forgotten for trouble, and is for a document that cannot be read")
+    func trouble() throws {
+        offer("c1")
+        _ = try asked()
+        fixture.origin.always(.status(503), on: eightFit)
+        #expect(code { _ = try asked() } == .network)
+        fixture.origin.always(nil, on: eightFit)
+        #expect(try asked() == [eightFit])
+        fixture.origin.put(Content("{\"commit\":", type: "application/json"), at: eightFit)
+        #expect(code { _ = try asked() } == .badRelease)
+        #expect(code { _ = try asked() } == .badRelease)
+        #expect(fixture.origin.requests.first?.path == pointer)
+    }
+
+    @Test("is asked for anew if what was noted is damaged")
+    func damaged() throws {
+        offer("c1")
+        _ = try asked()
+        let directory = fixture.device.path + "/" + StoreLayout.pointers
+        for junk in [
+            "", "castree-format 1 meteo", "castree-format 1 x\n", "castree-format 1 castree\n",
+        ] {
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                try Data(junk.utf8).write(to: URL(filePath: directory + "/" + name))
+            }
+            #expect(try asked().first == pointer)
+        }
+        #expect(try asked() == [eightFit])
+    }
+}
+
+/// What a person is told who mistyped a place or a channel.
+@Suite("A pull that finds nothing") struct AbsenceTests {
+    private func message(_ origin: String, _ set: (inout PullOptions) -> Void = { _ in }) throws
+        -> String
+    {
+        let fixture = try PullingFixture()
+        var options = PullingFixture.options
+        set(&options)
+        let error = #expect(throws: StoreError.self) { try fixture.pull(options).ask(origin) }
+        #expect(error?.code == .notFound)
+        return error?.message ?? ""
+    }
+
+    @Test("says whether the place is wrong or the channel")
+    func which() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        let (directory, url) = (fixture.place.origin, fixture.origin.url)
+        let empty = TemporaryDirectory()
+        for format in [nil, "castree"] {
+            #expect(
+                try message(directory + "/no") { $0.format = format }
+                    .contains("there is no directory \(directory)/no; check the path"))
+            for origin in [directory, url] {
+                let text = try message(origin) {
+                    $0.format = format
+                    $0.channel = "beta"
+                }
+                #expect(text == "the origin \(origin) has no channel \"beta\"; it has stable")
+            }
+            let nothing = try message(empty.path) { $0.format = format }
+            #expect(nothing.contains(empty.path) && nothing.contains("channel \"stable\""))
+            #expect(!nothing.contains("it has"))
+        }
+    }
+}
