@@ -163,6 +163,8 @@ final class FetchSession: PackIntake {
         report.isUnchanged = isUnchanged
         report.figures = download.figures
         report.figures.reusedBytes = plan.reusedBytes
+        // The version has no entry for a file that the origin lacks.
+        report.files -= plan.names.count { download.absent.contains($0) }
         report.skipped = download.skipped.sorted()
         return report
     }
