@@ -23,6 +23,10 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// No object has this address.
     package static let zero = ObjectID(0, 0, 0, 0)
 
+    /// The address of no bytes at all: SHA-256 of the empty message.
+    package static let ofNothing = ObjectID(
+        0xe3b0_c442_98fc_1c14, 0x9afb_f4c8_996f_b924, 0x27ae_41e4_649b_934c, 0xa495_991b_7852_b855)
+
     private init(_ w0: UInt64, _ w1: UInt64, _ w2: UInt64, _ w3: UInt64) {
         (self.w0, self.w1, self.w2, self.w3) = (w0, w1, w2, w3)
     }

@@ -18,12 +18,32 @@ extension UsageMap {
             writer.array(versionSets) { writer, set in
                 writer.integers(set.flatMap { [$0.lowerBound, $0.upperBound] })
             }
+            // On disk most take what their sizes come to in whole units; these do not: pairs of leaf and bytes.
+            writer.member("unit", unit)
+            writer.key("disk")
+            writer.array(leaves.enumerated().filter { $1.diskByteCount != rounded($1) }) {
+                (writer, leaf) in
+                writer.integers([Int64(leaf.offset), leaf.element.diskByteCount])
+            }
+            writer.key("twins")
+            writer.array(leaves.enumerated().filter { $1.copyByteCount != 0 }) { writer, leaf in
+                writer.integers([Int64(leaf.offset), leaf.element.copyByteCount])
+            }
             // Few leaves stand for several files: pairs of leaf and count.
             writer.key("folded")
             writer.array(leaves.enumerated().filter { $1.files > 1 }) { writer, folded in
                 writer.integers([folded.offset, folded.element.files])
             }
         }
+    }
+}
+
+extension UsageMap {
+    /// What a leaf's size comes to in whole units; of sizes that nobody has, the largest number.
+    private func rounded(_ leaf: Leaf) -> Int64 {
+        let units = leaf.byteCount / unit + (leaf.byteCount % unit > 0 ? 1 : 0)
+        let (product, isTooLarge) = units.multipliedReportingOverflow(by: unit)
+        return isTooLarge ? .max : product
     }
 }
 

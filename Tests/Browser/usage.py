@@ -1,5 +1,6 @@
 """The page of `castree du --html` in a real browser: it loads, zooms, searches, and obeys nobody's names."""
 
+import json
 import random
 import time
 
@@ -20,6 +21,9 @@ def checks(suite):
     suite.check(
         "usage-search", "Searching finds every path, also of content that the map shows elsewhere.",
         elsewhere)
+    suite.check(
+        "usage-sizes", "Sizes are on disk or of content, as one chooses, and each view keeps its place; commands can be copied.",
+        sizes)
     suite.check(
         "usage-reader", "All that can be used on the usage page has a name, and tables say the same.",
         reader)
@@ -248,6 +252,7 @@ def elsewhere(suite):
         tab = browser.tab()
         tab.resize(1024, 768)
         open_page(tab, page(store, "elsewhere"))
+        choose_sizes(tab, "content")
         for words, (found, first, size) in wanted.items():
             told = tab.run(
                 f"(() => {{ const search = document.getElementById('search'); search.value = '{words}';"
@@ -268,6 +273,84 @@ def elsewhere(suite):
         tab.press("ArrowRight", 39)
         tab.press("Home", 36)
         demand(len(crumbs(tab)) == 1, f"Home leads to {crumbs(tab)}")
+        quiet(tab)
+        tab.close()
+
+
+def choose_sizes(tab, sizes):
+    tab.run(
+        f"(() => {{ const select = document.getElementById('sizes'); select.value = '{sizes}';"
+        " select.dispatchEvent(new Event('change')); })()")
+    settle(tab)
+
+
+def sizes(suite):
+    store = suite.store()
+    files = {f"part-{number // 20}/{number}.txt": f"{number}" for number in range(400)}
+    for version in ("v1", "v2", "v3"):
+        store.add(version, files | {"index.html": version, f"own-{version}.bin": version * 30000})
+    store("activate", "v2")
+    usage = json.loads(store("du", "--json"))
+    disk = usage["store"]["diskBytes"]
+    with suite.browser() as browser:
+        tab = browser.tab()
+        tab.resize(1200, 800)
+        open_page(tab, page(store, "sizes"))
+        weight = "castreeUsage.page.model.weight[0]"
+        demand(tab.run("document.getElementById('sizes').value") == "disk", "it does not begin with the disk")
+        demand(abs(tab.run(weight) - disk) <= 1 << 16, f"the map has {tab.run(weight)} of {disk} bytes on disk")
+        says = tab.run("document.getElementById('composition').getAttribute('aria-label')")
+        for part in ("used by several versions", "with its directories", "the reserve", "the index"):
+            demand(part in says, f"the bar has no {part!r}: {says!r}")
+        grey = tab.run(
+            "(() => { const rest = document.querySelector('#composition .c-rest');"
+            " return rest ? rest.offsetWidth / rest.parentElement.offsetWidth : 0; })()")
+        demand(grey < 0.05, f"{grey:.0%} of the bar is grey")
+        titles = tab.run("[...document.querySelectorAll('#list .link')].map(each => each.textContent)")
+        wanted = {f"index.html ({version})" for version in ("v1", "v2", "v3")}
+        demand(wanted <= set(titles), f"the list has {titles}")
+        # v3 is the newest, v2 current: only v1 is left.
+        back = tab.run("document.getElementById('back').textContent")
+        demand("retiring v1" in back and "retire v1 && " in back, f"it proposes {back!r}")
+        commands = tab.run("[...document.querySelectorAll('#back code')].map(each => each.textContent)")
+        tab.run(
+            "window.copied = []; navigator.clipboard"
+            " ? navigator.clipboard.writeText = async text => { window.copied.push(text); }"
+            " : document.addEventListener('copy', () => window.copied.push(String(getSelection())))")
+        for place in range(len(commands)):
+            tab.run(f"document.querySelectorAll('#back button.copy')[{place}].click()")
+        tab.wait("document.getElementById('copied').textContent.startsWith('Copied')")
+        demand(tab.run("window.copied") == commands, f"copied were {tab.run('window.copied')}, not {commands}")
+        # Where a page has no clipboard, what is to be copied is selected, and copied as a person would.
+        tab.run(
+            "window.selected = ''; navigator.clipboard.writeText = async () => { throw new Error('no'); };"
+            " document.execCommand = () => { window.selected = document.activeElement.value; return true; };"
+            " document.querySelector('#back button.copy').click()")
+        tab.wait("window.selected !== ''")
+        demand(tab.run("window.selected") == commands[0], f"selected was {tab.run('window.selected')!r}")
+
+        tab.run("document.querySelector('#versions tbody tr:last-child input').click()")
+        freed = tab.run("document.getElementById('together').textContent")
+        row = tab.run("document.querySelector('#versions tbody tr:last-child td:nth-child(6)').textContent")
+        demand(row in freed and "retire v1" in freed, f"the table says {row!r}, and choosing {freed!r}")
+        place = "castreeUsage.page.map.zoom(castreeUsage.page.model.inside(0).find("
+        tab.run(place + "each => castreeUsage.page.model.names[each] === 'part-3'))")
+        choose_sizes(tab, "content")
+        demand(crumbs(tab)[1:] == ["part-3"], f"with other sizes it shows {crumbs(tab)}")
+        demand(
+            tab.run("document.querySelector('#versions tbody tr:last-child input').checked"),
+            "with other sizes the version is no longer chosen")
+        content = usage["store"]["objectBytes"]
+        demand(tab.run(weight) == content, f"the map has {tab.run(weight)} of {content} bytes")
+        headline = tab.run("document.getElementById('headline').textContent")
+        demand("of content" in headline, f"the first line says {headline!r}")
+        demand(tab.run("!document.querySelector('#composition .c-rest, #composition .c-reserve')"),
+               "the bar mixes content with blocks")
+        tab.screenshot(suite.directory / "usage-content.png")
+        choose_sizes(tab, "disk")
+        tab.run("scrollTo(0, 0)")
+        settle(tab)
+        tab.screenshot(suite.directory / "usage-disk.png")
         quiet(tab)
         tab.close()
 

@@ -186,6 +186,7 @@ import Testing
         #expect(missing.objects.map(\.paths) == [["js/app.js"]])
         #expect(missing.bytes == Release.first["js/app.js"]?.utf8.count)
         #expect(answer.text.contains("\"label\":null"))
+        #expect(missing.objects.map(\.sizeKnown) == [true] && !missing.isLowerBound)
         #expect(try place.castree("cat", "1:js/app.js").status == 3)
         #expect(try place.castree("add", "release-1", "--version", "1").status == 0)
         let healed = try place.castree("missing", "1", "--json").document(MissingDocument.self)

@@ -40,11 +40,50 @@ import Testing
         #expect(retire.bytes == 23 && retire.objects == 3 && retire.separateBytes == 6)
         #expect(retire.refused.isEmpty)
         let one = try place.castree("du", "--retire", "1")
-        #expect(one.text.contains("Retiring 1 would free 3 B in 1 object."))
+        #expect(
+            one.text.contains("on disk: 3 B in 1 object, and its directories and its manifest."))
+        #expect(retire.diskBytes > retire.bytes && retire.separateDiskBytes < retire.diskBytes)
         let current = try place.castree("du", "--retire", "2", "--retire", "3")
         #expect(current.text.contains("Version 3 cannot go now: "))
         #expect(try place.castree("du", "--retire", "1,nine").status == 3)
         #expect(try place.castree("gc", "--json").document(CollectDocument.self).bytes == 0)
+    }
+
+    @Test func `du compares sizes on disk, and says what comes back as it does come back`() throws {
+        let usage = try place.castree("du", "--json").document(UsageDocument.self)
+        #expect(
+            usage.store.plainDiskBytes == usage.versions.reduce(0) { $0 + $1.plainDiskBytes })
+        #expect(usage.growth.last?.plainDiskBytes == usage.store.plainDiskBytes)
+        #expect(usage.versions.allSatisfy { !$0.plainIsEstimated && $0.uniqueDiskBytes > 0 })
+        #expect(usage.store.unreferencedDiskBytes == 0)
+        #expect(usage.largest.allSatisfy { $0.diskBytes > 0 })
+        for version in ["1", "2"] {
+            let told = try shell("du -s -B1 -l .castree/versions/\(version) | cut -f1").text
+            #expect(
+                usage.versions.first { $0.version == version }?.plainDiskBytes
+                    == Int(told.filter(\.isNumber)))
+        }
+        // Words: two columns, the reserve by its name, and one kind in the table of versions.
+        let text = try place.castree("du").text
+        for words in ["CONTENT", "ON DISK", "reserve", "2.0 MiB", "FREES", "as plain copies"] {
+            #expect(text.contains(words), "\(words) in \(text)")
+        }
+        #expect(text.contains("than plain copies, with the reserve of 2.0 MiB"))
+
+        let sizes = "cd .castree; du -s -c -B1 objects versions manifests | tail -1 | cut -f1"
+        func taken() throws -> Int { try #require(Int(shell(sizes).text.filter(\.isNumber))) }
+        let promised = try place.castree("du", "--retire", "1", "--json")
+            .document(UsageDocument.self)
+        let before = try taken()
+        let policy = ["gc", "--keep", "1", "--json"]
+        let planned = try place.run(.castree, policy + ["--dry-run"])
+            .document(RetentionDocument.self)
+        #expect(planned.retired.map(\.version) == ["1"])
+        #expect(planned.diskBytes == promised.retire?.diskBytes)
+        #expect(planned.retired.first?.diskBytes == planned.diskBytes)
+        let done = try place.run(.castree, policy).document(RetentionDocument.self)
+        #expect(done.diskBytes == planned.diskBytes)
+        #expect(try before - taken() == done.diskBytes)
     }
 
     @Test func `du --by directory and --by type look into one version`() throws {

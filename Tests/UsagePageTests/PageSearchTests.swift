@@ -1,15 +1,10 @@
-import Foundation
 import StorageTestSupport
 import Testing
 
 @testable import UsagePage
 @testable import VersionTree
 
-private let node = ["/usr/bin/node", "/usr/local/bin/node", "/opt/homebrew/bin/node"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-
-/// The page's own model, run by Node.js where there is one; `make browser` has the whole page.
-@Suite("Searching on the usage page", .enabled(if: node != nil))
+@Suite("Searching on the usage page", .enabled(if: PageScript.node != nil))
 struct PageSearchTests {
 
     /// What is found: the sizes by path, the number of files, and the bytes of all together.
@@ -32,34 +27,14 @@ struct PageSearchTests {
 
     /// Searches; `version` is its place, or -1 for the whole store.
     func search(_ words: String, in version: Int) throws -> Found {
-        let directory = TemporaryDirectory()
-        let figures = directory.appending("figures.json")
-        try Data(self.figures()).write(to: URL(filePath: figures))
-        let model = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Sources/UsagePage/Page/model.js")
-        let script = directory.appending("search.js")
-        let page = try String(contentsOf: model, encoding: .utf8)
-        let text =
-            page + """
-
-                const read = require('fs').readFileSync;
-                const model = new Model(JSON.parse(read(process.argv[2], 'utf8')));
-                model.look(Number(process.argv[3]));
-                const { found, files, bytes } = model.search(process.argv[4]);
-                const paths = Object.fromEntries(found.map(node => [model.path(node), model.size(node)]));
-                console.log(JSON.stringify({ paths, files, bytes }));
-                """
-        try Data(text.utf8).write(to: URL(filePath: script))
-        let process = Process()
-        process.executableURL = URL(filePath: try #require(node))
-        process.arguments = [script, figures, String(version), words]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let answer = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return try JSONDecoder().decode(Found.self, from: answer)
+        try PageScript.run(
+            """
+            const model = new Model(figures);
+            model.look(Number(words[0]));
+            const { found, files, bytes } = model.search(words[1]);
+            const paths = Object.fromEntries(found.map(node => [model.path(node), model.size(node)]));
+            console.log(JSON.stringify({ paths, files, bytes }));
+            """, after: ["model.js"], figures: figures(), words: [String(version), words])
     }
 
     @Test(

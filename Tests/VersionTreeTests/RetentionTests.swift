@@ -101,6 +101,38 @@ import Testing
         #expect(try versions.versions().count == 4)
     }
 
+    @Test("calls newest only what is, and says among which")
+    func newest() throws {
+        let temporary = try makeStore()
+        let versions = temporary.versions
+        func reasons(keep count: Int) throws -> [String] {
+            var policy = RetentionPolicy()
+            policy.newestCount = count
+            return try versions.planRetention(policy).kept.map { "\($0.version): \($0.reason)" }
+        }
+        #expect(try reasons(keep: 1) == ["5: it is the newest"])
+        #expect(try reasons(keep: 2).last == "4: it is one of the newest 2")
+        try versions.activate("5")
+        #expect(
+            try reasons(keep: 1) == [
+                "5: it is current", "4: it is the newest besides those that are needed",
+            ])
+        let besides = "3: it is one of the newest 2 besides those that are needed"
+        #expect(try reasons(keep: 2).last == besides)
+        try versions.activate("4")
+        #expect(
+            try reasons(keep: 2) == [
+                "5: it is one of the newest 2", "4: it is current", besides,
+            ])
+        // What may still be arriving is newer than what is whole.
+        try versions.register(makeManifest("6", ["own": "not here"], ordinal: 0))
+        #expect(
+            try reasons(keep: 1) == [
+                "6: it is incomplete, and may still be arriving",
+                "5: it is the newest of the whole ones", "4: it is current",
+            ])
+    }
+
     @Test("passes over what is needed or gone by the time it is done")
     func overtaken() throws {
         let temporary = try makeStore()

@@ -23,6 +23,18 @@ public struct CollectionPlan: Sendable {
         package let byteCount: Int64
         /// Why it is deleted.
         package let reason: Reason
+        /// What it takes on disk, in bytes.
+        package internal(set) var diskByteCount: Int64 = 0
+    }
+
+    /// What packs for buckets were made of, and nobody has used for a month.
+    package struct Packing: Sendable, Hashable {
+        /// For how many buckets.
+        package internal(set) var places = 0
+        /// The sizes of the files, in bytes.
+        package internal(set) var byteCount: Int64 = 0
+        /// What they and their directories take on disk, in bytes.
+        package internal(set) var diskByteCount: Int64 = 0
     }
 
     /// The objects that no version and no running writer references.
@@ -31,6 +43,8 @@ public struct CollectionPlan: Sendable {
     package internal(set) var quarantined: [Garbage] = []
     /// Partial objects that no version waits for.
     package internal(set) var staged: [Garbage] = []
+    /// What goes besides: no part of the sums below, but of ``diskByteCount``.
+    package internal(set) var packing = Packing()
 
     /// How many files to delete.
     public var objectCount: Int { objects.count + quarantined.count + staged.count }
@@ -40,6 +54,12 @@ public struct CollectionPlan: Sendable {
     public var byteCount: Int64 {
         [objects, quarantined, staged].joined().reduce(0) { $0 + $1.byteCount }
     }
+    /// What everything that is deleted takes on disk, in bytes: blocks, rounded for objects as the file system does.
+    package var diskByteCount: Int64 {
+        [objects, quarantined, staged].joined().reduce(packing.diskByteCount) {
+            $0 + $1.diskByteCount
+        }
+    }
 }
 
 /// What a collection has deleted.
@@ -48,4 +68,8 @@ public struct Collected: Sendable, Hashable {
     public internal(set) var objectCount = 0
     /// How many bytes they held.
     public internal(set) var byteCount: Int64 = 0
+    /// What was made for packs, besides.
+    package internal(set) var packing = CollectionPlan.Packing()
+    /// What all of this took on disk, in bytes; see ``CollectionPlan/diskByteCount``.
+    package internal(set) var diskByteCount: Int64 = 0
 }

@@ -15,10 +15,11 @@ extension Store {
             try self.recoverDeadLeases()
             try self.recoverLostLeases()
             var collected = Collected()
+            let unit = try self.allocationUnit()
             var next: Int64? = 0
             while let after = next {
                 try self.checkInterruption()
-                next = try self.collectBatch(after: after, &collected)
+                next = try self.collectBatch(after: after, unit, &collected)
                 progress(collected)
             }
             let quarantine = self.directories.quarantine.raw
@@ -36,13 +37,16 @@ extension Store {
                 }
                 collected.objectCount += 1
                 collected.byteCount += status?.byteCount ?? 0
+                collected.diskByteCount += (status?.blocks ?? 0) * 512
             }
             for file in try self.unwantedPartials(removing: true) {
                 collected.objectCount += 1
                 collected.byteCount += file.byteCount
+                collected.diskByteCount += file.diskByteCount
             }
             // Nothing needs it, and the next collection tries again.
-            try? self.removeUnusedPacking()
+            try? self.removeUnusedPacking(&collected.packing)
+            collected.diskByteCount += collected.packing.diskByteCount
             return collected
         }
     }
@@ -52,7 +56,7 @@ extension Store {
 
     /// - Returns: the last id looked at, or `nil` when there is no more garbage after it.
     private func collectBatch(
-        after: Int64, _ collected: inout Collected
+        after: Int64, _ unit: AllocationUnit, _ collected: inout Collected
     ) throws(StoreError) -> Int64? {
         // Announce and look in one transaction: after a rebuild ids mean nothing, and an index in memory does not
         // decide what may go.
@@ -98,6 +102,7 @@ extension Store {
         for row in gone where row.state != .absent {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
+            collected.diskByteCount += unit.diskBytes(row.byteCount)
         }
         return isLast ? nil : last
     }
@@ -137,7 +142,9 @@ extension Store {
                 try isUnwanted(address)
             else { return true }
             found.append(
-                .init(address: address, byteCount: status.byteCount, reason: reason))
+                .init(
+                    address: address, byteCount: status.byteCount, reason: reason,
+                    diskByteCount: status.blocks * 512))
             return true
         }
         return found.sorted { $0.address < $1.address }

@@ -4,10 +4,31 @@ extension Store {
     /// For so many seconds it is kept after it was used last.
     static let packingAgeMax: Int64 = 30 * 86_400
 
-    /// Deletes what packs were made of for buckets that this store has not published to for a month.
+    /// What a collection would delete of it.
+    func unusedPacking() throws(StoreError) -> CollectionPlan.Packing {
+        var found = CollectionPlan.Packing()
+        // Only looks: also where nothing can be written.
+        try eachUnusedPacking(locking: .reading) { (_, _, measure) throws(StoreError) in
+            found.count(measure)
+        }
+        return found
+    }
+
+    /// Deletes what packs were made of for buckets that this store has not published to for a month, and counts it.
     ///
     /// Derived: whoever publishes there again compresses once more. A place in which somebody works stays.
-    func removeUnusedPacking() throws(StoreError) {
+    func removeUnusedPacking(_ removed: inout CollectionPlan.Packing) throws(StoreError) {
+        try eachUnusedPacking(locking: .changing) { (packing, name, measure) throws(StoreError) in
+            try self.fileSystem.removeTree(packing, name)
+            removed.count(measure)
+        }
+    }
+
+    /// Calls `body` with the directory, the name and the size of each such place, which stays locked meanwhile.
+    private func eachUnusedPacking(
+        locking access: Access,
+        _ body: (Int32, String, TreeMeasure) throws(StoreError) -> Void
+    ) throws(StoreError) {
         guard
             let packing = try fileSystem.openIfPresent(
                 directories.root.raw, StoreLayout.packing, .directory)
@@ -16,15 +37,40 @@ extension Store {
         for name in try fileSystem.names(in: packing.raw) where StoreLayout.isPackingPlace(name) {
             // Each work makes a directory here, and removes it.
             guard let place = try fileSystem.openIfPresent(packing.raw, name, .directory),
-                try fileSystem.status(place.raw).modifiedAt < bound * 1_000_000_000
+                try fileSystem.status(place.raw).modifiedAt < bound * 1_000_000_000,
+                let measure = try measureIfReadable(packing.raw, name)
             else { continue }
-            if let lock = try fileSystem.openIfPresent(
-                place.raw, StoreLayout.packingLock, .changing),
-                try !fileSystem.lock(lock.raw, exclusive: true)
-            {
+            guard
+                let lock = try fileSystem.openIfPresent(place.raw, StoreLayout.packingLock, access)
+            else {
+                try body(packing.raw, name, measure)
                 continue
             }
-            try fileSystem.removeTree(packing.raw, name)
+            guard try fileSystem.lock(lock.raw, exclusive: true) else { continue }
+            defer { fileSystem.unlock(lock.raw) }
+            try body(packing.raw, name, measure)
         }
+    }
+
+    /// `nil` if some of it cannot be read: it belongs to another user, who alone can delete it.
+    private func measureIfReadable(
+        _ parent: Int32, _ name: String
+    ) throws(StoreError) -> TreeMeasure? {
+        var measure = TreeMeasure()
+        do throws(StoreError) {
+            try measure.add(parent, name, in: self)
+        } catch {
+            guard error.code == .permission else { throw error }
+            return nil
+        }
+        return measure
+    }
+}
+
+extension CollectionPlan.Packing {
+    fileprivate mutating func count(_ measure: TreeMeasure) {
+        places += 1
+        byteCount += measure.apparentBytes
+        diskByteCount += measure.copyBytes
     }
 }

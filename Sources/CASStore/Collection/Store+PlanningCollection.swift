@@ -11,6 +11,7 @@ extension Store {
         retiring names: [String] = []
     ) throws(StoreError) -> CollectionPlan {
         var plan = CollectionPlan()
+        let unit = try allocationUnit()
         let leases = try leases()
         let claimed = try claimedAddresses(by: leases.running)
         var unrecorded = try publishedAlone()
@@ -23,6 +24,10 @@ extension Store {
             in: directories.quarantine.raw, .damaged, addressOf: StoreLayout.quarantinedAddress
         ) { _ in true }
         plan.staged = try unwantedPartials(removing: false)
+        for index in plan.objects.indices {
+            plan.objects[index].diskByteCount = unit.diskBytes(plan.objects[index].byteCount)
+        }
+        plan.packing = try unusedPacking()
         return plan
     }
 
@@ -48,11 +53,11 @@ extension Store {
     /// What retiring versions together would free: the objects on disk that no other version names.
     ///
     /// The cost is what these versions name.
-    /// - Returns: the rows of the versions, newest first, and what would be freed.
+    /// - Returns: the rows of the versions, newest first, the objects that would be freed, and their bytes.
     /// - Throws: `.noVersion` for a name that is not registered.
     package func freed(
         retiring names: [String]
-    ) throws(StoreError) -> (rows: [VersionRow], objects: Int, bytes: Int64) {
+    ) throws(StoreError) -> (rows: [VersionRow], objects: [ObjectID], bytes: Int64) {
         try reading { (index) throws(StoreError) in
             var rows: [VersionRow] = []
             // Version names are ASCII.
@@ -63,9 +68,9 @@ extension Store {
                 rows.append(row)
             }
             rows.sort { ($0.ordinal, $0.name) > ($1.ordinal, $1.name) }
-            var freed: (objects: Int, bytes: Int64) = (0, 0)
-            try index.orphans(retiring: rows.map(\.id)) { (_, byteCount, _) in
-                freed.objects += 1
+            var freed: (objects: [ObjectID], bytes: Int64) = ([], 0)
+            try index.orphans(retiring: rows.map(\.id)) { (address, byteCount, _) in
+                freed.objects.append(address)
                 freed.bytes += byteCount
             }
             return (rows, freed.objects, freed.bytes)

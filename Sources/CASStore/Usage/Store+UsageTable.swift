@@ -1,17 +1,20 @@
 // Reading what usage is computed from.
 
 extension Store {
-    /// Reads what usage is computed from, without the figures of the disk.
-    /// - Parameter largestMax: how many of the largest objects to note in passing.
-    package func usageTable(largestMax: Int = 0) throws(StoreError) -> UsageTable {
-        try reading { (index) throws(StoreError) in try index.usageTable(largestMax: largestMax) }
-    }
-
-    /// Adds the figures of the disk.
-    package func completing(_ usage: StoreUsage) throws(StoreError) -> StoreUsage {
-        var usage = usage
-        usage.add(try diskUsage())
-        return usage
+    /// Reads what usage is computed from.
+    /// - Parameters:
+    ///   - largestMax: how many of the largest objects to note in passing.
+    ///   - looksAtDisk: whether to walk through the store, too, for what things take on disk.
+    package func usageTable(
+        largestMax: Int = 0, looksAtDisk: Bool = false
+    ) throws(StoreError) -> UsageTable {
+        var (table, words): (UsageTable, [UInt64]) = try reading { (index) throws(StoreError) in
+            try index.usageTable(largestMax: largestMax, noting: looksAtDisk)
+        }
+        guard looksAtDisk else { return table }
+        let (disk, blocks) = try diskUsage(noting: words)
+        table.add(disk, blocks)
+        return table
     }
 
     /// What one version names: bytes that are there and bytes that are missing; counts each object
@@ -73,7 +76,10 @@ package struct ObjectStanding: Sendable, Hashable {
 }
 
 extension IndexTransaction {
-    fileprivate func usageTable(largestMax: Int) throws(StoreError) -> UsageTable {
+    /// - Parameter notesWords: whether to return the first eight bytes of the objects' addresses, too, by rank.
+    fileprivate func usageTable(
+        largestMax: Int, noting notesWords: Bool
+    ) throws(StoreError) -> (UsageTable, words: [UInt64]) {
         var table = UsageTable()
         var largest = LargestObjects(limit: largestMax)
         // Ids may have large gaps; beyond this the arrays grow on demand.
@@ -88,6 +94,8 @@ extension IndexTransaction {
         let objects = try statement(
             "SELECT id, bytes, state, refs, address FROM object ORDER BY id")
         var total: Int64 = 0
+        var words: [UInt64] = []
+        if notesWords { words.reserveCapacity(known) }
         while try objects.step() {
             let (id, bytes) = (objects.integer(0), objects.integer(1))
             let references = objects.integer(3)
@@ -102,6 +110,7 @@ extension IndexTransaction {
             table.before.append(total)
             table.references.append(UInt32(clamping: references))
             if references == 0 { table.usage.unreferencedBytes += bytes }
+            if notesWords { words.append(objects.address(4)?.w0 ?? 0) }
             if largest.mayHold(bytes), let address = objects.address(4) {
                 largest.add(
                     LargeObject(address: address, byteCount: bytes, references: Int(references)))
@@ -132,6 +141,6 @@ extension IndexTransaction {
                     $0.addingClamped(absentBefore[Int($1.upper)] &- absentBefore[Int($1.lower)])
                 })
         }
-        return table
+        return (table, words)
     }
 }

@@ -12,6 +12,8 @@ public struct StoreUsage: Sendable, Hashable {
     public var unreferencedBytes: Int64 = 0
     /// What all versions together show: what plain copies would hold.
     public var apparentBytes: Int64 = 0
+    /// What the objects that nothing references take on disk, in bytes; `nil` if nobody looked at each.
+    package var unreferencedDiskBytes: Int64?
     /// The same on disk, part by part; the sums above come from here.
     package var disk = DiskUsage()
     /// `apparentBytes` divided by `objectBytes`; 1 when nothing is stored.
@@ -36,6 +38,8 @@ package struct LargeObject: Sendable, Hashable {
     package let byteCount: Int64
     /// How many versions reference it.
     package let references: Int
+    /// What it takes on disk, with its executable copy, in bytes; 0 if nobody looked.
+    package var diskBytes: Int64 = 0
 }
 
 extension Store {
@@ -49,7 +53,9 @@ extension Store {
 
     /// The usage figures of the store, from the index; disk blocks from the disk.
     public func usage() throws(StoreError) -> StoreUsage {
-        try completing(reading { (index) throws(StoreError) in try index.usage() })
+        var usage = try reading { (index) throws(StoreError) in try index.usage() }
+        usage.add(try diskUsage())
+        return usage
     }
 }
 

@@ -20,6 +20,13 @@ package struct UsageTable: Sendable {
     var before: [Int64] = [0]
     /// How many versions name the object of a rank.
     var references: [UInt32] = []
+    /// Like ``before``, of what the objects take on disk with their executable copies; empty if nobody looked at the
+    /// disk.
+    var diskBefore: [Int64] = []
+    /// The same, of the objects that one version names.
+    var uniqueDiskBefore: [Int64] = []
+    /// What each object takes, by its address.
+    private var blocks: ObjectBlocks?
     /// The largest objects, largest first, as many as requested.
     package internal(set) var largest: [LargeObject] = []
     /// The store's figures as far as the index knows them.
@@ -28,6 +35,37 @@ package struct UsageTable: Sendable {
     package init() {}
 
     func bytes(_ span: Span) -> Int64 { before[Int(span.upper)] - before[Int(span.lower)] }
+
+    /// Takes over what a walk through the store has found.
+    mutating func add(_ disk: DiskUsage, _ blocks: ObjectBlocks) {
+        usage.add(disk)
+        self.blocks = blocks
+        (diskBefore, uniqueDiskBefore) = ([0], [0])
+        diskBefore.reserveCapacity(references.count + 1)
+        uniqueDiskBefore.reserveCapacity(references.count + 1)
+        var (all, unique, unreferenced): (Int64, Int64, Int64) = (0, 0, 0)
+        for (rank, count) in references.enumerated() {
+            let bytes = blocks.own[rank] + (blocks.copies[UInt32(rank)] ?? 0)
+            all += bytes
+            if count == 1 { unique += bytes }
+            if count == 0 { unreferenced += bytes }
+            diskBefore.append(all)
+            uniqueDiskBefore.append(unique)
+        }
+        usage.unreferencedDiskBytes = unreferenced
+        for place in largest.indices {
+            guard let (own, copy) = blocks.diskBytes(of: largest[place].address) else { continue }
+            largest[place].diskBytes = own + copy
+        }
+    }
+
+    /// Whether somebody looked at the disk.
+    package var knowsDisk: Bool { blocks != nil }
+
+    /// What an object takes on disk, and its executable copy; `nil` if it is not there, or nobody looked.
+    package func diskBytes(of address: ObjectID) -> (own: Int64, copy: Int64)? {
+        blocks?.diskBytes(of: address)
+    }
 }
 
 // MARK: Questions
@@ -53,43 +91,32 @@ extension UsageTable {
         return total
     }
 
-    /// For each version, the bytes of the objects that no older version names.
-    package func newBytes() -> [Int64] {
+    /// What a version's objects take on disk, each once.
+    package func diskBytes(of version: Int) -> Int64 { sum(diskBefore, version) }
+
+    /// What those of its objects take on disk that no other version names.
+    package func uniqueDiskBytes(of version: Int) -> Int64 { sum(uniqueDiskBefore, version) }
+
+    private func sum(_ before: [Int64], _ version: Int) -> Int64 {
+        before.isEmpty
+            ? 0 : spans[version].reduce(0) { $0 + before[Int($1.upper)] - before[Int($1.lower)] }
+    }
+
+    /// For each version, the bytes of the objects that no older version names, and what they take on disk.
+    package func newBytes() -> [(bytes: Int64, diskBytes: Int64)] {
         var seen = RankSet(count: references.count)
-        var result = [Int64](repeating: 0, count: versions.count)
+        var result = [(bytes: Int64, diskBytes: Int64)](repeating: (0, 0), count: versions.count)
         for version in versions.indices.reversed() {
             for span in spans[version] {
-                seen.insert(span) { result[version] += bytes($0) }
+                seen.insert(span) { fresh in
+                    result[version].bytes += bytes(fresh)
+                    guard !diskBefore.isEmpty else { return }
+                    result[version].diskBytes +=
+                        diskBefore[Int(fresh.upper)] - diskBefore[Int(fresh.lower)]
+                }
             }
         }
         return result
-    }
-
-    /// What retiring these versions together would free: the objects that no other version names.
-    package func freed(retiring chosen: [Int]) -> (objects: Int, bytes: Int64) {
-        // Where a span begins, one more of the chosen names what follows; where it ends, one fewer.
-        var edges: [(rank: UInt32, change: Int32)] = []
-        for version in chosen {
-            for span in spans[version] {
-                edges.append((span.lower, 1))
-                edges.append((span.upper, -1))
-            }
-        }
-        edges.sort { $0.rank < $1.rank }
-        var naming: Int32 = 0
-        var lower: UInt32 = 0
-        var freed: (objects: Int, bytes: Int64) = (0, 0)
-        for (rank, change) in edges {
-            if naming > 0 {
-                for object in Int(lower)..<Int(rank) where references[object] == UInt32(naming) {
-                    freed.objects += 1
-                    freed.bytes += before[object + 1] - before[object]
-                }
-            }
-            naming += change
-            lower = rank
-        }
-        return freed
     }
 }
 

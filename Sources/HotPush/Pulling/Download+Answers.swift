@@ -28,7 +28,10 @@ extension Download {
             guard case .startOver = use else { return .take }
             transfer.work.turns.begunPart()
             do throws(StoreError) {
-                if (transfer.arrival?.offset ?? 0) > 0 { try transfer.arrival?.restart() }
+                if (transfer.arrival?.offset ?? 0) > 0 {
+                    try transfer.arrival?.restart()
+                    forgetResumed(&transfer.work)
+                }
                 try transfer.arrival?.note(source: Validator(head)?.fieldValue)
             } catch {
                 failure = error

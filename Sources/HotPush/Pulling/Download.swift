@@ -264,6 +264,7 @@ final class Download: TransferClient {
             isProvable: isProvable(content))
         let question = part.question
         if case .whole = question, arrival.offset > 0 { try arrival.restart() }
+        if arrival.offset == 0 { forgetResumed(&work) }
         if arrival.offset > 0, !work.isResumed, work.highWater == 0 {
             countResumed(&work, arrival.offset)
         }
@@ -315,11 +316,17 @@ final class Download: TransferClient {
         progress.figures.resumedBytes += byteCount
     }
 
-    /// Subtracts what was counted for content that turned out to be wrong.
-    func takeBack(_ work: inout Work) {
+    /// What an earlier pull had staged is of no use: it must come again.
+    func forgetResumed(_ work: inout Work) {
+        figures.resumedBytes -= work.resumedByteCount
         progress.figures.bytes += work.resumedByteCount
         progress.figures.resumedBytes -= work.resumedByteCount
         work.resumedByteCount = 0
+    }
+
+    /// Subtracts what was counted for content that turned out to be wrong.
+    func takeBack(_ work: inout Work) {
+        forgetResumed(&work)
         count(&work, upTo: 0)
     }
 

@@ -164,6 +164,8 @@ final class FetchSession: PackIntake {
         report.figures = download.figures
         report.reusedObjects += download.unchanged.count
         report.figures.reusedBytes = plan.reusedBytes.addingClamped(download.unchanged.byteCount)
+        // The version has no entry for a file that the origin lacks.
+        report.files -= plan.names.count { download.absent.contains($0) }
         report.skipped = download.skipped.sorted()
         return report
     }

@@ -19,7 +19,8 @@ extension PackTransfer {
             guard length == pack.byteCount else {
                 return give(up: "the server has \(length) bytes of it instead of \(pack.byteCount)")
             }
-            // All of it, once more: worth it only if little of it is here.
+            // All of it, once more: worth it only if little of it is here. What was kept has saved nothing.
+            figures.resumedBytes = 0
             guard transfer.start < pack.byteCount / 2 else {
                 return give(up: "the server sends no parts of it")
             }

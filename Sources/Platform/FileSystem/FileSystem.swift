@@ -164,6 +164,8 @@ package struct FreeSpace: Sendable, Hashable {
     package var files: Int64?
     /// Whether it is mounted read-only.
     package var isReadOnly = false
+    /// The unit in which it gives space to files, in bytes (statvfs(3), f_frsize).
+    package var unit: Int64 = 1
 }
 
 /// An open file or directory that closes itself.

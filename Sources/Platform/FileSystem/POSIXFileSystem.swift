@@ -284,7 +284,7 @@ package struct POSIXFileSystem: FileSystem {
         return FreeSpace(
             available: Int64(space.f_bavail) * unit, total: Int64(space.f_blocks) * unit,
             files: space.f_files == 0 ? nil : Int64(space.f_favail),
-            isReadOnly: space.f_flag & UInt(ST_RDONLY) != 0)
+            isReadOnly: space.f_flag & UInt(ST_RDONLY) != 0, unit: max(1, unit))
     }
 
     package func mount(of file: Int32) -> MountStatus? {

@@ -23,8 +23,8 @@ extension Command {
                 is current, pending, known good, embedded, protected or shown to a page always \
                 stays; while no version is current, so does the newest. If several options are \
                 given, a version goes only if each lets it go. --max-size retires the oldest \
-                first, and no more than it must; it counts the bytes of objects, as 'du' prints \
-                them.
+                first, and no more than it must; it counts the content of objects, as 'du' prints \
+                it.
 
                 To see what would go, and why:
                     \(source.example("gc --dry-run --keep 5"))
@@ -52,15 +52,20 @@ extension Command {
             if invocation.flag("dry-run") {
                 let names = retention.map { $0.retired.reversed().map(\.version) } ?? []
                 try invocation.report(
-                    try versions.store.planCollection(retiring: names), retention, policy)
+                    try versions.store.planCollection(retiring: names), retention, policy,
+                    trees: try TreeSizes(of: names, in: versions))
                 return .done
+            }
+            // Before they are gone.
+            let trees = try retention.map {
+                try TreeSizes(of: $0.retired.map(\.version), in: versions)
             }
             let outcome = try retention.map { try versions.carryOut($0) } ?? RetentionOutcome()
             let bar = invocation.progress("Collecting", unit: .count("objects"))
             defer { bar.finish() }
             let collected = try versions.collect { bar.report($0.objectCount) }
             bar.finish()
-            try invocation.report(collected, outcome, retention, policy)
+            try invocation.report(collected, outcome, retention, policy, trees: trees)
             return outcome.stuck.isEmpty ? .done : .failed
         }
     }

@@ -20,14 +20,23 @@ extension CollectionPlan {
         return Array(all.sorted { $0.byteCount > $1.byteCount }.prefix(shownGarbageCount))
     }
 
-    /// How many bytes retiring each version frees.
-    fileprivate func byteCounts() -> [String: Int64] {
-        var counts: [String: Int64] = [:]
+    /// What retiring each version frees: the bytes of objects, and what they take on disk.
+    fileprivate func freed() -> [String: (bytes: Int64, diskBytes: Int64)] {
+        var counts: [String: (bytes: Int64, diskBytes: Int64)] = [:]
         for garbage in objects {
             guard case .retiring(let version) = garbage.reason else { continue }
-            counts[version, default: 0] += garbage.byteCount
+            counts[version, default: (0, 0)].bytes += garbage.byteCount
+            counts[version, default: (0, 0)].diskBytes += garbage.diskByteCount
         }
         return counts
+    }
+}
+
+extension CollectionPlan.Packing {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("places", places)
+        writer.member("bytes", byteCount)
+        writer.member("diskBytes", diskByteCount)
     }
 }
 
@@ -68,9 +77,10 @@ extension CollectionPlan.Reason {
 extension Invocation {
     func report(
         _ collected: Collected, _ outcome: RetentionOutcome, _ retention: RetentionPlan?,
-        _ policy: RetentionPolicy?
+        _ policy: RetentionPolicy?, trees: TreeSizes?
     ) throws {
         let retired = outcome.retired
+        let diskBytes = collected.diskByteCount + (trees?.sum(of: retired) ?? 0)
         for stuck in outcome.stuck {
             diagnostics.warn(
                 code: stuck.error.code.description,
@@ -80,6 +90,8 @@ extension Invocation {
         try report { writer in
             writer.member("objects", collected.objectCount)
             writer.member("bytes", collected.byteCount)
+            writer.member("diskBytes", diskBytes)
+            writer.member("packing") { collected.packing.writeMembers(to: &$0) }
             writer.member("dryRun", false)
             if let retention, let policy {
                 let gone = retention.retired.filter { retired.contains($0.version) }
@@ -100,22 +112,42 @@ extension Invocation {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
                 }
             }
-            if collected.objectCount == 0 {
-                output.print("There was nothing to delete.")
+            if let deleted = deleted(collected.objectCount, collected.byteCount, collected.packing)
+            {
+                output.print("Deleted \(deleted); \(sizes.text(diskBytes)) on disk.")
             } else {
-                let size = sizes.text(collected.byteCount)
-                output.print("Deleted \(counted(collected.objectCount, "object")), \(size).")
+                output.print("There was nothing to delete.")
             }
         }
     }
 
+    /// What is deleted, in words without an end; nil if nothing is.
+    private func deleted(
+        _ objectCount: Int, _ byteCount: Int64, _ packing: CollectionPlan.Packing
+    ) -> String? {
+        var parts: [String] = []
+        if objectCount > 0 {
+            parts.append("\(counted(objectCount, "object")), \(sizes.text(byteCount))")
+        }
+        if packing.places > 0 {
+            parts.append(
+                "what packs for \(counted(packing.places, "bucket")) were made of, "
+                    + sizes.text(packing.byteCount))
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: ", and ")
+    }
+
     func report(
-        _ plan: CollectionPlan, _ retention: RetentionPlan?, _ policy: RetentionPolicy?
+        _ plan: CollectionPlan, _ retention: RetentionPlan?, _ policy: RetentionPolicy?,
+        trees: TreeSizes
     ) throws {
         warn(of: retention, policy)
+        let diskBytes = plan.diskByteCount + trees.sum
         try report { writer in
             writer.member("objects", plan.objectCount)
             writer.member("bytes", plan.byteCount)
+            writer.member("diskBytes", diskBytes)
+            writer.member("packing") { plan.packing.writeMembers(to: &$0) }
             writer.member("dryRun", true)
             for group in plan.groups {
                 writer.member(group.name) { writer in
@@ -130,16 +162,18 @@ extension Invocation {
                 writer.member("lastVersion", garbage.reason.version)
             }
             guard let retention, let policy else { return }
-            let freed = plan.byteCounts()
+            let freed = plan.freed()
             writer.member("retired", retention.retired) { writer, verdict in
+                let (bytes, diskBytes) = freed[verdict.version] ?? (0, 0)
                 verdict.writeMembers(to: &writer)
-                writer.member("bytes", freed[verdict.version] ?? 0)
+                writer.member("bytes", bytes)
+                writer.member("diskBytes", diskBytes + trees[verdict.version])
             }
             writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
             writeLimit(policy, of: retention, to: &writer)
         } text: { output in
-            if let retention { print(retention, plan.byteCounts(), to: output) }
-            print(plan, to: output)
+            if let retention { print(retention, plan, trees, to: output) }
+            print(plan, diskBytes, to: output)
         }
     }
 
@@ -171,18 +205,25 @@ extension Invocation {
     private static let shownHolderCount = 10
 
     private func print(
-        _ retention: RetentionPlan, _ freed: [String: Int64], to output: Output
+        _ retention: RetentionPlan, _ plan: CollectionPlan, _ trees: TreeSizes,
+        to output: Output
     ) {
+        let freed = plan.freed()
         if retention.retired.isEmpty {
             output.print("No version may go.")
         } else {
             output.print("Would retire \(counted(retention.retired.count, "version")):")
         }
         let retired: [[DisplayText]] = retention.retired.map { verdict in
-            let size = sizes.text(freed[verdict.version] ?? 0)
-            return ["", "\(verdict.version)", "\(size)", "\(verdict.reason)"]
+            let (bytes, diskBytes) = freed[verdict.version] ?? (0, 0)
+            let onDisk = sizes.text(diskBytes + trees[verdict.version])
+            return [
+                "", "\(verdict.version)", "\(sizes.text(bytes)),", "\(onDisk) on disk",
+                "\(verdict.reason)",
+            ]
         }
-        TextTable([.left(""), .left(""), .right(""), .left("")], rows: retired).print(to: output)
+        TextTable([.left(""), .left(""), .right(""), .right(""), .left("")], rows: retired)
+            .print(to: output)
         if !retention.kept.isEmpty {
             output.print("Would keep \(counted(retention.kept.count, "version")):")
         }
@@ -192,13 +233,15 @@ extension Invocation {
         ).print(to: output)
     }
 
-    private func print(_ plan: CollectionPlan, to output: Output) {
-        guard plan.objectCount > 0 else {
+    private func print(_ plan: CollectionPlan, _ diskBytes: Int64, to output: Output) {
+        guard let deleted = deleted(plan.objectCount, plan.byteCount, plan.packing) else {
             output.print("There is nothing to delete.")
             return
         }
-        let size = sizes.text(plan.byteCount)
-        output.print("Would delete \(counted(plan.objectCount, "object")), \(size):")
+        output.print(
+            "Would delete \(deleted); \(sizes.text(diskBytes)) on disk"
+                + (plan.objectCount > 0 ? ":" : "."))
+        guard plan.objectCount > 0 else { return }
         var groups = TextTable([.left(""), .right(""), .right(""), .left("")])
         for group in plan.groups where !group.files.isEmpty {
             let bytes = group.files.reduce(0) { $0 + $1.byteCount }

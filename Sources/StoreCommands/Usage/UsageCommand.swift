@@ -78,9 +78,9 @@ extension Command {
 
     private static func discussion(_ source: StoreSource, hasPage: Bool) -> String {
         """
-        A version's unique bytes are what retiring it would free; its shared bytes are used by \
-        other versions too. Apparent bytes are what plain copies would take. docs/disk-usage.md \
-        explains each figure.
+        Sizes on disk are what du(1) says: blocks, of files and directories. So what plain copies \
+        would take, what the store takes and what retiring frees can be compared. Apparent and \
+        content bytes stand beside: the sizes of the files. docs/disk-usage.md explains each figure.
 
         Where the disk went, and what you could free:
             \(source.example("du --by version --top 10"))
@@ -134,7 +134,8 @@ private struct UsageRequest {
         var options = options
         if !invocation.isJSON {
             // What no table shows is not gathered.
-            options.looksAtDisk = grouping == nil && options.retiring.isEmpty
+            options.looksAtDisk =
+                (grouping == nil || grouping == .version) && options.retiring.isEmpty
             if grouping != nil && grouping != .object { options.largestMax = 0 }
             options.sharingMax = 0
             // One path of each object is printed.

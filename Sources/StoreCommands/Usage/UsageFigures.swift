@@ -11,7 +11,8 @@ package struct UsageFigures: Sendable {
 
     /// Prints everything as tables.
     func print(to output: Output) {
-        Self.print(survey.store, to: output, sizes)
+        StoreFigures(usage: survey.store, plainDiskBytes: survey.plainDiskBytes, sizes: sizes)
+            .print(to: output)
         if !survey.versions.isEmpty {
             output.print("")
             printVersions(to: output, largestFirst: false)
@@ -22,41 +23,26 @@ package struct UsageFigures: Sendable {
         }
     }
 
-    /// Prints the figures of the store.
-    package static func print(_ store: StoreUsage, to output: Output, _ sizes: SizeStyle) {
-        var table = TextTable([.left(""), .right(""), .left("")])
-        func add(_ name: String, _ bytes: Int64, _ meaning: String) {
-            table.add(["\(name)", "\(sizes.text(bytes))", "\(meaning)"])
-        }
-        add("objects", store.objectBytes, "in " + counted(store.objects, "object"))
-        add("versions show", store.apparentBytes, "\(ratioText(store.ratio)) times as much")
-        let saved = store.apparentBytes - store.objectBytes + store.unreferencedBytes
-        if saved > 0 { add("saved", saved, "compared with plain copies of all versions") }
-        add("unreferenced", store.unreferencedBytes, "what gc would free")
-        add("staged", store.stagedBytes, "partial objects")
-        let executableCopies = store.disk[.executableCopies].apparentBytes
-        if executableCopies > 0 {
-            add("executables", executableCopies, "executable files, a second time")
-        }
-        add("on disk", store.diskBytes, "with trees, manifests and index")
-        table.print(to: output)
-    }
-
-    private static func ratioText(_ ratio: Double) -> String {
-        let hundredths = Int((ratio * 100).rounded())
-        return "\(hundredths / 100).\(twoDigits(hundredths % 100))"
-    }
-
     /// Prints a line for each version: newest first, or those first that would free most.
     func printVersions(to output: Output, largestFirst: Bool) {
         var versions = survey.versions
         if largestFirst {
             // Sorting is stable: newest first among equals.
-            versions.sort { $0.uniqueBytes > $1.uniqueBytes }
+            versions.sort { ($0.disk?.uniqueBytes ?? 0) > ($1.disk?.uniqueBytes ?? 0) }
         }
-        print(versions, heading: "VERSION", noun: "version", to: output) { version in
-            (version.version, role(of: version.version))
+        print(
+            versions, heading: "VERSION", noun: "version", to: output,
+            columns: [.right("COPY"), .right("FREES"), .right("SHARED")]
+        ) { version in
+            let disk = version.disk ?? DiskShare()
+            return (
+                version.version, role(of: version.version),
+                [disk.plainBytes, disk.uniqueBytes, disk.sharedBytes]
+            )
         }
+        output.print(
+            "All but APPARENT is on disk: COPY is what a plain copy takes, FREES what comes back after "
+                + "retire and gc, SHARED what others use, too.")
     }
 
     private func role(of version: String) -> String {
@@ -92,13 +78,17 @@ package struct UsageFigures: Sendable {
     /// Prints what retiring versions together would free.
     func print(_ retirement: Retirement, to output: Output) {
         let names = retirement.versions.joined(separator: ", ")
+        let isOne = retirement.versions.count == 1
         output.print(
-            "Retiring \(names) would free \(sizes.text(retirement.bytes)) in "
-                + "\(counted(retirement.objects, "object"))"
-                + (retirement.versions.count > 1
-                    ? ": \(sizes.text(retirement.separateBytes)) that only one of them uses, and "
-                        + "\(sizes.text(retirement.bytes - retirement.separateBytes)) that only they share."
-                    : "."))
+            "Retiring \(names) would free \(sizes.text(retirement.diskBytes)) on disk: "
+                + "\(sizes.text(retirement.bytes)) in \(counted(retirement.objects, "object")), and "
+                + (isOne ? "its directories and its manifest." : "their directories and manifests.")
+        )
+        if !isOne {
+            output.print(
+                "Each alone would free \(sizes.text(retirement.separateDiskBytes)) in all; what only they "
+                    + "share is the rest.")
+        }
         for refusal in retirement.refused {
             output.print("Version \(refusal.version) cannot go now: \(refusal.reason).")
         }
@@ -110,31 +100,34 @@ package struct UsageFigures: Sendable {
     func print(
         _ usages: [PathUsage], heading: String, nameless: String, to output: Output
     ) {
-        print(usages, heading: heading, noun: "row", to: output) { usage in
-            (usage.name.isEmpty ? nameless : usage.name, "")
+        print(
+            usages, heading: heading, noun: "row", to: output,
+            columns: [.right("UNIQUE"), .right("SHARED")]
+        ) { usage in
+            (
+                usage.name.isEmpty ? nameless : usage.name, "",
+                [usage.uniqueBytes, usage.sharedBytes]
+            )
         }
     }
 
-    /// Prints a line for each row, with its name before the figures and a remark behind them.
+    /// Prints a line for each row: its name, what it shows, more sizes, and a remark.
     private func print<Row: UsageRow>(
         _ rows: [Row], heading: String, noun: String, to output: Output,
-        _ words: (Row) -> (name: String, remark: String)
+        columns more: [TextTable.Column],
+        _ cells: (Row) -> (name: String, remark: String, sizes: [Int64])
     ) {
         let hasMissing = rows.contains { $0.missingBytes > 0 }
-        var columns: [TextTable.Column] = [
-            .left(heading), .right("FILES"), .right("APPARENT"), .right("UNIQUE"),
-            .right("SHARED"),
-        ]
+        var columns: [TextTable.Column] = [.left(heading), .right("FILES"), .right("APPARENT")]
+        columns += more
         if hasMissing { columns.append(.right("MISSING")) }
         var table = TextTable(columns + [.left("")])
         for row in rows.prefix(rowsMax) {
-            let (name, remark) = words(row)
-            var cells: [DisplayText] = [
-                "\(name)", "\(groupedCount(row.files))", "\(sizes.text(row.apparentBytes))",
-                "\(sizes.text(row.uniqueBytes))", "\(sizes.text(row.sharedBytes))",
-            ]
-            if hasMissing { cells.append("\(sizes.text(row.missingBytes))") }
-            table.add(cells + ["\(remark)"])
+            let (name, remark, others) = cells(row)
+            let bytes = [row.apparentBytes] + others + (hasMissing ? [row.missingBytes] : [])
+            table.add(
+                ["\(name)", "\(groupedCount(row.files))"]
+                    + bytes.map { "\(sizes.text($0))" } + ["\(remark)"])
         }
         table.print(to: output)
         guard rows.count > rowsMax else { return }
@@ -146,8 +139,6 @@ package struct UsageFigures: Sendable {
 private protocol UsageRow {
     var files: Int { get }
     var apparentBytes: Int64 { get }
-    var uniqueBytes: Int64 { get }
-    var sharedBytes: Int64 { get }
     var missingBytes: Int64 { get }
 }
 

@@ -49,17 +49,15 @@ class TreeMap {
       probe.style.color = `var(--${name})`;
       return getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
     };
-    this.colours = Object.fromEntries(['unique', 'shared', 'garbage', 'staged', 'rest', 'missing', 'directory',
-      'card', 'text', 'faint', 'line', 'focus'].map(name => [name, read(name)]));
+    this.colours = Object.fromEntries([...kinds.slice(1), 'unique', 'shared', 'missing', 'directory', 'card', 'text',
+      'faint', 'line', 'focus'].map(name => [name, read(name)]));
     probe.remove();
   }
 
   /** The colour of a node: between shared and unique for a directory that is drawn as one. */
   colour(node) {
     const { model, colours } = this;
-    if (model.kind[node] !== FILE) {
-      return [null, colours.garbage, colours.staged, colours.rest][model.kind[node]];
-    }
+    if (model.kind[node] !== FILE) return colours[kinds[model.kind[node]]];
     const leaf = model.leaf[node];
     if (leaf >= 0 && !model.references[leaf]) return colours.missing;
     if (leaf < 0) return blend(colours.shared, colours.unique, model.unique[node] / (model.weight[node] || 1));

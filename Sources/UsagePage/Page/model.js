@@ -39,15 +39,54 @@ const refusals = (lifecycle, chosen) => {
   return refused;
 };
 
-/** What a leaf is: a file; or, beside the tree, what no path shows. */
-const FILE = 0, GARBAGE = 1, STAGED = 2, OLDER = 3;
+/** What a leaf is: a file; or, beside the tree, what no path shows. The names are those of the colours. */
+const kinds = ['file', 'garbage', 'staged', 'rest', 'trees', 'trees', 'manifests', 'index', 'packing', 'reserve'];
+const [FILE, GARBAGE, STAGED, REST, TREES, SHARDS, MANIFESTS, INDEX, PACKING, RESERVE] = kinds.keys();
+
+/** The two kinds of sizes that the page knows: what files say, and what the disk gives them. */
+const contentSizes = 'content', diskSizes = 'disk';
+
+/** Whether the figures know the disk. */
+const knowsDisk = usage => usage.store.plainDiskBytes !== undefined;
+
+/** What a part of the store takes on disk; nothing if it is only an empty directory. */
+const partOnDisk = (usage, name) => {
+  const part = usage.store.disk.parts.find(each => each.part === name);
+  return part && (part.files || name === 'trees') ? part.diskBytes : 0;
+};
+
+/** The same figures with all sizes of one kind, so that whoever reads them cannot mix two. */
+const measured = (usage, sizes) => {
+  if (sizes === contentSizes) return { ...usage, sizes };
+  const { store } = usage;
+  return {
+    ...usage, sizes,
+    store: {
+      ...store, objectBytes: partOnDisk(usage, 'objects') + partOnDisk(usage, 'twins'),
+      stagedBytes: partOnDisk(usage, 'staging'), unreferencedBytes: store.unreferencedDiskBytes,
+      apparentBytes: store.plainDiskBytes
+    },
+    versions: usage.versions.map(each => ({
+      ...each, apparentBytes: each.plainDiskBytes, uniqueBytes: each.uniqueDiskBytes, sharedBytes: each.sharedDiskBytes
+    })),
+    growth: usage.growth.map(each => ({
+      ...each, newBytes: each.newDiskBytes, uniqueBytes: each.uniqueDiskBytes, objectBytes: each.diskBytes,
+      apparentBytes: each.plainDiskBytes
+    })),
+    largest: usage.largest.map(each => ({ ...each, bytes: each.diskBytes }))
+  };
+};
 
 /** The tree of files. Nodes stand before what is in them; node 0 is the root. */
 class Model {
+  /** @param usage figures, of one kind of sizes */
   constructor(usage) {
     this.usage = usage;
     const map = usage.map;
-    const extra = this.extras(usage);
+    const bytes = this.sizes(map);
+    // What executable files take in the store a second time.
+    const copies = this.copies = new Map(usage.sizes === diskSizes ? map.twins : []);
+    const extra = this.extras(usage, bytes.map((each, leaf) => each + (copies.get(leaf) ?? 0)));
     const count = map.names.length + extra.length;
     this.count = count;
     this.names = map.names.concat(extra.map(each => each.name));
@@ -55,34 +94,55 @@ class Model {
     this.leaf = new Int32Array(count).fill(-1);
     this.kind = new Uint8Array(count);
     this.children = new Array(count).fill(null);
-    this.bytes = Float64Array.from(map.bytes.concat(extra.map(each => each.bytes)));
+    this.bytes = Float64Array.from(bytes.concat(extra.map(each => each.bytes)));
     this.references = Int32Array.from(map.references.concat(extra.map(() => 1)));
     this.sets = Int32Array.from(map.sets.concat(extra.map(() => -1)));
     this.objects = Int32Array.from(map.objects.concat(extra.map(() => 0)));
     this.folded = new Map(map.folded);
     this.versionSets = map.versionSets;
     this.versions = map.versions;
+    this.directories = new Map(usage.versions.map(each => [each.version, each.directoryDiskBytes ?? 0]));
     this.build(map.children, extra);
     this.findHomes();
+    this.findTwins();
+  }
+
+  /** The sizes of the leaves: on disk in whole units, but for those that the document names. */
+  sizes(map) {
+    if (this.usage.sizes !== diskSizes) return map.bytes;
+    const bytes = map.bytes.map(each => Math.ceil(each / map.unit) * map.unit);
+    for (const [leaf, exact] of map.disk) bytes[leaf] = exact;
+    return bytes;
   }
 
   /** What takes space without a path. */
-  extras(usage) {
+  extras(usage, sizes) {
     const { store, map } = usage;
     const homes = new Set();
     let shown = 0;
-    map.bytes.forEach((bytes, leaf) => {
+    sizes.forEach((bytes, leaf) => {
       const object = map.objects[leaf];
       if (!map.references[leaf] || homes.has(object)) return;
       if (object) homes.add(object);
       shown += bytes;
     });
-    const older = store.objectBytes - store.unreferencedBytes - shown;
+    // Here are also the empty directories that every store has.
+    const empty = usage.sizes === diskSizes ? store.disk.parts.reduce((sum, each) => sum + each.diskBytes
+      - partOnDisk(usage, each.part), 0) : 0;
+    const older = store.objectBytes - store.unreferencedBytes - shown + empty;
+    const own = usage.sizes !== diskSizes ? [] : [
+      [TREES, 'Directories of the versions', 'trees'], [MANIFESTS, 'Manifests', 'manifests'], [INDEX, 'Index', 'index'],
+      [PACKING, 'Packing: what packs were made of', 'packing'],
+      [RESERVE, 'Reserve: so that gc works on a full disk', 'reserve'],
+      [GARBAGE, 'Quarantine: damaged objects', 'quarantine'], [REST, 'Lifecycle, log, leases', 'other']
+    ].map(([kind, name, part]) => ({ kind, name, bytes: partOnDisk(usage, part) }));
     return [
       { kind: GARBAGE, name: 'Unreferenced: gc frees it', bytes: store.unreferencedBytes },
       { kind: STAGED, name: 'Staged: partial objects', bytes: store.stagedBytes },
-      { kind: OLDER, name: usage.growth.length > map.versions.length
-        ? 'In versions that are not shown' : 'Without a path: publishers’ manifests', bytes: older }
+      { kind: usage.sizes === diskSizes ? SHARDS : REST, name: usage.growth.length > map.versions.length
+        ? 'In versions that are not shown' : usage.sizes === diskSizes
+          ? 'Directories of objects, and publishers’ manifests' : 'Without a path: publishers’ manifests', bytes: older },
+      ...own
     ].filter(each => each.bytes > 0);
   }
 
@@ -122,6 +182,21 @@ class Model {
     }
   }
 
+  /** Which files have the name of another one beside them: one path with two contents. */
+  findTwins() {
+    this.isTwin = new Uint8Array(this.count);
+    for (const inside of this.children) {
+      if (!inside) continue;
+      const first = new Map();
+      for (const node of inside) {
+        if (this.kind[node] !== FILE || this.names[node] === '') continue;
+        const other = first.get(this.names[node]);
+        if (other === undefined) first.set(this.names[node], node);
+        else this.isTwin[node] = this.isTwin[other] = 1;
+      }
+    }
+  }
+
   has(set, version) {
     if (set < 0) return false;
     const runs = this.versionSets[set];
@@ -144,7 +219,10 @@ class Model {
         const isShown = version < 0 || (this.sets[leaf] >= 0 && shows[this.sets[leaf]]);
         const isThere = this.references[leaf] > 0;
         files[node] = isShown && this.kind[node] === FILE ? this.folded.get(leaf) || 1 : 0;
-        weight[node] = isShown && (version >= 0 || (isThere && this.isHome[leaf])) ? this.bytes[leaf] : 0;
+        weight[node] = isShown && (version >= 0 || (isThere && this.isHome[leaf])) ? this.leafSize(leaf) : 0;
+        if (this.kind[node] === TREES && version >= 0) {
+          weight[node] = this.directories.get(this.versions[version]) ?? 0;
+        }
         if (this.references[leaf] === 1 && this.kind[node] === FILE) unique[node] = weight[node];
       }
       const above = this.parent[node];
@@ -170,7 +248,12 @@ class Model {
   shows(node) { return this.files[node] > 0 || this.weight[node] > 0; }
 
   /** How large it is: of a file its own size, also where its content is counted at another path. */
-  size(node) { return this.leaf[node] < 0 ? this.weight[node] : this.bytes[this.leaf[node]]; }
+  size(node) {
+    return this.leaf[node] < 0 || this.kind[node] === TREES ? this.weight[node] : this.leafSize(this.leaf[node]);
+  }
+
+  /** What a leaf is in the view: in a store with its executable copy, which a version does not show twice. */
+  leafSize(leaf) { return this.bytes[leaf] + (this.version < 0 ? this.copies.get(leaf) ?? 0 : 0); }
 
   /** The paths of the view that contain the words, whatever their case; in a store each content weighs once. */
   search(words) {
@@ -183,7 +266,7 @@ class Model {
     let [files, bytes] = [0, 0];
     for (let node = 1; node < this.count; node++) {
       const above = this.parent[node];
-      const own = hasSlash ? this.leaf[node] >= 0 && this.path(node).toLowerCase().includes(query)
+      const own = hasSlash ? this.leaf[node] >= 0 && this.path(node, true).toLowerCase().includes(query)
         : this.lowered[node].includes(query);
       matches[node] = matches[above] || own ? 1 : 0;
       if (!matches[node] || !this.shows(node)) continue;
@@ -193,7 +276,7 @@ class Model {
       files += this.files[node];
       const object = this.objects[leaf];
       if (this.version >= 0) bytes += this.weight[node];
-      else if (this.references[leaf] && !seen.has(object)) bytes += this.bytes[leaf];
+      else if (this.references[leaf] && !seen.has(object)) bytes += this.leafSize(leaf);
       if (object) seen.add(object);
     }
     found.sort((one, other) => this.size(other) - this.size(one) || one - other);
@@ -202,19 +285,25 @@ class Model {
 
   label(node) {
     if (node === 0) return this.version < 0 ? 'Whole store' : this.versions[this.version];
-    if (this.names[node] !== '' || this.leaf[node] < 0) return this.names[node];
+    if (this.leaf[node] < 0) return this.names[node];
+    if (this.names[node] !== '') {
+      const isOneOfTwo = this.version < 0 && this.isTwin[node];
+      return this.names[node] + (isOneOfTwo ? ` (${this.runs(this.leaf[node]).text})` : '');
+    }
     return counted(this.folded.get(this.leaf[node]) || 1, 'smaller file');
   }
 
-  path(node) {
+  /** The path, with the versions where it has two contents, unless it is plain. */
+  path(node, isPlain = false) {
     const parts = [];
-    for (let each = node; each > 0; each = this.parent[each]) parts.unshift(this.label(each));
+    for (let each = node; each > 0; each = this.parent[each]) {
+      parts.unshift(isPlain && this.names[each] !== '' ? this.names[each] : this.label(each));
+    }
     return parts.join('/');
   }
 
-  /** The versions that show a leaf, in words. */
-  shownBy(node) {
-    const leaf = this.leaf[node];
+  /** The versions that show a leaf: how many, and which. */
+  runs(leaf) {
     const runs = this.versionSets[this.sets[leaf]] || [];
     const parts = [];
     let count = 0;
@@ -224,8 +313,13 @@ class Model {
       if (first === last) parts.push(this.versions[first]);
       else parts.push(this.versions[first] + (last > first + 1 ? ' … ' : ', ') + this.versions[last]);
     }
-    const shown = parts.slice(0, 4).join(', ') + (parts.length > 4 ? ', …' : '');
-    return count === 1 ? 'in version ' + shown : 'in ' + countText(count) + ' versions: ' + shown;
+    return { count, text: parts.slice(0, 4).join(', ') + (parts.length > 4 ? ', …' : '') };
+  }
+
+  /** The versions that show a node, in words. */
+  shownBy(node) {
+    const { count, text } = this.runs(this.leaf[node]);
+    return count === 1 ? 'in version ' + text : 'in ' + countText(count) + ' versions: ' + text;
   }
 
   /** What a node is, in a sentence without its name. */
@@ -245,7 +339,7 @@ class Model {
       + countText(this.references[leaf]) + ': ') + this.shownBy(node) + elsewhere;
   }
 
-  /** What retiring versions, by their places, would free: the objects that only they name. */
+  /** What retiring versions, by their places, would free: the objects that only they name, without what is their own. */
   freed(chosen) {
     const isChosen = new Uint8Array(this.versions.length);
     chosen.forEach(version => { isChosen[version] = 1; });
@@ -262,12 +356,13 @@ class Model {
     };
     const ofSet = this.versionSets.map((_, set) => places(set));
     let bytes = 0;
+    const size = leaf => this.bytes[leaf] + (this.copies.get(leaf) ?? 0);
     for (let leaf = 0; leaf < this.bytes.length; leaf++) {
       const set = this.sets[leaf];
       if (set < 0 || !this.references[leaf]) continue;
       const object = this.objects[leaf];
       if (!object) {
-        if (ofSet[set].length === this.references[leaf]) bytes += this.bytes[leaf];
+        if (ofSet[set].length === this.references[leaf]) bytes += size(leaf);
       } else if (ofSet[set].length) {
         const known = naming.get(object) || { versions: new Set(), leaf };
         ofSet[set].forEach(version => known.versions.add(version));
@@ -275,7 +370,7 @@ class Model {
       }
     }
     for (const { versions, leaf } of naming.values()) {
-      if (versions.size === this.references[leaf]) bytes += this.bytes[leaf];
+      if (versions.size === this.references[leaf]) bytes += size(leaf);
     }
     return bytes;
   }

@@ -3,8 +3,9 @@
 const listMax = 300;
 
 class Page {
-  constructor(usage) {
-    this.usage = usage;
+  /** @param sizes the kind of sizes that is shown */
+  constructor(figures, sizes) {
+    const usage = this.usage = measured(figures, sizes);
     usage.kept = new Map(usage.lifecycle.kept.map(each => [each.version, each.reason]));
     usage.roles = version => {
       const { current, pending, embedded, knownGood, bad } = usage.lifecycle;
@@ -24,6 +25,7 @@ class Page {
     this.zoomed(0);
     this.makeSearch();
     this.makeTheme();
+    this.makeSizes(figures);
     this.makeLegend();
     drawVersions(usage, chosen => this.together(chosen), version => {
       const place = this.model.versions.indexOf(version);
@@ -35,7 +37,8 @@ class Page {
     });
     this.drawGrowth();
     drawSharing(usage.sharing, byID('sharing'), text => { byID('sharing-says').textContent = text; });
-    byID('sharing-note').textContent = 'The darker a cell, the more of its row’s version is in its column’s version too.'
+    byID('sharing-note').textContent = 'The darker a cell, the more of its row’s version is in its column’s version too. '
+      + 'Sizes are those of content.'
       + (usage.sharing.omitted ? ` The newest ${usage.sharing.versions.length}; ${counted(usage.sharing.omitted, 'older version')} left out.` : '');
     drawLargest(usage, '');
     drawDisk(usage.store.disk);
@@ -128,7 +131,7 @@ class Page {
 
   swatchOf(node) {
     const { model } = this;
-    if (model.kind[node]) return ['', 'garbage', 'staged', 'rest'][model.kind[node]];
+    if (model.kind[node]) return kinds[model.kind[node]];
     const leaf = model.leaf[node];
     if (leaf >= 0 && !model.references[leaf]) return 'missing';
     if (leaf >= 0) return model.references[leaf] === 1 ? 'unique' : 'shared';
@@ -184,11 +187,13 @@ class Page {
 
   makeLegend() {
     const entries = [['unique', 'in one version only'], ['shared', 'shared; the deeper, the more versions'],
-      ['garbage', 'unreferenced'], ['staged', 'staged'], ['missing', 'not here yet']];
+      ['garbage', 'unreferenced'], ['staged', 'staged'], ['missing', 'not here yet'], ['trees', 'directories'],
+      ['manifests', 'manifests'], ['index', 'index'], ['packing', 'packing'], ['reserve', 'reserve']];
     const { model } = this;
     const isThere = {
       unique: true, shared: true, garbage: model.kind.includes(GARBAGE), staged: model.kind.includes(STAGED),
-      missing: model.references.includes(0)
+      missing: model.references.includes(0), trees: model.kind.includes(TREES), manifests: model.kind.includes(MANIFESTS),
+      index: model.kind.includes(INDEX), packing: model.kind.includes(PACKING), reserve: model.kind.includes(RESERVE)
     };
     byID('map-legend').replaceChildren(...entries.filter(([name]) => isThere[name])
       .map(([name, words]) => make('li', {}, swatch(name), words)));
@@ -201,10 +206,41 @@ class Page {
       byID('together').textContent = 'castree du --retire ' + chosen.join(',') + ' tells what these would free.';
     } else {
       const refused = refusals(this.usage.lifecycle, chosen);
-      byID('together').textContent = `Retiring ${chosen.join(', ')} would free `
-        + `${this.model.folded.size ? 'about ' : ''}${sizeText(this.model.freed(places))}`
-        + refused.map(({ version, reason }) => `; ${version} cannot go now: ${reason}`).join('') + '.';
+      const going = chosen.filter(version => !refused.some(each => each.version === version));
+      const retiring = [...going.map(version => ['retire', version]), ['gc']];
+      byID('together').replaceChildren(`Retiring ${chosen.join(', ')} would free `
+        + `${this.model.folded.size ? 'about ' : ''}${sizeText(this.freed(chosen, places))}`
+        + refused.map(({ version, reason }) => `; ${version} cannot go now: ${reason}`).join('') + '. ',
+        ...going.length ? [commandWithCopy(commands(this.usage, ...retiring))] : []);
     }
+  }
+
+  /** What retiring versions together would free: of one, as the table says. */
+  freed(chosen, places) {
+    const rows = this.usage.versions.filter(each => chosen.includes(each.version));
+    if (rows.length === 1 && chosen.length === 1) return rows[0].uniqueBytes;
+    // What is not in the objects is each one's own: directories, manifests.
+    const own = this.usage.sizes === diskSizes ? places.reduce((sum, place, index) => sum
+      + (rows.find(each => each.version === chosen[index])?.uniqueBytes ?? 0) - this.model.freed([place]), 0) : 0;
+    return this.model.freed(places) + Math.max(own, 0);
+  }
+
+  /** The choice between the two kinds of sizes; what is shown begins anew where it was. */
+  makeSizes(figures) {
+    const { sizes } = this.usage;
+    const select = byID('sizes');
+    byID('sizes-label').hidden = !knowsDisk(figures);
+    select.value = sizes;
+    select.onchange = () => {
+      preferredSizes(select.value);
+      const boxes = () => [...byID('versions').querySelectorAll('input')];
+      const chosen = new Set(boxes().filter(box => box.checked).map(box => box.ariaLabel));
+      show(figures);
+      for (const box of boxes()) if (chosen.has(box.ariaLabel)) box.click();
+    };
+    byID('sizes-say').textContent = sizes === diskSizes
+      ? 'All sizes are what du would say on this disk: blocks, of files and directories.'
+      : 'All sizes are the sums of what files hold; the disk gives them whole blocks, and directories take some, too.';
   }
 
   drawGrowth() {
@@ -279,12 +315,23 @@ class Page {
   }
 }
 
+/** Which kind of sizes somebody wants to see: remembers it where a page may remember something. */
+const preferredSizes = wanted => {
+  if (wanted) preferredSizes.now = wanted;
+  // A file that is opened from a disk may have no storage.
+  try {
+    if (wanted) localStorage.setItem('castree-sizes', wanted);
+    else preferredSizes.now ??= localStorage.getItem('castree-sizes');
+  } catch { /* for this time only */ }
+  return preferredSizes.now === contentSizes ? contentSizes : diskSizes;
+};
+
 /** Shows figures; a page that is served calls it again when they change, and stays where it was. */
 const show = usage => {
   const old = window.castreeUsage.page;
   const place = old && old.place();
   if (old) old.close();
-  const page = window.castreeUsage.page = new Page(usage);
+  const page = window.castreeUsage.page = new Page(usage, knowsDisk(usage) ? preferredSizes() : contentSizes);
   if (place) page.goTo(place);
 };
 window.castreeUsage = { show };

@@ -2,29 +2,94 @@
 
 const swatch = name => make('i', { className: 'c-' + name, ariaHidden: 'true' });
 
+/** A word as a shell takes it. */
+const shellWord = word => /^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+/** Commands for the store of the page, one after the other. */
+const commands = (usage, ...verbs) => verbs.map(verb => 'castree '
+  + (usage.path && usage.path !== '.castree' ? `--store ${shellWord(usage.path)} ` : '')
+  + verb.map(shellWord).join(' ')).join(' && ');
+
+/** Copies text, also where a page may not write to the clipboard by itself. */
+const copyText = async text => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { /* no clipboard for this page: as a person would */ }
+  const field = make('textarea', { value: text, readOnly: true, className: 'hidden' });
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  return isCopied;
+};
+
+/** A command with a button that copies it. */
+const commandWithCopy = text => {
+  const button = make('button', { type: 'button', className: 'quiet copy', textContent: 'Copy', ariaLabel: 'Copy ' + text });
+  button.addEventListener('click', async () => {
+    const words = await copyText(text) ? 'Copied' : 'Not copied: select it';
+    button.textContent = words;
+    byID('copied').textContent = words + ': ' + text;
+    button.focus({ preventScroll: true });
+    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+  });
+  return make('span', { className: 'command' }, make('code', { textContent: text }), button);
+};
+
+/** What the bar consists of: every part of the store by its name. */
+const composition = usage => {
+  const { store, growth } = usage;
+  const unique = growth.reduce((sum, point) => sum + point.uniqueBytes, 0);
+  if (usage.sizes === contentSizes) {
+    return [
+      ['shared', Math.max(store.objectBytes - store.unreferencedBytes - unique, 0), 'used by several versions'],
+      ['unique', unique, 'used by one version only'],
+      ['garbage', store.unreferencedBytes, 'unreferenced'], ['staged', store.stagedBytes, 'staged']
+    ];
+  }
+  // What versions use is objects, their directories and their manifests.
+  const used = growth[growth.length - 1]?.objectBytes ?? 0;
+  const empty = store.disk.parts.reduce((sum, each) => sum + each.diskBytes - partOnDisk(usage, each.part), 0);
+  const places = store.objectBytes + partOnDisk(usage, 'trees') + partOnDisk(usage, 'manifests') + empty;
+  const known = [
+    ['shared', Math.max(used - unique, 0), 'used by several versions'],
+    ['unique', unique, 'used by one version only, with its directories'],
+    ['garbage', store.unreferencedBytes + partOnDisk(usage, 'quarantine'), 'unreferenced'],
+    ['staged', store.stagedBytes, 'staged'], ['index', partOnDisk(usage, 'index'), 'the index'],
+    ['packing', partOnDisk(usage, 'packing'), 'what packs were made of'],
+    ['trees', Math.max(places - used - store.unreferencedBytes, 0), 'directories of the store itself'],
+    ['reserve', partOnDisk(usage, 'reserve'), 'the reserve, so that gc works on a full disk']
+  ];
+  const sum = known.reduce((sum, [, bytes]) => sum + bytes, 0);
+  return [...known, ['rest', Math.max(store.diskBytes - sum, 0), 'lifecycle, log, leases']];
+};
+
+/** The version whose retiring gives most back: none that something needs, and never the newest. */
+const idlest = usage => {
+  const newest = usage.growth[usage.growth.length - 1]?.version;
+  return usage.versions.filter(each => !usage.kept.has(each.version) && each.version !== newest && each.uniqueBytes > 0)
+    .sort((one, other) => other.uniqueBytes - one.uniqueBytes)[0];
+};
+
 /** The line that answers first: where the disk went, and what would come back. */
 const drawGlance = usage => {
-  const { store, versions, growth } = usage;
+  const { store, growth } = usage;
   const bold = text => make('b', { textContent: text });
-  const alone = growth.reduce((sum, point) => sum + point.uniqueBytes, 0);
   const headline = byID('headline');
   if (!store.objects && !growth.length) headline.replaceChildren('The store is empty.');
   else {
+    const isOnDisk = usage.sizes === diskSizes;
+    const taken = isOnDisk ? store.diskBytes : store.objectBytes;
+    const times = taken ? store.apparentBytes / taken : 0;
+    const reserve = isOnDisk ? partOnDisk(usage, 'reserve') : 0;
     headline.replaceChildren(
-      bold(sizeText(store.diskBytes)), ' on disk ', growth.length === 1 ? 'holds ' : 'hold ',
+      bold(sizeText(taken)), isOnDisk ? ' on disk ' : ' of content ', isOnDisk && growth.length === 1 ? 'holds ' : 'hold ',
       bold(counted(growth.length, 'version')), '. As plain copies they would take ', bold(sizeText(store.apparentBytes)),
-      store.apparentBytes > store.objectBytes && store.objectBytes
-        ? `, ${(store.apparentBytes / store.objectBytes).toFixed(1)} times as much as their content.` : '.');
+      times > 1.05 ? `, ${times.toFixed(1)} times as much.`
+        : times < 0.95 && reserve ? `; of the store, ${sizeText(reserve)} are a reserve.` : '.');
   }
-  const shared = Math.max(store.objectBytes - store.unreferencedBytes - alone, 0);
-  const known = store.objectBytes + store.stagedBytes;
-  const parts = [
-    ['shared', shared, 'used by several versions'],
-    ['unique', alone, 'used by one version only'],
-    ['garbage', store.unreferencedBytes, 'unreferenced'],
-    ['staged', store.stagedBytes, 'staged'],
-    ['rest', Math.max(store.diskBytes - known, 0), 'the store itself: directories, index, blocks']
-  ].filter(([, bytes]) => bytes > 0);
+  const parts = composition(usage).filter(([, bytes]) => bytes > 0);
   const bar = byID('composition');
   bar.replaceChildren(...parts.map(([name, bytes, words]) => {
     const part = make('span', { className: 'c-' + name, title: `${sizeText(bytes)} ${words}` });
@@ -34,12 +99,12 @@ const drawGlance = usage => {
   bar.setAttribute('aria-label', parts.map(([, bytes, words]) => `${sizeText(bytes)} ${words}`).join(', '));
   byID('composition-legend').replaceChildren(...parts.map(([name, bytes, words]) =>
     make('li', {}, swatch(name), bold(sizeText(bytes)), ' ' + words)));
-  const idle = versions.filter(each => !usage.kept.has(each.version)).sort((one, other) =>
-    other.uniqueBytes - one.uniqueBytes)[0];
+  const idle = idlest(usage);
   byID('back').replaceChildren(
-    'You would get back ', bold(sizeText(store.unreferencedBytes)), ' now with ', make('code', { textContent: 'castree gc' }),
-    ...(idle && idle.uniqueBytes > 0 ? [', and ', bold(sizeText(idle.uniqueBytes)), ' by retiring ',
-      bold(idle.version), ', the most of all versions that nothing needs.'] : ['.']));
+    'You would get back ', bold(sizeText(store.unreferencedBytes)), ' now with ', commandWithCopy(commands(usage, ['gc'])),
+    ...(idle ? [', and ', bold(sizeText(idle.uniqueBytes)), ' by retiring ', bold(idle.version),
+      ', the most of all older versions that nothing needs: ',
+      commandWithCopy(commands(usage, ['retire', idle.version], ['gc']))] : ['.']));
 };
 
 /** The versions, with boxes to choose those that would be retired. */

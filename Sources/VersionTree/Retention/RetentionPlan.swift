@@ -83,7 +83,8 @@ private struct Deciding {
     let newestCount: Int
     /// Whether the current version, which is registered, is still to come.
     var isNewer: Bool
-    /// The number of whole versions so far, and of those kept because they are new.
+    /// The number of versions so far, of whole ones among them, and of those kept because they are new.
+    var seenCount = 0
     var wholeCount = 0
     var newestTaken = 0
 
@@ -115,7 +116,10 @@ private struct Deciding {
         let name = version.version
         if name == lifecycle.current { isNewer = false }
         let isWhole = version.state != .incomplete && !version.isBad
-        defer { if isWhole { wholeCount += 1 } }
+        defer {
+            seenCount += 1
+            if isWhole { wholeCount += 1 }
+        }
         if policy.keepsNewer, lifecycle.current == nil { return "no version is current" }
         if name == lifecycle.current { return "it is current" }
         if name == lifecycle.pending { return "it waits for the next start" }
@@ -141,8 +145,13 @@ private struct Deciding {
     private mutating func newness(of version: VersionSummary, _ isWhole: Bool) -> String? {
         let hasRoom = newestTaken < newestCount
         if isWhole, hasRoom {
+            let isFirst = wholeCount == newestTaken
+            var among = isFirst ? " of the whole ones" : " besides those that are needed"
+            if seenCount == newestTaken { among = "" }
             newestTaken += 1
-            return newestCount == 1 ? "it is the newest" : "it is one of the newest \(newestCount)"
+            let rank =
+                newestCount == 1 ? "it is the newest" : "it is one of the newest \(newestCount)"
+            return rank + among
         }
         // Somebody may be fetching it just now.
         if version.state == .incomplete, !version.isBad, hasRoom || wholeCount == 0 {

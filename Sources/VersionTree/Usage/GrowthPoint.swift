@@ -16,19 +16,40 @@ package struct GrowthPoint: Sendable, Hashable {
     package var apparentBytes: Int64
     /// What it and all older versions take in the store.
     package var objectBytes: Int64
+    /// What it brought that no older version has, on disk, with its directories and its manifest; 0 like the
+    /// next three if nobody looked at the disk.
+    package var newDiskBytes: Int64
+    /// What it and all older versions take on disk.
+    package var diskBytes: Int64
+    /// What comes back on disk when it is retired and collected.
+    package var uniqueDiskBytes: Int64
+    /// What plain copies of it and all older versions would take on disk.
+    package var plainDiskBytes: Int64
 }
 
 extension UsageSurvey {
-    static func growth(_ table: UsageTable) -> [GrowthPoint] {
+    /// - Parameter usages: what the versions of the table use, in the same order.
+    static func growth(_ table: UsageTable, _ usages: [VersionUsage]) -> [GrowthPoint] {
         let newBytes = table.newBytes()
-        var (apparent, stored): (Int64, Int64) = (0, 0)
+        var point = GrowthPoint(
+            version: "", createdAt: 0, newBytes: 0, uniqueBytes: 0, apparentBytes: 0,
+            objectBytes: 0, newDiskBytes: 0, diskBytes: 0, uniqueDiskBytes: 0, plainDiskBytes: 0)
         return table.versions.indices.reversed().map { place in
             let row = table.versions[place]
-            apparent = apparent.addingClamped(row.byteCount)
-            stored += newBytes[place]
-            return GrowthPoint(
-                version: row.name, createdAt: row.createdAt, newBytes: newBytes[place],
-                uniqueBytes: row.uniqueByteCount, apparentBytes: apparent, objectBytes: stored)
+            let disk = usages[place].disk
+            point.version = row.name
+            point.createdAt = row.createdAt
+            point.newBytes = newBytes[place].bytes
+            point.uniqueBytes = row.uniqueByteCount
+            point.apparentBytes = point.apparentBytes.addingClamped(row.byteCount)
+            point.objectBytes += newBytes[place].bytes
+            // What no other version can have: its directories, its manifest, files that are no links.
+            let own = (disk?.uniqueBytes ?? 0) - table.uniqueDiskBytes(of: place)
+            point.newDiskBytes = newBytes[place].diskBytes + own
+            point.diskBytes += point.newDiskBytes
+            point.uniqueDiskBytes = disk?.uniqueBytes ?? 0
+            point.plainDiskBytes = point.plainDiskBytes.addingClamped(disk?.plainBytes ?? 0)
+            return point
         }
     }
 }

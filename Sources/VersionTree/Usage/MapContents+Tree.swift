@@ -27,7 +27,9 @@ extension MapContents {
                 map.nodes.append(UsageMap.Node(name: name(of: leaf), childCount: 0))
                 map.leaves.append(
                     UsageMap.Leaf(
-                        byteCount: leaf.byteCount, references: Int(leaf.references),
+                        byteCount: leaf.byteCount, diskByteCount: leaf.diskByteCount,
+                        copyByteCount: leaf.copyByteCount,
+                        references: Int(leaf.references),
                         versionSet: set, object: Int(leaf.object), files: Int(leaf.files)))
             }
         }

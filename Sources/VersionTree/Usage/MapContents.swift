@@ -7,6 +7,8 @@ struct MapContents {
         var pathLength: UInt16
         var address: ObjectID
         var byteCount: Int64
+        var diskByteCount: Int64 = 0
+        var copyByteCount: Int64 = 0
         /// The last run of versions that show it, and where the earlier runs are kept.
         var first: UInt32
         var last: UInt32
@@ -108,16 +110,26 @@ struct MapContents {
         return result
     }
 
-    /// Notes how many versions name each object.
-    mutating func note(_ standings: [ObjectStanding], in order: [(first: UInt32, count: Int)]) {
-        var ofShared: [UInt32: UInt32] = [:]
+    /// Notes how many versions name each object, and what it takes on disk.
+    mutating func note(
+        _ standings: [ObjectStanding], in order: [(first: UInt32, count: Int)],
+        diskBytes: (ObjectID, Int64) -> (own: Int64, copy: Int64)
+    ) {
+        // The first leaf of each object that has several.
+        var ofShared: [UInt32: Leaf] = [:]
         for (place, object) in order.enumerated() {
+            let first = Int(object.first)
             let references = standings[place].isPresent ? max(standings[place].references, 1) : 0
-            leaves[Int(object.first)].references = references
-            if object.count > 1 { ofShared[leaves[Int(object.first)].object] = references }
+            leaves[first].references = references
+            (leaves[first].diskByteCount, leaves[first].copyByteCount) = diskBytes(
+                leaves[first].address, leaves[first].byteCount)
+            if object.count > 1 { ofShared[leaves[first].object] = leaves[first] }
         }
         for place in leaves.indices where leaves[place].object != 0 {
-            leaves[place].references = ofShared[leaves[place].object] ?? 0
+            guard let known = ofShared[leaves[place].object] else { continue }
+            leaves[place].references = known.references
+            leaves[place].diskByteCount = known.diskByteCount
+            leaves[place].copyByteCount = known.copyByteCount
         }
     }
 
@@ -154,7 +166,7 @@ struct MapContents {
                 continue
             }
             // Content that is also shown elsewhere counts only where it is first.
-            if !isHome { leaf.byteCount = 0 }
+            if !isHome { (leaf.byteCount, leaf.diskByteCount, leaf.copyByteCount) = (0, 0, 0) }
             leaf.object = 0
             let directory = withPath(of: leaf) { path in
                 Array(path[..<(path.lastIndex(of: 47).map { $0 + 1 } ?? 0)])
@@ -162,7 +174,11 @@ struct MapContents {
             let pile = Pile(
                 directory: directory, versions: versions(of: leaf), references: leaf.references)
             if let place = piles[pile] {
-                kept[place].byteCount += leaf.byteCount
+                // What is missing may claim any size.
+                kept[place].byteCount = kept[place].byteCount.addingClamped(leaf.byteCount)
+                kept[place].diskByteCount =
+                    kept[place].diskByteCount.addingClamped(leaf.diskByteCount)
+                kept[place].copyByteCount += leaf.copyByteCount
                 kept[place].files += 1
             } else {
                 piles[pile] = kept.count

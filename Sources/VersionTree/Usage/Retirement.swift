@@ -20,6 +20,11 @@ package struct Retirement: Sendable, Hashable {
     ///
     /// What only they share with each other comes on top of it.
     package var separateBytes: Int64
+    /// What comes back on disk, in bytes: blocks of objects, executable copies and manifests, and the trees'
+    /// directories.
+    package var diskBytes: Int64
+    /// The sum of what comes back on disk when each of them alone is retired.
+    package var separateDiskBytes: Int64
     /// Those that cannot be retired now, if all of them are to go.
     package var refused: [Refusal]
 }
@@ -28,32 +33,25 @@ extension VersionStore {
     /// What retiring versions together would free.
     ///
     /// Changes nothing. Other versions may keep what two of them share, so the answer is not the
-    /// sum of their unique bytes. Costs what these versions name, whatever else the store holds.
+    /// sum of their unique bytes. Costs what these versions name and show, whatever else the store holds.
     /// - Throws: `.noVersion`.
     package func retirement(of names: [String]) throws(StoreError) -> Retirement {
         let (rows, objects, bytes) = try store.freed(retiring: names)
-        return try retirement(of: rows, freeing: (objects, bytes))
-    }
-
-    func retirement(of names: [String], _ table: UsageTable) throws(StoreError) -> Retirement {
-        let chosen = try Self.positions(of: names, in: table)
-        return try retirement(
-            of: chosen.map { table.versions[$0] }, freeing: table.freed(retiring: chosen))
-    }
-
-    private func retirement(
-        of rows: [VersionRow], freeing freed: (objects: Int, bytes: Int64)
-    ) throws(StoreError) -> Retirement {
+        let diskBytes = try freedOnDisk(retiring: rows, objects)
+        var separateDiskBytes = rows.count == 1 ? diskBytes : 0
+        for row in rows where rows.count > 1 {
+            let own = try store.freed(retiring: [row.name]).objects
+            separateDiskBytes += try freedOnDisk(retiring: [row], own)
+        }
         let lifecycle = try lifecycle()
         // Removes no dead pins: without the lock of the lifecycle, one may be just in the making.
         let pins = try pinnedVersions()
         let names = rows.map(\.name)
         let refused = try refusals(of: names, lifecycle, pinned: pins)
         return Retirement(
-            versions: names, objects: freed.objects,
-            bytes: freed.bytes,
+            versions: names, objects: objects.count, bytes: bytes,
             separateBytes: rows.reduce(0) { $0 + $1.uniqueByteCount },
-            refused: refused)
+            diskBytes: diskBytes, separateDiskBytes: separateDiskBytes, refused: refused)
     }
 
     /// Which of the versions cannot be retired now, if all of them are to go.
@@ -83,9 +81,11 @@ extension VersionStore {
 
     /// The versions that the lifecycle needs.
     func kept(_ lifecycle: Lifecycle) throws(StoreError) -> [Retirement.Refusal] {
-        let needed = [lifecycle.current, lifecycle.pending, lifecycle.embedded]
+        let needed = [
+            lifecycle.current, lifecycle.pending, lifecycle.embedded, lifecycle.wayBack,
+        ]
         var result: [Retirement.Refusal] = []
-        for name in needed.compactMap(\.self) + lifecycle.knownGood
+        for name in needed.compactMap(\.self) + lifecycle.protected.sorted() + lifecycle.knownGood
         where !result.contains(where: { $0.version == name }) {
             guard let reason = try need(of: name, lifecycle) else { continue }
             result.append(Retirement.Refusal(version: name, reason: reason))

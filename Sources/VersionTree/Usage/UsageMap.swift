@@ -9,6 +9,10 @@ package struct UsageMap: Sendable {
     package struct Leaf: Sendable, Hashable {
         /// The size of the content.
         package var byteCount: Int64
+        /// What it takes on disk, in bytes.
+        package var diskByteCount: Int64
+        /// What its executable copy takes in the store besides, in bytes.
+        package var copyByteCount: Int64
         /// How many versions of the whole store name the object; 0 if the store lacks it.
         package var references: Int
         /// The position in ``UsageMap/versionSets`` of the versions that show it.
@@ -38,6 +42,8 @@ package struct UsageMap: Sendable {
     package internal(set) var leaves: [Leaf] = []
     /// Sets of positions in ``versions``, as ascending ranges.
     package internal(set) var versionSets: [[ClosedRange<Int>]] = []
+    /// The unit in which the file system gives space to files, in bytes.
+    package internal(set) var unit: Int64 = 1
 
     /// Makes an empty map.
     package init() {}
@@ -51,9 +57,11 @@ extension VersionStore {
     ///   - filesMax: about how many leaves it has at most: beyond that, the smallest files of a
     ///     directory are merged.
     ///   - entriesMax: how many entries are read at most; versions beyond that are left out.
+    ///   - diskBytes: what an object takes on disk, if that is known; else it is computed from the size.
     /// - Throws: `.noVersion`; `.badManifest`.
     package func map(
-        of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000
+        of names: [String], filesMax: Int = 100_000, entriesMax: Int = 4_000_000,
+        diskBytes: (ObjectID) -> (own: Int64, copy: Int64)? = { _ in nil }
     ) throws(StoreError) -> UsageMap {
         var taken: [String] = []
         var entryCount = 0
@@ -76,10 +84,14 @@ extension VersionStore {
                     let leaf = leaves[Int(order[place].first)]
                     return Reference(address: leaf.address, byteCount: leaf.byteCount)
                 }))
-        contents.note(standings, in: order)
+        let unit = try store.allocationUnit()
+        contents.note(standings, in: order) {
+            diskBytes($0) ?? (unit.diskBytes($1), 0)
+        }
         contents.fold(toAbout: filesMax)
         var map = contents.map()
         map.versions = taken
+        map.unit = unit.byteCount
         map.omittedVersionCount = names.count - taken.count
         return map
     }

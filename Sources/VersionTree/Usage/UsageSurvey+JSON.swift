@@ -5,7 +5,10 @@ package import StrictJSON
 extension UsageSurvey {
     /// Writes the members of the document.
     package func writeMembers(to writer: inout JSONWriter) {
-        writer.member("store") { store.writeMembers(to: &$0) }
+        writer.member("store") { writer in
+            store.writeMembers(to: &writer)
+            if let plainDiskBytes { writer.member("plainDiskBytes", plainDiskBytes) }
+        }
         writer.member("versions", versions) { writer, version in
             writer.member("version", version.version)
             writer.member("files", version.files)
@@ -14,10 +17,12 @@ extension UsageSurvey {
             writer.member("sharedBytes", version.sharedBytes)
             writer.member("missingBytes", version.missingBytes)
             writer.member("createdAt", version.createdAt)
+            version.disk?.writeMembers(to: &writer)
         }
         writer.member("largest", largest) { writer, entry in
             writer.member("address", entry.object.address.description)
             writer.member("bytes", entry.object.byteCount)
+            writer.member("diskBytes", entry.object.diskBytes)
             writer.member("references", entry.object.references)
             writer.member("paths", entry.paths)
             writer.member("pathsComplete", entry.arePathsComplete)
@@ -29,6 +34,10 @@ extension UsageSurvey {
             writer.member("uniqueBytes", point.uniqueBytes)
             writer.member("apparentBytes", point.apparentBytes)
             writer.member("objectBytes", point.objectBytes)
+            writer.member("newDiskBytes", point.newDiskBytes)
+            writer.member("diskBytes", point.diskBytes)
+            writer.member("uniqueDiskBytes", point.uniqueDiskBytes)
+            writer.member("plainDiskBytes", point.plainDiskBytes)
         }
         writer.member("sharing") { sharing.writeMembers(to: &$0) }
         writer.member("takenAt", takenAt)
@@ -55,6 +64,9 @@ extension StoreUsage {
         writer.member("diskBytes", diskBytes)
         writer.member("stagedBytes", stagedBytes)
         writer.member("unreferencedBytes", unreferencedBytes)
+        if let unreferencedDiskBytes {
+            writer.member("unreferencedDiskBytes", unreferencedDiskBytes)
+        }
         writer.member("apparentBytes", apparentBytes)
         writer.key("ratio")
         writer.value(.number("\(ratio)"))
@@ -76,12 +88,24 @@ extension DiskUsage.Figures {
     }
 }
 
+extension DiskShare {
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("plainDiskBytes", plainBytes)
+        writer.member("uniqueDiskBytes", uniqueBytes)
+        writer.member("sharedDiskBytes", sharedBytes)
+        writer.member("directoryDiskBytes", directoryBytes)
+        writer.member("plainIsEstimated", isEstimated)
+    }
+}
+
 extension Retirement {
     fileprivate func writeMembers(to writer: inout JSONWriter) {
         writer.member("versions", versions)
         writer.member("objects", objects)
         writer.member("bytes", bytes)
         writer.member("separateBytes", separateBytes)
+        writer.member("diskBytes", diskBytes)
+        writer.member("separateDiskBytes", separateDiskBytes)
         writer.member("refused", refused) { writer, refusal in
             writer.member("version", refusal.version)
             writer.member("reason", refusal.reason)

@@ -10,6 +10,8 @@ package struct UsageSurvey: Sendable {
     package internal(set) var takenAt: Int64 = 0
     /// The store as a whole.
     package internal(set) var store = StoreUsage()
+    /// What plain copies of all versions would take on this file system, in bytes; `nil` if nobody looked.
+    package internal(set) var plainDiskBytes: Int64?
     /// The requested versions, newest first.
     package internal(set) var versions: [VersionUsage] = []
     /// How the store grew, oldest version first; always covers all versions.
@@ -63,12 +65,13 @@ extension VersionStore {
     package func survey(
         _ options: SurveyOptions = SurveyOptions()
     ) throws(StoreError) -> UsageSurvey {
-        let table = try store.usageTable(largestMax: options.largestMax)
+        let table = try store.usageTable(
+            largestMax: options.largestMax, looksAtDisk: options.looksAtDisk)
         let chosen = try Self.positions(of: options.versions, in: table)
         var survey = UsageSurvey()
         survey.path = store.path
         survey.takenAt = secondsNow()
-        survey.store = options.looksAtDisk ? try store.completing(table.usage) : table.usage
+        survey.store = table.usage
         let lifecycle = try lifecycle()
         survey.lifecycle = lifecycle
         survey.kept = try kept(lifecycle)
@@ -78,18 +81,20 @@ extension VersionStore {
         }
         .map(\.name)
         survey.usableGood = lifecycle.knownGood.filter { usable.contains($0) }
-        let all = UsageSurvey.versions(table)
+        let all = try usages(table)
         survey.versions = chosen.map { all[$0] }
-        survey.growth = UsageSurvey.growth(table)
+        survey.growth = UsageSurvey.growth(table, all)
+        survey.plainDiskBytes = options.looksAtDisk ? survey.growth.last?.plainDiskBytes ?? 0 : nil
         survey.sharing = SharingMatrix(table, of: chosen, limit: options.sharingMax)
         if !options.retiring.isEmpty {
-            survey.retirement = try retirement(of: options.retiring, table)
+            survey.retirement = try retirement(of: options.retiring)
         }
         survey.largest = try entries(
             for: table.largest, entriesReadMax: options.entriesReadMax)
         if options.mapFilesMax > 0 {
             survey.map = try map(
-                of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax)
+                of: chosen.map { table.versions[$0].name }, filesMax: options.mapFilesMax,
+                diskBytes: table.diskBytes(of:))
         }
         return survey
     }
@@ -128,15 +133,5 @@ extension VersionStore {
             result.insert(place)
         }
         return result.sorted()
-    }
-}
-
-extension UsageSurvey {
-    static func versions(_ table: UsageTable) -> [VersionUsage] {
-        table.versions.indices.map { place in
-            VersionUsage(
-                table.versions[place], present: table.distinctBytes(of: place),
-                missing: table.missingBytes[place])
-        }
     }
 }

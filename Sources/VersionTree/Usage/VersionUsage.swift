@@ -16,8 +16,10 @@ package struct VersionUsage: Sendable, Hashable {
     package var sharedBytes: Int64
     /// What it names and the store lacks, each object once.
     package var missingBytes: Int64
+    /// What it takes on disk; `nil` if nobody looked.
+    package var disk: DiskShare?
 
-    init(_ row: VersionRow, present: Int64, missing: Int64) {
+    init(_ row: VersionRow, present: Int64, missing: Int64, disk: DiskShare?) {
         version = row.name
         createdAt = row.createdAt
         files = Int(row.fileCount)
@@ -25,25 +27,38 @@ package struct VersionUsage: Sendable, Hashable {
         uniqueBytes = row.uniqueByteCount
         sharedBytes = present - row.uniqueByteCount
         missingBytes = missing
+        self.disk = disk
     }
 }
 
 extension VersionStore {
     /// What each version uses; all of them, newest first, or the named ones.
     ///
-    /// Named versions cost what they reference; all of them cost one pass over the index.
+    /// Named versions cost what they show; all of them cost one pass over the index, and one over the disk.
     /// - Throws: `.noVersion`.
     package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
-        guard !names.isEmpty else { return UsageSurvey.versions(try store.usageTable()) }
+        guard !names.isEmpty else { return try usages(store.usageTable(looksAtDisk: true)) }
         var found: [(row: VersionRow, usage: VersionUsage)] = []
         // Names of versions are ASCII.
         for name in names where !found.contains(where: { $0.row.name == name }) {
             guard let (row, present, missing) = try store.namedBytes(of: name) else {
                 throw StoreError.noVersion(name)
             }
-            found.append((row, VersionUsage(row, present: present, missing: missing)))
+            let usage = VersionUsage(
+                row, present: present, missing: missing, disk: try diskShare(of: row))
+            found.append((row, usage))
         }
         return found.sorted { ($0.row.ordinal, $0.row.name) > ($1.row.ordinal, $1.row.name) }
             .map(\.usage)
+    }
+
+    /// What each version of a table uses, newest first.
+    func usages(_ table: UsageTable) throws(StoreError) -> [VersionUsage] {
+        let disk = try diskShares(table)
+        return table.versions.indices.map { place in
+            VersionUsage(
+                table.versions[place], present: table.distinctBytes(of: place),
+                missing: table.missingBytes[place], disk: disk.isEmpty ? nil : disk[place])
+        }
     }
 }

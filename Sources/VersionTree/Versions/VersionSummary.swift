@@ -48,8 +48,10 @@ public struct MissingEntry: Sendable, Hashable {
     public var address: ObjectID
     /// The publisher's name for it, if there is one.
     package var label: Label?
-    /// Its size.
+    /// Its size; 0 if nobody has said it.
     public var bytes: Int64
+    /// Whether that is its size: only one content is empty, and it has an address of its own.
+    package var isSizeKnown: Bool { bytes > 0 || address == .ofNothing }
     /// The paths under which the version shows it.
     package var paths: [String]
 }

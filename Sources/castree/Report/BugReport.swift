@@ -79,7 +79,9 @@ struct BugReport {
             output.print("\(available) of \(total) bytes")
         }
         format.print("store", to: output) { output.print("\(path), format \($0)") }
-        usage.print("usage", to: output) { UsageFigures.print($0, to: output, .exact) }
+        usage.print("usage", to: output) {
+            StoreFigures(usage: $0, sizes: .exact).print(to: output)
+        }
         versions.print("versions", to: output) { $0.print(to: output, .exact) }
         lifecycle.print("lifecycle", to: output) {
             $0.print(to: output, includesToken: false)

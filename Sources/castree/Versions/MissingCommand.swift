@@ -18,16 +18,19 @@ extension Command {
     ) { invocation in
         let name = try invocation.version()
         let entries = try invocation.openStore().missing(of: name)
-        let byteCount = entries.reduce(0) { $0 + $1.bytes }
+        let byteCount = entries.reduce(Int64(0)) { $0.addingClamped($1.bytes) }
+        let isLowerBound = entries.contains { !$0.isSizeKnown }
         return try invocation.report { writer in
             writer.member("version", name)
             writer.member("objects", entries) { writer, entry in
                 writer.member("address", entry.address.description)
                 writer.member("label", entry.label?.description)
                 writer.member("bytes", entry.bytes)
+                writer.member("sizeKnown", entry.isSizeKnown)
                 writer.member("paths", entry.paths)
             }
             writer.member("bytes", byteCount)
+            writer.member("isLowerBound", isLowerBound)
         } text: { output in
             guard !entries.isEmpty else {
                 output.print("Version \(name) lacks nothing.")
@@ -36,7 +39,10 @@ extension Command {
             entries.print(to: output, invocation.sizes)
             let objects = counted(entries.count, "object")
             let size = invocation.sizes.text(byteCount)
-            output.print("Version \(name) lacks \(objects), \(size).")
+            let least =
+                byteCount == 0 ? "of unknown size" : "at least \(size); some sizes are unknown"
+            let words = isLowerBound ? least : size
+            output.print("Version \(name) lacks \(objects), \(words).")
         }
     }
 }
@@ -48,7 +54,8 @@ extension [MissingEntry] {
         for entry in self {
             let others = entry.paths.count > 1 ? " and \(entry.paths.count - 1) more" : ""
             table.add([
-                "\(entry.address.shortDescription)", "\(sizes.text(entry.bytes))",
+                "\(entry.address.shortDescription)",
+                "\(entry.isSizeKnown ? sizes.text(entry.bytes) : "unknown")",
                 "\((entry.paths.first ?? "nothing") + others)",
             ])
         }

@@ -63,12 +63,14 @@ struct MissingDocument: Decodable {
         let address: String
         let label: String?
         let bytes: Int
+        let sizeKnown: Bool
         let paths: [String]
     }
 
     let version: String
     let objects: [Object]
     let bytes: Int
+    let isLowerBound: Bool
 }
 
 struct CheckoutDocument: Decodable {
@@ -126,8 +128,15 @@ struct RetireDocument: Decodable {
 }
 
 struct CollectDocument: Decodable {
+    struct Packing: Decodable, Equatable {
+        let places: Int
+        let bytes: Int
+        let diskBytes: Int
+    }
     let objects: Int
     let bytes: Int
+    let diskBytes: Int
+    let packing: Packing
     let dryRun: Bool
 }
 
@@ -136,9 +145,11 @@ struct RetentionDocument: Decodable {
         let version: String
         let reason: String
         let bytes: Int?
+        let diskBytes: Int?
     }
     let objects: Int
     let bytes: Int
+    let diskBytes: Int
     let retired: [Verdict]
     let kept: [Verdict]
     let maxBytes: Int?
@@ -169,6 +180,8 @@ struct UsageDocument: Decodable {
         let stagedBytes: Int
         let unreferencedBytes: Int
         let apparentBytes: Int
+        let unreferencedDiskBytes: Int
+        let plainDiskBytes: Int
         let ratio: Double
         let disk: Disk
     }
@@ -190,6 +203,10 @@ struct UsageDocument: Decodable {
         let newBytes: Int
         let apparentBytes: Int
         let objectBytes: Int
+        let newDiskBytes: Int
+        let diskBytes: Int
+        let uniqueDiskBytes: Int
+        let plainDiskBytes: Int
     }
 
     struct Sharing: Decodable {
@@ -202,6 +219,8 @@ struct UsageDocument: Decodable {
         let objects: Int
         let bytes: Int
         let separateBytes: Int
+        let diskBytes: Int
+        let separateDiskBytes: Int
         let refused: [Refusal]
     }
 
@@ -230,11 +249,16 @@ struct UsageDocument: Decodable {
         let apparentBytes: Int
         let uniqueBytes: Int
         let sharedBytes: Int
+        let plainDiskBytes: Int
+        let uniqueDiskBytes: Int
+        let sharedDiskBytes: Int
+        let plainIsEstimated: Bool
     }
 
     struct Large: Decodable {
         let address: String
         let bytes: Int
+        let diskBytes: Int
         let references: Int
         let paths: [String]
     }

@@ -53,6 +53,20 @@ import VersionTree
     }
 
     @Test(
+        "says that nothing was kept where what an earlier pull had left must come again",
+        arguments: [Fault.ignoreRange, .anonymousRange, .wrongBytes])
+    func useless(_ fault: Fault) throws {
+        let (fixture, path) = try fixture()
+        fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
+        #expect(code { try fixture.run(parallel: 1) } == .notFound)
+        fixture.origin.play([fault], on: path)
+        let report = try fixture.run()
+        #expect(report.figures.resumedBytes == 0)
+        #expect(report.figures.bytes >= Int64(Self.byteCount))
+        #expect(try fixture.tree("2") == PublishingPlace.second)
+    }
+
+    @Test(
         "ends right after a fault that passes",
         arguments: [
             Fault.hangUp(), .hangUp(.reset), .stall(after: 100_000), .announce(more: 50),

@@ -177,6 +177,8 @@ private func file(
         map.isOptional = true
         let report = try fixture.run(KnownFormat(map, file("app.js")))
         #expect(report.skipped == ["app.js.map"] && fixture.asked == ["/app.js"])
+        // As many as the version has.
+        #expect(report.files == 1)
         try fixture.expectClean()
     }
 

@@ -1,0 +1,235 @@
+import Platform
+
+/// The walk through a store that ``DiskUsage`` comes from.
+struct DiskWalk {
+    private let store: Store
+    /// Where it notes what each object takes.
+    private(set) var blocks: ObjectBlocks?
+    private var usage = DiskUsage()
+    /// The part that is being walked through, and the tree.
+    private var figures = DiskUsage.Figures()
+    private var tree = DiskUsage.Tree()
+    private var leastDirectory = Int64.max
+    private var known: [UInt64: InodeTable] = [:]
+    /// Whether directory entries have the inodes of their files: in some layered file systems they do
+    /// not.
+    private var entriesTellInodes = true
+    /// Whether a directory that may not be read counts alone, without what is in it: it is only kept to be quicker, and
+    /// another user's work may have left it.
+    private var skipsUnreadable = false
+
+    private var fileSystem: any FileSystem { store.fileSystem }
+
+    init(_ store: Store, noting blocks: ObjectBlocks?) {
+        self.store = store
+        self.blocks = blocks
+    }
+
+    mutating func usage(of root: Int32) throws(StoreError) -> DiskUsage {
+        // First, so that links to objects elsewhere are recognized.
+        try walkObjects(root)
+        try walkManifests(root)
+        try walkTrees(root)
+        for (name, part) in [
+            (StoreLayout.staging, DiskUsage.Part.staging), (StoreLayout.quarantine, .quarantine),
+        ] {
+            try walk(root, name)
+            close(part)
+        }
+        try walkRest(root)
+        usage.leastDirectory = leastDirectory == .max ? 0 : leastDirectory
+        return usage
+    }
+
+    private static let walked: Set<String> = [
+        StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions, StoreLayout.staging,
+        StoreLayout.quarantine,
+    ]
+
+    /// Adds what was counted since the last call to a part.
+    private mutating func close(_ part: DiskUsage.Part) {
+        usage[part] += figures
+        figures = DiskUsage.Figures()
+    }
+
+    // MARK: Parts
+
+    private mutating func walkObjects(_ root: Int32) throws(StoreError) {
+        guard let objects = try fileSystem.openIfPresent(root, StoreLayout.objects, .directory)
+        else { return }
+        let shards = try fileSystem.names(in: objects.raw).sorted()
+        try countDirectory(objects.raw)
+        var executableCopies = DiskUsage.Figures()
+        for shard in shards {
+            try walk(
+                objects.raw, shard, shard: Self.shard(shard), executableCopies: &executableCopies)
+        }
+        close(.objects)
+        figures = executableCopies
+        close(.executableCopies)
+    }
+
+    /// The first byte of the addresses in a shard; `nil` for a directory that is none.
+    private static func shard(_ name: String) -> UInt8? {
+        StoreLayout.isShardName(name) ? UInt8(name, radix: 16) : nil
+    }
+
+    private mutating func walkManifests(_ root: Int32) throws(StoreError) {
+        try walkEntries(of: root, StoreLayout.manifests) { $0.manifests[$1] = $2.copyBytes }
+        close(.manifests)
+    }
+
+    private mutating func walkTrees(_ root: Int32) throws(StoreError) {
+        try walkEntries(of: root, StoreLayout.versions) { $0.trees[$1] = $2 }
+        close(.trees)
+    }
+
+    /// Walks through a directory, and notes what each entry took.
+    private mutating func walkEntries(
+        of root: Int32, _ name: String,
+        _ note: (inout DiskUsage, String, DiskUsage.Tree) -> Void
+    ) throws(StoreError) {
+        guard let directory = try fileSystem.openIfPresent(root, name, .directory) else { return }
+        try countDirectory(directory.raw)
+        for (entry, isDirectory) in try entries(of: directory.raw) {
+            tree = DiskUsage.Tree()
+            try walkEntry(directory.raw, entry, isDirectory: isDirectory)
+            note(&usage, entry, tree)
+        }
+    }
+
+    private mutating func walkRest(_ root: Int32) throws(StoreError) {
+        try countDirectory(root)
+        for (name, isDirectory) in try entries(of: root) where !Self.walked.contains(name) {
+            skipsUnreadable = name == StoreLayout.packing
+            try walkEntry(root, name, isDirectory: isDirectory)
+            skipsUnreadable = false
+            switch name {
+            case StoreLayout.packing: close(.packing)
+            case StoreLayout.reserve: close(.reserve)
+            default: close(name.hasPrefix(StoreLayout.index) ? .index : .other)
+            }
+        }
+        // Of the root itself.
+        close(.other)
+    }
+
+    private mutating func entries(
+        of directory: Int32
+    ) throws(StoreError) -> [(name: String, isDirectory: Bool)] {
+        var entries: [(name: String, isDirectory: Bool)] = []
+        try fileSystem.list(directory) { (name, kind) throws(StoreError) in
+            entries.append((String(cString: name), kind == .directory))
+            return true
+        }
+        return entries
+    }
+
+    private mutating func walkEntry(
+        _ parent: Int32, _ name: String, isDirectory: Bool
+    ) throws(StoreError) {
+        if isDirectory { return try walk(parent, name) }
+        guard let status = try fileSystem.status(parent, name) else { return }
+        // Some file systems do not say in a listing what is a directory.
+        if status.kind == .directory { try walk(parent, name) } else { figures += count(status) }
+    }
+
+    // MARK: Directories and files
+
+    private mutating func walk(_ parent: Int32, _ name: String) throws(StoreError) {
+        var none = DiskUsage.Figures()
+        try walk(parent, name, executableCopies: &none)
+    }
+
+    /// - Parameters:
+    ///   - shard: the first byte of the addresses there; `nil` outside objects/.
+    ///   - executableCopies: counts those of a shard.
+    private mutating func walk(
+        _ parent: Int32, _ name: String, shard: UInt8? = nil,
+        executableCopies: inout DiskUsage.Figures
+    ) throws(StoreError) {
+        try store.checkInterruption()
+        guard let directory = try open(parent, name) else { return }
+        let raw = directory.raw
+        let seen = inodes(of: try countDirectory(raw).device)
+        var inner: [String] = []
+        try fileSystem.listOnce(raw) { (entry, kind, inode) throws(StoreError) in
+            if kind == .directory {
+                inner.append(String(cString: entry))
+                return true
+            }
+            if self.entriesTellInodes, kind == .regular, let bytes = seen.diskBytes(of: inode) {
+                self.tree.copyBytes += bytes
+                return true
+            }
+            guard let status = try self.fileSystem.status(raw, entry) else { return true }
+            if status.kind == .directory {
+                inner.append(String(cString: entry))
+                return true
+            }
+            if status.inode != inode { self.entriesTellInodes = false }
+            let file = self.count(status)
+            if let shard {
+                let isCopy = StoreLayout.isExecutableCopyName(entry)
+                self.blocks?.add(file.diskBytes, of: entry, in: shard, isCopy: isCopy)
+                if isCopy {
+                    executableCopies += file
+                    return true
+                }
+            }
+            self.figures += file
+            return true
+        }
+        for entry in inner { try walk(raw, entry, executableCopies: &executableCopies) }
+    }
+
+    /// Opens a directory.
+    /// - Returns: `nil` if there is none, or if it is counted without what is in it.
+    private mutating func open(
+        _ parent: Int32, _ name: String
+    ) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try fileSystem.openIfPresent(parent, name, .directory)
+        } catch {
+            guard skipsUnreadable, error.code == .permission else { throw error }
+            let status = try fileSystem.status(parent, name)
+            figures.diskBytes += (status?.blocks ?? 0) * 512
+            return nil
+        }
+    }
+
+    @discardableResult
+    private mutating func countDirectory(_ directory: Int32) throws(StoreError) -> FileStatus {
+        let status = try fileSystem.status(directory)
+        let bytes = status.blocks * 512
+        figures.diskBytes += bytes
+        tree.copyBytes += bytes
+        tree.ownBytes += bytes
+        tree.directoryBytes += bytes
+        leastDirectory = min(leastDirectory, bytes)
+        return status
+    }
+
+    /// The figures of a file; none if it was counted under another name.
+    private mutating func count(_ status: FileStatus) -> DiskUsage.Figures {
+        let bytes = status.blocks * 512
+        tree.copyBytes += bytes
+        if status.linkCount > 1,
+            !inodes(of: status.device).insert(status.inode, diskBytes: bytes)
+        {
+            return DiskUsage.Figures()
+        }
+        tree.ownBytes += bytes
+        // A socket or a device has no size that means bytes.
+        let hasBytes = status.kind == .regular || status.kind == .symbolicLink
+        return DiskUsage.Figures(
+            files: 1, apparentBytes: hasBytes ? status.byteCount : 0, diskBytes: bytes)
+    }
+
+    private mutating func inodes(of device: UInt64) -> InodeTable {
+        if let there = known[device] { return there }
+        let made = InodeTable()
+        known[device] = made
+        return made
+    }
+}

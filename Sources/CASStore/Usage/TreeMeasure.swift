@@ -1,0 +1,92 @@
+import Platform
+
+/// What some directories take on disk, name by name: for a few trees, where ``DiskUsage`` is for a whole store.
+///
+/// It looks at every file once, whatever its names.
+package struct TreeMeasure: Sendable {
+    private struct Inode: Hashable {
+        var device: UInt64
+        var number: UInt64
+
+        init(_ status: FileStatus) { (device, number) = (status.device, status.inode) }
+    }
+
+    private struct File {
+        /// How many names it has in these directories, and in all.
+        var names: UInt64 = 0
+        var linkCount: UInt64
+        var diskBytes: Int64
+        var isExecutable: Bool
+    }
+
+    private var files: [Inode: File] = [:]
+    /// What the directories take, in bytes: blocks.
+    package private(set) var directoryBytes: Int64 = 0
+    /// What plain copies would take: the directories, and each file as often as it has a name.
+    package private(set) var copyBytes: Int64 = 0
+    /// The sizes of the files, each as often as it has a name.
+    package private(set) var apparentBytes: Int64 = 0
+
+    /// Nothing.
+    package init() {}
+
+    /// Adds a directory with everything in it; nothing if it is not there.
+    package mutating func add(
+        _ parent: Int32, _ name: String, in store: Store
+    ) throws(StoreError) {
+        try store.checkInterruption()
+        let fileSystem = store.fileSystem
+        guard let directory = try fileSystem.openIfPresent(parent, name, .directory) else { return }
+        let own = try fileSystem.status(directory.raw).blocks * 512
+        directoryBytes += own
+        copyBytes += own
+        var inner: [String] = []
+        let raw = directory.raw
+        try fileSystem.listOnce(raw) { (entry, kind, _) throws(StoreError) in
+            if kind == .directory {
+                inner.append(String(cString: entry))
+            } else if let status = try fileSystem.status(raw, entry) {
+                if status.kind == .directory {
+                    inner.append(String(cString: entry))
+                } else {
+                    self.add(status)
+                }
+            }
+            return true
+        }
+        for entry in inner { try add(raw, entry, in: store) }
+    }
+
+    private mutating func add(_ status: FileStatus) {
+        let bytes = status.blocks * 512
+        copyBytes += bytes
+        apparentBytes += status.byteCount
+        files[
+            Inode(status),
+            default: File(
+                linkCount: status.linkCount, diskBytes: bytes,
+                isExecutable: status.mode & 0o111 != 0)
+        ].names += 1
+    }
+
+    /// What the objects that the directories show take, each once.
+    package var distinctBytes: Int64 { files.values.reduce(0) { $0 + $1.diskBytes } }
+
+    /// What comes back in a store when the directories go, and these files of objects with them.
+    ///
+    /// A file of theirs that has no other name goes, too, and so does an executable copy that only they show: its other
+    /// name is the store's own.
+    package func freedBytes(with objects: [FileStatus]) -> Int64 {
+        var left = files
+        var sum = directoryBytes
+        for object in objects {
+            sum += object.blocks * 512
+            left[Inode(object)] = nil
+        }
+        for file in left.values
+        where file.linkCount <= file.names + (file.isExecutable ? 1 : 0) {
+            sum += file.diskBytes
+        }
+        return sum
+    }
+}

@@ -1,0 +1,157 @@
+package import CASStore
+
+/// What a version takes on disk, in bytes: blocks, of files and directories, as du(1) counts.
+package struct DiskShare: Sendable, Hashable {
+    /// What a plain copy of it takes here: its directories, and its files, each as often as it is shown.
+    package var plainBytes: Int64 = 0
+    /// What comes back when it is retired and collected: what only it has, its directories, its manifest.
+    package var uniqueBytes: Int64 = 0
+    /// What it shares with other versions, each object once.
+    package var sharedBytes: Int64 = 0
+    /// Its directories alone.
+    package var directoryBytes: Int64 = 0
+    /// Whether the plain copy is computed from sizes, because its tree is not there to be measured.
+    package var isEstimated = false
+
+    /// Nothing.
+    package init() {}
+}
+
+extension VersionStore {
+    /// How many entries of manifests are read at most, where versions have no trees that can be measured.
+    private static var untreedEntriesMax: Int { 50_000 }
+
+    /// What each version of a table takes on disk; empty if the table does not know the disk.
+    func diskShares(_ table: UsageTable) throws(StoreError) -> [DiskShare] {
+        guard table.knowsDisk else { return [] }
+        let disk = table.usage.disk
+        var copies = PlainCopies(
+            versions: self, unit: try store.allocationUnit(), directoryBytes: disk.leastDirectory,
+            entriesLeft: Self.untreedEntriesMax)
+        var result: [DiskShare] = []
+        for (place, row) in table.versions.enumerated() {
+            let (all, unique) = (table.diskBytes(of: place), table.uniqueDiskBytes(of: place))
+            var share = DiskShare()
+            share.sharedBytes = all - unique
+            share.uniqueBytes = unique + (disk.manifests[StoreLayout.manifest(row.name)] ?? 0)
+            if let tree = disk.trees[row.name] {
+                share.plainBytes = tree.copyBytes
+                share.uniqueBytes += tree.ownBytes
+                share.directoryBytes = tree.directoryBytes
+            } else {
+                share.plainBytes = try copies.bytes(of: row, distinctBytes: all)
+                share.isEstimated = true
+            }
+            result.append(share)
+        }
+        return result
+    }
+
+    /// What one version takes on disk: looks at what it shows and names, whatever else the store holds.
+    func diskShare(of row: VersionRow) throws(StoreError) -> DiskShare {
+        let own = Set(try store.freed(retiring: [row.name]).objects)
+        var tree = TreeMeasure()
+        try tree.add(directories.versions.raw, row.name, in: store)
+        var files: [FileStatus] = []
+        var share = DiskShare()
+        for reference in try store.references(of: row.name) {
+            let statuses = try objectFiles(of: reference.address)
+            if own.contains(reference.address) {
+                files += statuses
+            } else {
+                share.sharedBytes += statuses.reduce(0) { $0 + $1.blocks * 512 }
+            }
+        }
+        share.uniqueBytes = try tree.freedBytes(with: files) + manifestDiskBytes(of: row)
+        share.directoryBytes = tree.directoryBytes
+        share.plainBytes = tree.copyBytes
+        guard try !isMaterialized(row.name) else { return share }
+        let directory = try min(
+            fileSystem.status(directories.staging.raw).blocks,
+            fileSystem.status(directories.quarantine.raw).blocks)
+        var copies = PlainCopies(
+            versions: self, unit: try store.allocationUnit(), directoryBytes: directory * 512,
+            entriesLeft: .max)
+        share.plainBytes = try copies.bytes(
+            of: row,
+            distinctBytes: share.sharedBytes + files.reduce(0) { $0 + $1.blocks * 512 })
+        share.isEstimated = true
+        return share
+    }
+
+    /// What comes back on disk when versions are retired together, and these objects, which only they name, are
+    /// collected.
+    func freedOnDisk(
+        retiring rows: [VersionRow], _ objects: [ObjectID]
+    ) throws(StoreError) -> Int64 {
+        var trees = TreeMeasure()
+        var files: [FileStatus] = []
+        var manifests: Int64 = 0
+        for row in rows {
+            try trees.add(directories.versions.raw, row.name, in: store)
+            manifests += try manifestDiskBytes(of: row)
+        }
+        for address in objects { files += try objectFiles(of: address) }
+        return trees.freedBytes(with: files) + manifests
+    }
+
+    /// What comes back on disk when versions are retired together, before anything is collected.
+    package func treesOnDisk(retiring names: [String]) throws(StoreError) -> Int64 {
+        var rows: [VersionRow] = []
+        for name in names {
+            if let row = try store.versionRow(name) { rows.append(row) }
+        }
+        return try freedOnDisk(retiring: rows, [])
+    }
+
+    /// The files of an object: its own and its executable copy.
+    private func objectFiles(of address: ObjectID) throws(StoreError) -> [FileStatus] {
+        let own = try store.objects.status(address)
+        let executableCopy = try store.objects.status(address, executable: true)
+        return [own, executableCopy].compactMap { $0 }
+    }
+
+    private func manifestDiskBytes(of row: VersionRow) throws(StoreError) -> Int64 {
+        (try manifestStatus(row.name)?.blocks ?? 0) * 512
+    }
+}
+
+/// What plain copies take, of versions without a tree.
+struct PlainCopies {
+    let versions: VersionStore
+    let unit: AllocationUnit
+    /// What a directory takes at least.
+    let directoryBytes: Int64
+    /// How many more entries of manifests may be read.
+    var entriesLeft: Int
+
+    /// What a plain copy of a version takes if files are rounded as the file system does, and directories are small.
+    ///
+    /// - Parameter distinctBytes: what its objects take, each once: the answer where the manifest cannot be read, or
+    ///   nothing more may be.
+    mutating func bytes(
+        of row: VersionRow, distinctBytes: Int64
+    ) throws(StoreError) -> Int64 {
+        guard Int(row.fileCount) <= entriesLeft, let manifest = try versions.readable(row.name)
+        else { return max(distinctBytes, row.byteCount) }
+        entriesLeft -= manifest.count
+        return bytes(of: manifest)
+    }
+
+    private func bytes(of manifest: Manifest) -> Int64 {
+        var sum: Int64 = 0
+        // The root is one.
+        var directories: Int64 = 1
+        var last: [UInt8] = []
+        for position in 0..<manifest.count {
+            sum = sum.addingClamped(unit.diskBytes(manifest.records[position].byteCount))
+            // Sorted by path, so what is in a directory stands together.
+            manifest.withPath(position) { path in
+                let common = zip(path, last).prefix { $0 == $1 }.count
+                directories += Int64(path[common...].count { $0 == UInt8(ascii: "/") })
+                last = Array(path)
+            }
+        }
+        return sum.addingClamped(directories * directoryBytes)
+    }
+}
