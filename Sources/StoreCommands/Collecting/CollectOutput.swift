@@ -99,6 +99,7 @@ extension Invocation {
                 for verdict in retention.retired where retired.contains(verdict.version) {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
                 }
+                print(good: retention, to: output)
             }
             if collected.objectCount == 0 {
                 output.print("There was nothing to delete.")
@@ -138,7 +139,10 @@ extension Invocation {
             writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
             writeLimit(policy, of: retention, to: &writer)
         } text: { output in
-            if let retention { print(retention, plan.byteCounts(), to: output) }
+            if let retention {
+                print(retention, plan.byteCounts(), to: output)
+                print(good: retention, to: output)
+            }
             print(plan, to: output)
         }
     }
@@ -169,6 +173,14 @@ extension Invocation {
 
     /// How many of the versions that keep a limit from being met are named.
     private static let shownHolderCount = 10
+
+    /// Says how many versions stay because they have proved good, and how to keep fewer.
+    private func print(good retention: RetentionPlan, to output: Output) {
+        guard retention.goodCount > 0 else { return }
+        let count = counted(retention.goodCount, "version")
+        let verb = retention.goodCount == 1 ? "stays" : "stay"
+        output.print("\(count) \(verb), known good; --keep-good N keeps fewer.")
+    }
 
     private func print(
         _ retention: RetentionPlan, _ freed: [String: Int64], to output: Output

@@ -23,6 +23,11 @@ public struct RetentionPlan: Sendable, Hashable {
     /// How many bytes the store's objects will hold after a collection; `nil` if there is no limit.
     public private(set) var byteCount: Int64?
 
+    /// Why a version stays that has proved good, where no number says how many do.
+    static let goodReason = "it is known good"
+    /// How many versions stay for no other reason than that they have proved good.
+    package var goodCount: Int { kept.count { $0.reason == Self.goodReason } }
+
     /// Decides what may go.
     ///
     /// Ignores a limit of bytes: ``reach(_:from:freeing:)`` applies it.
@@ -124,7 +129,7 @@ private struct Deciding {
         if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
         if pinned.contains(name) { return "a page still has it" }
         if good.contains(name) {
-            guard let count = policy.goodCount else { return "it is known good" }
+            guard let count = policy.goodCount else { return RetentionPlan.goodReason }
             return "it is one of the last \(max(1, count)) good versions"
         }
         if policy.keepsNewer {
