@@ -78,6 +78,7 @@ public final class Journal: Sendable {
         var entry = JournalEntry(sequence: sequence, at: time, event: event)
         if lost == 0, let run = PollRun(endOf: tail, goesOnWith: entry) {
             (entry.times, entry.since) = (run.times, run.since)
+            entry.sequence = run.sequence ?? entry.sequence
             byteCount -= Int64(tail.count - run.start)
             tail.removeSubrange(run.start...)
             try fileSystem.truncate(file.raw, to: byteCount)

@@ -62,7 +62,7 @@ extension JournalEvent {
         case .available: "\(release) is available"
         case .refused: "\(release) is not taken"
         case .offline: "no answer"
-        case .failed: "no usable answer"
+        case .failed: "no answer of use"
         }
     }
 

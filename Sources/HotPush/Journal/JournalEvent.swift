@@ -104,7 +104,7 @@ extension JournalEvent {
 
 /// One line of the event log.
 public struct JournalEntry: Sendable, Hashable {
-    /// Counts the events of a store, from 1; a gap means that events were lost.
+    /// Counts the events of a store, from 1; a gap means that events were lost, or count together.
     public var sequence: Int64
     /// When, in seconds since 1970, by the clock of the machine.
     public var at: Int64

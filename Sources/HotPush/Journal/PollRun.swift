@@ -8,6 +8,8 @@ struct PollRun {
     /// How many they are with the new one, and when the first came.
     let times: Int
     let since: Int64
+    /// The number that they keep; `nil` if others follow it, which nobody may meet again.
+    let sequence: Int64?
 
     /// - Parameters:
     ///   - tail: the end of the log.
@@ -15,6 +17,7 @@ struct PollRun {
     init?(endOf tail: [UInt8], goesOnWith entry: JournalEntry) {
         guard case .checked(_, let outcome, _, _) = entry.event else { return nil }
         var rest = tail[...]
+        var isLast = true
         while let end = rest.lastIndex(where: { $0 != 10 }) {
             rest = rest[...end]
             let start = rest.lastIndex(of: 10).map { $0 + 1 } ?? rest.startIndex
@@ -22,6 +25,7 @@ struct PollRun {
             if case .retried = last.event, outcome == .offline || outcome == .failed {
                 // It was repeated in vain, as before.
                 rest = rest[..<start]
+                isLast = false
                 continue
             }
             guard last.event.saysTheSame(as: entry.event), entry.at >= last.at,
@@ -30,6 +34,7 @@ struct PollRun {
             self.start = start
             times = last.times + 1
             since = last.since ?? last.at
+            sequence = isLast ? last.sequence : nil
             return
         }
         return nil
