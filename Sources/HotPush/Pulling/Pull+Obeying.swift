@@ -46,13 +46,18 @@ extension Pull {
 
     /// The ban of what an origin offers, as far as its content is known before it comes.
     func ban(of answer: OriginAnswer) throws(StoreError) -> Lifecycle.Ban? {
+        switch answer {
+        case .release, .known: break
+        case .embedded, .nothing: return nil
+        }
+        let lifecycle = try versions.lifecycle()
+        if lifecycle.bad.isEmpty { return nil }
         let content: ObjectID? =
             switch answer {
             case .release(let found): found.content
             case .known(let name): try versions.content(of: name)
             case .embedded, .nothing: nil
             }
-        guard let content else { return nil }
-        return try versions.lifecycle().ban(of: content)
+        return content.flatMap { lifecycle.ban(of: $0) }
     }
 }
