@@ -107,8 +107,13 @@ private struct Deciding {
         // A version that cannot be shown is nothing to go back to, and does not count; nor does another
         // name of content that is already kept.
         var seen: Set<ObjectID> = []
+        // What stays for another reason takes no place: it may go later, and then what is left must be enough. Only
+        // the current version counts, since it is the newest good one as a rule.
+        let others = pinned.union(lifecycle.protected).union(
+            [lifecycle.pending, lifecycle.embedded, lifecycle.wayBack].compactMap { $0 })
         let candidates = lifecycle.knownGood.filter { name in
-            contents[name].map { seen.insert($0).inserted } ?? false
+            guard name == lifecycle.current || !others.contains(name) else { return false }
+            return contents[name].map { seen.insert($0).inserted } ?? false
         }
         good = Set(candidates.prefix(policy.goodCount.map { max(1, $0) } ?? candidates.count))
         newestCount = max(policy.newestCount, lifecycle.current == nil ? 1 : 0)
