@@ -64,13 +64,16 @@ import Testing
 
     @Test func `an unconfirmed first version does not keep its successor away`() throws {
         let origin = try place.origin()
-        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "500ms"])
+        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
         try kiosk.hear("version 1 is here")
         #expect(try kiosk.visit() == "<h1>one</h1>")
-        // Nothing confirms it, and there is nothing to go back to.
-        try kiosk.hear("nothing to go back to")
         try place.publish("2")
         let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        _ = try page.hear("ready")
+        // Nothing confirms it, and there is nothing to go back to.
+        try kiosk.hear("nothing to go back to")
+        #expect(try page.hear("version-ready").detail["version"] as? String == "2")
         #expect(try page.post("update").status == 202)
         #expect(try page.hear("ready").detail["waitsFor"] == nil)
         #expect(try kiosk.visit() == "<h1>two</h1>")
