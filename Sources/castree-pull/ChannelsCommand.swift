@@ -100,6 +100,9 @@ extension Invocation {
         options.totalTimeout = try duration("total-timeout")
         options.proxy = try proxy()
         options.certificatesFile = try value("cacert")
+        if let file = options.certificatesFile, !System.isReadable(file) {
+            throw CommandError.usage("--cacert takes a file that can be read, not '\(file)'")
+        }
         return options
     }
 

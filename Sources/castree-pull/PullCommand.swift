@@ -35,6 +35,10 @@ extension Invocation {
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
+        // Whoever has started it only wants to know whether its words are right, or is gone already.
+        guard !options.isInterrupted() else {
+            throw StoreError(.interrupted, "interrupted; nothing was asked")
+        }
         let pull = Pull(into: versions, over: transport, options)
         var reply: OriginReply
         let report: PullReport?
@@ -50,6 +54,9 @@ extension Invocation {
                 }
             }
             if options.isDryRun { return try plan(pull, reply) }
+            if flag("keep"), flag("json-lines"), let withdrawal = try pull.withdrawal(reply) {
+                line { writer in writer.member("withdrawn") { withdrawal.write(to: &$0) } }
+            }
             report = try pull.carryOut(&reply, of: origin)
         } catch let error as StoreError {
             // What a bucket refuses looks like what is not there.
@@ -282,7 +289,6 @@ extension Invocation {
             writer.member("version", String?.none)
             writer.member("requests", pull.requestCount)
             writer.member("reasons", reply.reasons)
-            if let emptied = reply.emptied { writer.member("emptied") { emptied.write(to: &$0) } }
         } text: { output in
             output.print(
                 reply.isOlderCopy

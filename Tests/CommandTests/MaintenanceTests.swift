@@ -55,6 +55,32 @@ import Testing
         #expect(try place.castree("fsck", "--deep").status == 0)
     }
 
+    @Test func `gc keeps as many good versions as it is told, else all, and says so`() throws {
+        for number in 3...6 { try place.add("\(number)", ["index.html": "\(number)"]) }
+        for version in ["1", "2", "3", "4", "5"] {
+            try place.castree("activate", version)
+            let boot = try place.castree("boot", "--json").document(BootDocument.self)
+            try place.castree("confirm", version, "--token", boot.token)
+        }
+        try place.castree("protect", "1")
+        func gone(_ arguments: String...) throws -> [String] {
+            let plan = try place.run(.castree, ["gc", "--dry-run", "--json"] + arguments)
+            return try plan.document(RetentionDocument.self).retired.map(\.version)
+        }
+        #expect(try gone("--keep", "0") == ["6"])
+        #expect(try gone("--keep-good", "2") == ["3", "2"])
+        #expect(try gone("--keep-good", "1") == ["4", "3", "2"])
+        #expect(try gone("--keep-good", "9").isEmpty)
+        #expect(try gone("--keep-good", "2", "--keep", "0") == ["6", "3", "2"])
+        #expect(try gone("--keep-good", "2", "--keep", "2") == ["2"])
+        #expect(try gone("--keep-good", "1", "--older-than", "1h").isEmpty)
+        let kept = try place.castree("gc", "--keep", "1")
+        #expect(kept.text.contains("3 versions stay, known good; --keep-good N"), "\(kept)")
+        #expect(try place.castree("gc", "--keep-good", "2").text.contains("Retired version 3"))
+        #expect(try !place.castree("gc", "--keep-good", "2").text.contains("--keep-good N"))
+        #expect(try place.castree("gc", "--keep-good", "0").status == 2)
+    }
+
     @Test func `gc says why a version goes or stays, and whose an object was`() throws {
         let plan = try place.castree("gc", "--dry-run", "--keep", "0").text
         #expect(plan.contains("Would retire 1 version:"))

@@ -6,48 +6,56 @@ import Testing
 @Suite struct PullStatusTests {
     let place: Workplace
 
-    init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
-        try place.add("2", Release.second)
-        try publish("1")
-    }
-
-    private func publish(_ arguments: String...) throws {
-        let answer = try place.run(
-            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        #expect(answer.status == 0, "\(answer)")
-    }
-
-    private func device(_ arguments: String...) throws -> Finished {
-        try place.run(.castree, ["--store", "device"] + arguments)
-    }
+    init() throws { place = try .offeringFirst() }
 
     /// Starts what waits and vouches for it.
     private func start() throws {
-        let boot = try device("boot", "--json").document(BootDocument.self)
-        #expect(try device("confirm", boot.version, "--token", boot.token).status == 0)
+        let boot = try place.device("boot", "--json").document(BootDocument.self)
+        #expect(try place.device("confirm", boot.version, "--token", boot.token).status == 0)
     }
 
     @Test func `an origin that is away is 23`() throws {
         for url in ["http://127.0.0.1:9/app", "http://nowhere.invalid/app"] {
-            let answer = try device("pull", url, "--retries", "0", "--json")
+            let answer = try place.device("pull", url, "--retries", "0", "--json")
             #expect(answer.status == 23, "\(answer)")
             #expect(try answer.error().code == "network")
         }
     }
 
     @Test func `a banned release is 20, and forgiven it is none`() throws {
-        #expect(try device("pull", "site", "--activate").status == 0)
+        #expect(try place.device("pull", "site", "--activate").status == 0)
         try start()
-        try publish("2")
-        #expect(try device("pull", "site", "--activate").status == 0)
-        #expect(try device("rollback").status == 0)
-        let answer = try device("pull", "site", "--json")
+        try place.publish("2")
+        #expect(try place.device("pull", "site", "--activate").status == 0)
+        #expect(try place.device("rollback").status == 0)
+        let answer = try place.device("pull", "site", "--json")
         #expect(answer.status == 20, "\(answer)")
         #expect(try answer.error().code == "bannedVersion")
-        #expect(try device("forgive", "2").status == 0)
-        #expect(try device("pull", "site").status == 0)
+        #expect(try place.device("forgive", "2").status == 0)
+        #expect(try place.device("pull", "site").status == 0)
+    }
+
+    @Test func `what was taken back no longer waits, even while what is offered is banned here`()
+        throws
+    {
+        #expect(try place.device("pull", "site", "--activate").status == 0)
+        try start()
+        try place.add("3", ["index.html": "three"])
+        try place.publish("3")
+        #expect(try place.device("pull", "site").status == 0)
+        try place.reject("3")
+        try place.publish("2")
+        #expect(try place.device("pull", "site").status == 0)
+        // What another release has replaced is still there to be had.
+        try place.publish("3")
+        #expect(try place.device("pull", "site").status == 20)
+        #expect(try place.deviceLifecycle().pending == "2")
+        try place.withdraw("2")
+        #expect(try place.device("pull", "site").status == 20)
+        let after = try place.deviceLifecycle()
+        #expect(after.pending == nil && after.current == "1")
+        let log = try place.device("log").text
+        #expect(log.contains("version 2 no longer waits"), "\(log)")
     }
 
     @Test func `bytes that are not what was promised are 22`() throws {
@@ -63,47 +71,47 @@ import Testing
                 [.posixPermissions: 0o644], ofItemAtPath: file.path)
             try Data(repeating: 120, count: size).write(to: file)
         }
-        let answer = try device("pull", "site", "--retries", "0")
+        let answer = try place.device("pull", "site", "--retries", "0")
         #expect(answer.status == 22, "\(answer)")
     }
 
     @Test func `a mandatory release that waits is 25, and boot obeys it`() throws {
-        #expect(try device("pull", "site").status == 0)
+        #expect(try place.device("pull", "site").status == 0)
         // Version 1 has started, and nobody has confirmed it.
-        let first = try device("boot", "--json").document(BootDocument.self)
+        let first = try place.device("boot", "--json").document(BootDocument.self)
         #expect(first.version == "1" && !first.mandatory)
-        try publish("2", "--mandatory")
-        let answer = try device("pull", "site", "--json")
+        try place.publish("2", "--mandatory")
+        let answer = try place.device("pull", "site", "--json")
         #expect(answer.status == 25, "\(answer)")
         #expect(answer.text.contains("\"mandatory\":true"))
-        let again = try device("pull", "site")
+        let again = try place.device("pull", "site")
         #expect(again.status == 25 && again.text.contains("mandatory"), "\(again)")
-        let boot = try device("boot", "--json").document(BootDocument.self)
+        let boot = try place.device("boot", "--json").document(BootDocument.self)
         #expect(boot.version == "2" && boot.mandatory && boot.rolledBackFrom == nil)
-        #expect(try device("confirm", "2", "--token", boot.token).status == 0)
-        #expect(try device("pull", "site").status == 0)
+        #expect(try place.device("confirm", "2", "--token", boot.token).status == 0)
+        #expect(try place.device("pull", "site").status == 0)
         // Version 1 was left before it could prove itself: neither good nor bad.
-        let after: LifecycleDocument = try device("lifecycle", "--json").document()
+        let after: LifecycleDocument = try place.device("lifecycle", "--json").document()
         #expect(after.knownGood == ["2"] && after.bad.isEmpty)
-        #expect(try !device("boot", "--json").document(BootDocument.self).mandatory)
+        #expect(try !place.device("boot", "--json").document(BootDocument.self).mandatory)
     }
 
     @Test func `what replaces a mandatory release that was never shown is mandatory`() throws {
-        #expect(try device("pull", "site", "--switch", "now").status == 0)
+        #expect(try place.device("pull", "site", "--switch", "now").status == 0)
         try start()
-        try publish("2", "--mandatory")
-        #expect(try device("pull", "site").status == 25)
+        try place.publish("2", "--mandatory")
+        #expect(try place.device("pull", "site").status == 25)
         try place.add("3", ["index.html": "three"])
-        #expect(try place.castree("withdraw", "2", "site", "--no-sync").status == 0)
-        try publish("3")
-        #expect(try device("pull", "site").status == 25)
-        #expect(try device("boot", "--json").document(BootDocument.self).mandatory)
+        try place.withdraw("2")
+        try place.publish("3")
+        #expect(try place.device("pull", "site").status == 25)
+        #expect(try place.device("boot", "--json").document(BootDocument.self).mandatory)
     }
 
     @Test func `a group's release is for its devices, and of several groups one is enough`() throws
     {
-        try publish("2", "--group", "testers", "--group", "staff")
-        #expect(try device("pull", "site", "--json").text.contains("\"version\":\"1\""))
+        try place.publish("2", "--group", "testers", "--group", "staff")
+        #expect(try place.device("pull", "site", "--json").text.contains("\"version\":\"1\""))
         for arguments in [["--group", "staff"], ["--app", "group=testers"]] {
             let answer = try place.run(
                 .castree,
@@ -135,8 +143,8 @@ import Testing
 
     @Test func `a program reads lines: what is found, how far it is, and last the result`() throws {
         try place.add("4", ["index.html": "four", "large": PullTests.large])
-        try publish("4")
-        let answer = try device("pull", "site", "--json-lines", "--limit-rate", "2M")
+        try place.publish("4")
+        let answer = try place.device("pull", "site", "--json-lines", "--limit-rate", "2M")
         #expect(answer.status == 0, "\(answer)")
         let lines = answer.text.split(separator: "\n")
         let documents = try lines.map {

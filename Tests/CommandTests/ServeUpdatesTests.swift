@@ -6,35 +6,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ServeUpdatesTests {
     let place: Workplace
 
-    init() throws {
-        place = Workplace()
-        try place.add("1", Release.first)
-        try place.add("2", Release.second)
-        try publish("1")
-    }
+    init() throws { place = try .offeringFirst() }
 
-    private func publish(_ arguments: String...) throws {
-        let answer = try place.run(
-            .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        #expect(answer.status == 0, "\(answer)")
-    }
+    private func origin() throws -> WebOrigin { try place.origin() }
 
-    private func origin() throws -> WebOrigin {
-        try WebOrigin(place.directory.appending(path: "site"))
-    }
+    private func lifecycle() throws -> LifecycleDocument { try place.deviceLifecycle() }
 
-    private func lifecycle(_ store: String = "device") throws -> LifecycleDocument {
-        try place.castree("--store", store, "lifecycle", "--json").document()
-    }
-
-    /// A kiosk that shows version 1, confirmed.
     private func kiosk(_ origin: WebOrigin, _ arguments: String...) throws -> Kiosk {
-        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "10m"] + arguments)
-        try kiosk.hear("version 1 is here")
-        #expect(try kiosk.visit() == "<h1>one</h1>")
-        #expect(try kiosk.confirm() == 204)
-        try kiosk.hear("version 1 is confirmed")
-        return kiosk
+        try Kiosk(showingFirst: place, origin.url, arguments)
     }
 
     @Test
@@ -45,7 +24,7 @@ import Testing
         let kiosk = try kiosk(origin, "--keep-good", "1")
         #expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
         #expect(kiosk.lines.contains { $0.contains("version 1 has started") })
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         let ready = try page.hear("ready")
@@ -67,7 +46,7 @@ import Testing
     @Test func `each moment to switch is kept`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         let ready = try page.hear("ready")
@@ -85,7 +64,7 @@ import Testing
     @Test func `pages are told to load themselves again where it is shown at once`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "now")
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         let told = try page.hear("version-ready")
@@ -97,7 +76,7 @@ import Testing
     @Test func `in the background it is shown once no page was visible for long enough`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "background:1s")
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         #expect(
@@ -116,7 +95,7 @@ import Testing
         try kiosk.hear("version 1 is here")
         // Version 1 has started, and nobody confirms it.
         #expect(try kiosk.visit() == "<h1>one</h1>")
-        try publish("2", "--mandatory")
+        try place.publish("2", "--mandatory")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         let ready = try page.hear("ready")
@@ -134,7 +113,7 @@ import Testing
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
         try kiosk.hear("version 1 is here")
         while try kiosk.confirm() != 204 { try kiosk.visit() }
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         _ = try page.hear("ready")
@@ -148,9 +127,11 @@ import Testing
         // It waits for another process; another check does not hurry it.
         let after = try kiosk.page()
         #expect(try after.post("update").status == 202)
-        _ = try after.hear("ready")
+        let waits = try after.hear("ready").detail["waitsFor"] as? String
+        #expect(waits == "the next start of the app")
         #expect(try kiosk.visit() == "<h1>one</h1>")
         #expect(try kiosk.served.end().status == 0)
+        #expect(try place.device("status").text.contains("next start  2, 1 start failed"))
         let next = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
         #expect(try next.visit() == "<h1>two</h1>")
         try next.hear("version 2 was rolled back")
@@ -223,7 +204,7 @@ import Testing
         let page = try kiosk.page()
         #expect(try page.post("check").status == 202)
         #expect(try page.hear("up-to-date", "available").name == "up-to-date")
-        try publish("2")
+        try place.publish("2")
         #expect(try page.post("check").status == 202)
         let offered = try page.hear("available", "ready")
         #expect(offered.name == "available")
@@ -239,14 +220,11 @@ import Testing
     @Test func `what an emptied channel takes back does not wait any longer`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")
-        try publish("2")
+        try place.publish("2")
         let page = try kiosk.page()
         #expect(try page.post("update").status == 202)
         _ = try page.hear("ready")
-        for version in ["2", "1"] {
-            let answer = try place.castree("withdraw", version, "site", "--no-sync")
-            #expect(answer.status == 0, "\(answer)")
-        }
+        for version in ["2", "1"] { try place.withdraw(version) }
         #expect(try page.post("update").status == 202)
         #expect(
             "\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
@@ -259,7 +237,7 @@ import Testing
         _ signal: Int32
     ) throws {
         try place.add("3", ["index.html": "three", "large": PullTests.large])
-        try publish("3")
+        try place.publish("3")
         let origin = try origin()
         let kiosk = try Kiosk(place, origin.url, ["--pull-option", "--limit-rate=100K"])
         func children() throws -> [String] {
@@ -299,7 +277,7 @@ import Testing
         let first = try kiosk(origin)
         let second = try Kiosk(place, origin.url, ["--confirm-within", "10m"])
         #expect(try second.visit() == "<h1>one</h1>")
-        try publish("2")
+        try place.publish("2")
         let pages = [try first.page(), try second.page()]
         for page in pages { #expect(try page.post("update").status == 202) }
         for page in pages { _ = try page.hear("ready", "up-to-date") }
@@ -318,6 +296,10 @@ import Testing
         ["--keep-good", "0"],
         ["--channel", "a b"], ["--pull-option", "--activate"], ["--pull-option", "--nonsense=1"],
         ["--pull-option", "--device=a"], ["--pull-option", "cacert"],
+        ["--pull-option", "--cacert="], ["--pull-option", "--cacert=/nowhere/ca.pem"],
+        ["--pull-option", "--limit-rate=fast"], ["--pull-option", "--timeout=0"],
+        ["--pull-option", "--retries=-1"], ["--pull-option", "--proxy=gopher://a"],
+        ["--pull-option", "--anonymous"],
     ])
     func `what makes no sense is refused`(_ arguments: [String]) throws {
         let refused = try place.run(

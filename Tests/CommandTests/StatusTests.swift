@@ -107,8 +107,142 @@ import Testing
             #expect(stopped.problems.map(\.code) == ["stopped"])
             served.signal(SIGCONT)
         #endif
+        // Each process once, whatever it does.
+        let runs = try place.castree("status").text.split(separator: "\n")
+            .first { $0.hasPrefix("runs") }
+        #expect(runs?.components(separatedBy: "process ").count == 2, "\(runs ?? "")")
         #expect(try served.end().status == 0)
         #expect(try status().uses.isEmpty)
+    }
+
+    @Test func `a server that was killed does nothing any more, though its pin is there`() throws {
+        try prepared()
+        _ = try Served(place).end(SIGKILL)
+        let leases = place.directory.appending(path: ".castree/leases").path
+        let pins = try FileManager.default.contentsOfDirectory(atPath: leases).filter {
+            $0.hasPrefix(".pin-")
+        }
+        #expect(!pins.isEmpty)
+        #expect(try status().uses.isEmpty)
+        let another = try Served(place)
+        #expect(try status().uses.count { $0.use == "shows" } == 1)
+        #expect(try another.end().status == 0)
+    }
+
+    /// The events of an origin that was asked; each how many seconds ago, and the code of what is wrong then.
+    static let histories: [(name: String, events: [(ago: Int64, event: String)], code: String?)] = [
+        ("offline for a day", offline(times: 96, since: 86_400), nil),
+        ("offline for eight days", offline(times: 768, since: 8 * 86_400), "noAnswer"),
+        ("offline since the clock told no time", [(1 << 60, offline), (10, offline)], nil),
+        ("two failures", [(7200, failed), (60, failed)], nil),
+        ("three failures in a minute", [(60, failed), (40, failed), (20, failed)], nil),
+        (
+            "three failures in two hours", [(7200, failed), (60, failed), (0, failed)],
+            "failingUpdates"
+        ),
+        (
+            "three failures, the first offline", [(7200, offline), (60, failed), (0, failed)],
+            "failingUpdates"
+        ),
+        ("failures that are over", [(7200, failed), (60, failed), (9, failed), (5, nothing)], nil),
+        (
+            "downloads that break off",
+            [
+                (7200, available), (7199, broken), (60, available), (59, broken), (9, available),
+                (8, broken),
+            ], "failingUpdates"
+        ),
+        (
+            "a download after failures",
+            [(7200, failed), (60, failed), (50, failed), (9, available), (8, pending)], nil
+        ),
+        (
+            "another origin after failures",
+            [(7200, failed), (60, failed), (50, failed), (9, other)], nil
+        ),
+    ]
+
+    private static let origin = #""event":"check","origin":"https://a.example""#
+    private static let offline = origin + #","outcome":"offline","reason":"no route""#
+    private static let failed = origin + #","outcome":"failed","reason":"not a pointer""#
+    private static let nothing = origin + #","outcome":"nothingNew""#
+    private static let available = origin + #","outcome":"available","version":"9""#
+    private static let other =
+        #""event":"check","origin":"https://b.example","outcome":"nothingNew""#
+    private static let pending = #""event":"pending","version":"9""#
+    private static let broken =
+        #""event":"downloadEnded","version":"9","outcome":"failed","reason":"cut","files":0,"bytes":0,"#
+        + #""reusedBytes":0,"resumedBytes":0,"requests":1,"milliseconds":1"#
+    private static func offline(times: Int, since: Int64) -> [(Int64, String)] {
+        [(0, offline + #","times":\#(times),"since":NOW-\#(since)"#)]
+    }
+
+    @Test func `updates that fail are told, and a problem once somebody is needed`() throws {
+        try place.castree("init", "--no-sync")
+        let now = Int64(Date().timeIntervalSince1970)
+        let log = place.directory.appending(path: ".castree/events.jsonl")
+        for history in Self.histories {
+            var text = ""
+            for (number, (ago, event)) in history.events.enumerated() {
+                var event = event
+                if let since = event.firstRange(of: "NOW-") {
+                    let number = event[since.upperBound...].prefix { $0.isNumber }
+                    event.replaceSubrange(
+                        since.lowerBound..<number.endIndex, with: "\(now - (Int64(number) ?? 0))")
+                }
+                text += #"{"at":\#(max(0, now - ago)),"sequence":\#(number + 1),\#(event)}"# + "\n"
+            }
+            try Data(text.utf8).write(to: log)
+            let status = try status()
+            let expected = history.code.map { [$0] } ?? []
+            #expect(status.problems.map(\.code) == expected, "\(history.name)")
+            if history.code != nil {
+                let asked = try place.castree("status").text.split(separator: "\n")
+                    .first { $0.hasPrefix("asked") }
+                #expect(asked?.contains(" failed since ") == true, "\(history.name)")
+            }
+        }
+    }
+
+    @Test func `a small file that cannot be read is named, and a repair sets it aside`() throws {
+        try prepared()
+        let store = place.directory.appending(path: ".castree")
+        let files = FileManager.default
+        for (name, contents) in [
+            ("server.json", ["{", "[]", #"{"ports":{"a":0}}"#, #"{"token":"x"}"#]),
+            ("owed.json", ["", "{}", #"{"version":2}"#]),
+            ("channels.json", ["{", #"{"a":"b"}"#]),
+            ("events.jsonl", ["nothing\n", "[]\n{}\n"]), ("events.older.jsonl", ["x\n"]),
+        ] {
+            // A directory in its place is damage, too.
+            for content in contents + [nil] {
+                let file = store.appending(path: name)
+                try? files.removeItem(at: file)
+                if let content {
+                    try Data(content.utf8).write(to: file)
+                } else {
+                    try files.createDirectory(at: file, withIntermediateDirectories: false)
+                }
+                let shown = "\(name): \(content ?? "a directory")"
+                // Not with two: the event of a check would make a log of it.
+                let found = try place.castree("status", "--json")
+                let problems = try found.document(Status.self).problems
+                #expect(found.status == 1, "\(shown)")
+                #expect(problems.map(\.code) == ["damagedNote"], "\(shown) \(problems)")
+                #expect(problems.first?.message.contains("fsck --repair") == true, "\(shown)")
+                #expect(try place.castree("fsck", "--repair").status == 1, "\(shown)")
+            }
+            #expect(try status().well && place.castree("fsck").status == 0, "\(name)")
+            let word = name.prefix { $0 != "." }
+            let kept = try files.contentsOfDirectory(
+                atPath: store.appending(path: "quarantine").path
+            ).filter { $0.hasPrefix("\(word)-") }
+            #expect(kept.count >= contents.count + 1, "\(name) \(kept)")
+        }
+        // What a power cut leaves is no damage.
+        try Data().write(to: store.appending(path: "channels.json"))
+        try Data("{\"at\":1".utf8).write(to: store.appending(path: "events.jsonl"))
+        #expect(try status().well)
     }
 
     /// Each way to be in need of somebody, done to a store with the versions 1 (current) and 2, and its code.

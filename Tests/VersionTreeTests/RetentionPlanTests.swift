@@ -47,6 +47,20 @@ import Testing
         for verdict in plan.kept + plan.retired { #expect(verdict.reason.contains(" ")) }
     }
 
+    @Test("counts no good version that stays for another reason, but the current one")
+    func others() throws {
+        let plan = try Self.plan(Self.ten, pinned: ["6"]) {
+            $0.current = "9"
+            $0.pending = "8"
+            $0.before = "5"
+            $0.trials = [.init(version: "9", content: ObjectID.zero)]
+            $0.protected = ["7"]
+            $0.embedded = "4"
+            $0.knownGood = ["9", "8", "7", "6", "5", "4", "3", "2"]
+        }
+        #expect(plan.kept.map(\.version) == ["9", "8", "7", "6", "5", "4", "3"])
+    }
+
     @Test("keeps good versions of so many contents, whatever names they have")
     func contents() throws {
         let plan = try Self.plan(["a", "2", "1", "0"]) {

@@ -56,6 +56,8 @@ public struct Finding: Sendable, Hashable {
         case unknownVersion
         /// `current` does not point to the current version.
         case wrongCurrentLink
+        /// A small file of the store, such as `server.json` or the event log, cannot be read.
+        case damagedNote
         /// Something that a dead writer left.
         case leftover
     }

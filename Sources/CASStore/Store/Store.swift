@@ -203,7 +203,8 @@ public final class Store: Sendable {
         guard space.available - byteCount < reserve else { return }
         throw StoreError(
             .outOfSpace,
-            "not enough free space in \(path): \(max(byteCount, 0)) bytes are needed, "
+            "not enough free space in \(path): "
+                + (byteCount > 0 ? "\(byteCount) bytes are needed, " : "")
                 + "\(space.available) are free, and \(reserve) must stay free for collecting; "
                 + "retire versions and run castree gc")
     }

@@ -9,20 +9,11 @@ import Synchronization
 /// Another program that this one has started: what it prints comes line by line.
 ///
 /// Its standard input is a pipe that ends with this process, however that ends. Its standard error and
-/// output are one stream. Lines are read by one thread; any thread may end it.
+/// output are one stream. One thread follows it, once; any thread may end it.
 package final class ChildProgram: Sendable {
-    /// A longer line is cut: no line of ours comes near.
-    private static let lineByteCountMax = 1 << 20
-
-    private struct Reading {
-        var bytes: [UInt8] = []
-        var hasEnded = false
-    }
-
     private let process: pid_t
     private let output: Int32
-    private let input: Int32
-    private let reading = Mutex(Reading())
+    private let input: Int32?
     /// The number of a process is another's once it has been waited for.
     private let hasEnded = Mutex(false)
 
@@ -31,7 +22,10 @@ package final class ChildProgram: Sendable {
     /// - Parameters:
     ///   - path: its file.
     ///   - words: its arguments.
-    package init(_ path: String, _ words: [String]) throws(SystemError) {
+    ///   - hasInput: whether its standard input lasts as long as this process; otherwise it has ended.
+    package init(
+        _ path: String, _ words: [String], hasInput: Bool = true
+    ) throws(SystemError) {
         let out = try Self.makePipe()
         let inward: (source: Int32, target: Int32)
         do throws(SystemError) {
@@ -61,46 +55,130 @@ package final class ChildProgram: Sendable {
             Self.shut([inward.target, out.source])
             throw SystemError(number: result)
         }
+        if !hasInput { Self.shut([inward.target]) }
         self.process = process
         output = out.source
-        input = inward.target
+        input = hasInput ? inward.target : nil
     }
 
     deinit {
         kill(SIGKILL)
         _ = wait()
-        Self.shut([output, input])
+        Self.shut([output] + (input.map { [$0] } ?? []))
     }
 
-    /// The next line without its end; `nil` when the program has closed its output.
+    /// How a program ended.
+    package struct End: Sendable, Hashable {
+        /// The exit status; `nil` if a signal ended it.
+        package var status: Int32?
+        /// Whether it was ended because it said nothing for too long.
+        package var wasSilent = false
+    }
+
+    /// Follows it to its end.
     ///
-    /// Waits for it.
-    package func readLine() -> [UInt8]? {
-        reading.withLock { state in
-            while true {
-                if let end = state.bytes.firstIndex(of: 10) {
-                    defer { state.bytes.removeSubrange(...end) }
-                    return Array(state.bytes[..<end])
-                }
-                if state.hasEnded || state.bytes.count > Self.lineByteCountMax {
-                    defer { state.bytes = [] }
-                    return state.bytes.isEmpty ? nil : state.bytes
-                }
-                var chunk = [UInt8](repeating: 0, count: 1 << 14)
-                let count = read(output, &chunk, chunk.count)
-                if count > 0 {
-                    state.bytes += chunk[..<count]
-                } else if count == 0 || errno != EINTR {
-                    state.hasEnded = true
-                }
+    /// What it has started may still hold its output then: nobody waits for that. One that says nothing for too
+    /// long, perhaps because it is stopped (SIGSTOP), is asked to end, and then ended.
+    ///
+    /// - Parameters:
+    ///   - silence: how long it may say nothing, while the system runs.
+    ///   - grace: how long it may take to end when it is asked to.
+    ///   - stopped: told once, with its number, when it is found stopped; again after it has gone on.
+    ///   - heard: gets each line, without its end.
+    package func follow(
+        silence: Duration, grace: Duration, stopped: (Int32) -> Void, heard: ([UInt8]) -> Void
+    ) -> End {
+        var (lines, isStopped, pause) = (Lines(), false, Int32(1))
+        var lastHeard = SuspendingClock.now
+        var askedToEnd: SuspendingClock.Instant?
+        while true {
+            let isThere = !lines.hasEnded && isReadable(within: Self.pulse)
+            if isThere {
+                lines.read(output)
+                while let line = lines.next() { heard(line) }
+                (lastHeard, isStopped) = (.now, false)
+                if !lines.hasEnded { continue }
             }
+            switch glance() {
+            case .ended:
+                // What it wrote before is in the pipe.
+                while !lines.hasEnded, isReadable(within: 0) { lines.read(output) }
+                lines.hasEnded = true
+                while let line = lines.next() { heard(line) }
+                return End(status: wait(), wasSilent: askedToEnd != nil)
+            case .stopped where !isStopped:
+                isStopped = true
+                stopped(process)
+            case .stopped: break
+            case .runs: isStopped = false
+            }
+            let now = SuspendingClock.now
+            if let askedToEnd {
+                if now - askedToEnd > grace { kill() }
+            } else if now - lastHeard > silence {
+                askedToEnd = now
+                end()
+            }
+            guard lines.hasEnded else { continue }
+            // It has closed its output and is about to end, as a rule.
+            poll(nil, 0, pause)
+            pause = min(pause * 2, Self.pulse)
+        }
+    }
+
+    /// How often it is looked whether it has ended or is stopped, in milliseconds.
+    private static let pulse: Int32 = 250
+
+    private func isReadable(within milliseconds: Int32) -> Bool {
+        var request = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+        return poll(&request, 1, milliseconds) > 0
+    }
+
+    private enum Glance {
+        case runs, stopped, ended
+    }
+
+    /// How it is at this moment; takes nothing away.
+    private func glance() -> Glance {
+        var info = siginfo_t()
+        guard
+            waitid(P_PID, id_t(process), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0,
+            info.si_signo != 0
+        else { return .runs }
+        return Int(info.si_code) == Int(CLD_STOPPED) ? .stopped : .ended
+    }
+
+    /// The lines of a stream.
+    private struct Lines {
+        var bytes: [UInt8] = []
+        var hasEnded = false
+
+        mutating func read(_ source: Int32) {
+            var chunk = [UInt8](repeating: 0, count: 1 << 14)
+            let count = cRead(source, &chunk, chunk.count)
+            if count > 0 {
+                bytes += chunk[..<count]
+            } else if count == 0 || errno != EINTR {
+                hasEnded = true
+            }
+        }
+
+        /// The next line; at the end what is left.
+        mutating func next() -> [UInt8]? {
+            if let end = bytes.firstIndex(of: 10) {
+                defer { bytes.removeSubrange(...end) }
+                return Array(bytes[..<end])
+            }
+            guard hasEnded || bytes.count > lineByteCountMax, !bytes.isEmpty else { return nil }
+            defer { bytes = [] }
+            return bytes
         }
     }
 
     /// Waits for the end.
     ///
     /// - Returns: the exit status; `nil` if a signal ended it, or somebody has asked before.
-    package func wait() -> Int32? {
+    private func wait() -> Int32? {
         var info = siginfo_t()
         // Not taken away yet, so that its number stays its own while somebody sends it a signal.
         while waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
@@ -139,6 +217,13 @@ package final class ChildProgram: Sendable {
     private static func shut(_ descriptors: [Int32]) {
         for descriptor in descriptors { close(descriptor) }
     }
+}
+
+/// A longer line is cut: no line of ours comes near.
+private let lineByteCountMax = 1 << 20
+
+private func cRead(_ source: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    read(source, buffer, count)
 }
 
 private func cKill(_ process: pid_t, _ signal: Int32) { _ = kill(process, signal) }

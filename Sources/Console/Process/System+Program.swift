@@ -24,6 +24,11 @@ extension System {
         access(path, X_OK) == 0
     }
 
+    /// Whether a file can be read by this user.
+    package static func isReadable(_ path: String) -> Bool {
+        access(path, R_OK) == 0
+    }
+
     /// Replaces the running program by another, with the same arguments (execv(3)).
     ///
     /// - Parameter words: its arguments; nil for those of this program, as they were given.

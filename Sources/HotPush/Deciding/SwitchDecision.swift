@@ -29,6 +29,9 @@ package enum SwitchDecision: Sendable, Hashable {
     /// Not yet; what it waits for, in words for people.
     case wait(String)
 
+    /// What a version waits for that is left to the next process.
+    package static let nextStart = "the next start of the app"
+
     /// Decides.
     ///
     /// - Parameters:
@@ -44,7 +47,7 @@ package enum SwitchDecision: Sendable, Hashable {
         case (.now, _), (.nextNavigation, .navigation), (.background, .background):
             return .switchNow
         case (.nextNavigation, _): return .wait("the next navigation")
-        case (.nextStart, _): return .wait("the next start of the app")
+        case (.nextStart, _): return .wait(nextStart)
         case (.background(let least), _):
             return .wait("\(least.components.seconds) s of the app in the background")
         }

@@ -10,6 +10,9 @@ public import VersionTree
 /// the lock `leases/.events`. It is not synced: a power cut may lose the last lines or leave a torn one,
 /// which readers skip.
 ///
+/// Who asks an origin every quarter of an hour mostly hears the same. Such answers in a row are one line, with their
+/// number and the time of the first, so that years of them do not push out what happened.
+///
 /// Recording never fails: an operation matters more than the record of it. Events that cannot be written
 /// are counted, and their number precedes the next one that can.
 public final class Journal: Sendable {
@@ -72,7 +75,15 @@ public final class Journal: Sendable {
             bytes += JournalEntry(sequence: sequence, at: time, event: .lost(count: lost)).line
         }
         sequence += 1
-        bytes += JournalEntry(sequence: sequence, at: time, event: event).line
+        var entry = JournalEntry(sequence: sequence, at: time, event: event)
+        if lost == 0, let run = PollRun(endOf: tail, goesOnWith: entry) {
+            (entry.times, entry.since) = (run.times, run.since)
+            entry.sequence = run.sequence ?? entry.sequence
+            byteCount -= Int64(tail.count - run.start)
+            tail.removeSubrange(run.start...)
+            try fileSystem.truncate(file.raw, to: byteCount)
+        }
+        bytes += entry.line
         if byteCount > 0, byteCount + Int64(bytes.count) > Int64(Self.fileByteCountMax) {
             let root = directories.root.raw
             try fileSystem.rename(root, StoreLayout.events, to: root, StoreLayout.olderEvents)

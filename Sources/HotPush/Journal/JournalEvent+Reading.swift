@@ -18,6 +18,12 @@ extension JournalEntry {
         } catch {
             event = .other(name: name, members: rest)
         }
+        guard case .checked = event,
+            let times = value["times"]?.asInt64.flatMap({ Int(exactly: $0) }), times > 1,
+            let since = value["since"]?.asInt64
+        else { return }
+        self.times = times
+        self.since = since
     }
 }
 

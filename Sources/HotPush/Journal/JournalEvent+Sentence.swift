@@ -61,7 +61,8 @@ extension JournalEvent {
         case .nothingNew: "nothing new"
         case .available: "\(release) is available"
         case .refused: "\(release) is not taken"
-        case .failed: "no answer"
+        case .offline: "no answer"
+        case .failed: "no answer of use"
         }
     }
 

@@ -61,8 +61,18 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case available
     /// There is a release, but it is not for this app or not wanted.
     case refused
-    /// The origin could not be asked.
+    /// The origin could not be reached.
+    case offline
+    /// The origin could not be asked, or its answer is of no use.
     case failed
+
+    /// What an error says of an origin: being offline mends itself, as a rule.
+    init(_ error: StoreError) {
+        switch error.transferKind {
+        case .resolve, .connect, .timeout, .broken: self = .offline
+        default: self = .failed
+        }
+    }
 }
 
 /// How a download ended.
@@ -94,13 +104,17 @@ extension JournalEvent {
 
 /// One line of the event log.
 public struct JournalEntry: Sendable, Hashable {
-    /// Counts the events of a store, from 1; a gap means that events were lost.
+    /// Counts the events of a store, from 1; a gap means that events were lost, or count together.
     public var sequence: Int64
     /// When, in seconds since 1970, by the clock of the machine.
     public var at: Int64
     /// What happened.
     package var event: JournalEvent
+    /// How many times in a row; only of ``JournalEvent/checked(origin:outcome:version:reason:)`` more than once.
+    package var times = 1
+    /// When it happened first, if more than once.
+    package var since: Int64?
 
     /// What happened, as a sentence for people, with exact sizes.
-    public var sentence: String { event.sentence }
+    public var sentence: String { event.sentence + (times > 1 ? ", \(times) times in a row" : "") }
 }

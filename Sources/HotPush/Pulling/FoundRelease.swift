@@ -77,9 +77,6 @@ package struct OriginReply: Sendable {
         }
     }
 
-    /// The channel, if it offers nothing at all any more.
-    package var emptied: EmptiedChannel? { EmptiedChannel(sighting) }
-
     /// Why nothing is for this device, if that is the answer.
     package var reasons: [String] {
         if case .nothing(let reasons) = answer { reasons } else { [] }

@@ -28,7 +28,9 @@ extension Pull {
             return reply
         } catch {
             options.journal?.record(
-                .checked(origin: text, outcome: .failed, version: nil, reason: error.message))
+                .checked(
+                    origin: text, outcome: CheckOutcome(error), version: nil, reason: error.message)
+            )
             throw error
         }
     }

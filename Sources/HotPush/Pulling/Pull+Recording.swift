@@ -21,6 +21,9 @@ extension Pull {
             outcome = reasons.isEmpty ? .nothingNew : .refused
             reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
         }
+        if !options.isForced, let ban = try ban(of: reply.answer) {
+            (outcome, reason) = (.refused, "it is banned on this device: \(ban.reason)")
+        }
         journal.record(
             .checked(origin: origin, outcome: outcome, version: version, reason: reason))
     }

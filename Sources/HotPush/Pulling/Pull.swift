@@ -57,6 +57,18 @@ public final class Pull {
     package func carryOut(
         _ reply: inout OriginReply, of origin: String
     ) throws(StoreError) -> PullReport? {
+        do throws(StoreError) {
+            return try carryOutWhatever(&reply, of: origin)
+        } catch {
+            // What waits may have been taken back before this was offered.
+            if error.code == .bannedVersion { try obeyNothing(reply.sighting) }
+            throw error
+        }
+    }
+
+    private func carryOutWhatever(
+        _ reply: inout OriginReply, of origin: String
+    ) throws(StoreError) -> PullReport? {
         for _ in 0..<Self.switchCountMax {
             guard case .release(let offer) = reply.answer else { break }
             // What is refused before a byte comes is refused whatever else is offered.

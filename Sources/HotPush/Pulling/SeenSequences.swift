@@ -12,21 +12,18 @@ struct SeenSequences {
     struct Sighting: Sendable, Hashable {
         let key: String
         let sequence: Int64
-        /// The channel, if its pointer offers nothing at all.
-        let emptyChannel: ChannelName?
+        /// The channel's name, as versions of it remember it.
+        let channel: String
+        /// The contents of all releases that it lists, for whichever devices they are.
+        let listed: Set<ObjectID>
         /// Whether it is an older copy that somebody insists on.
         var isInsistedOn = false
-
-        init(key: String, sequence: Int64, emptyChannel: ChannelName?) {
-            self.key = key
-            self.sequence = sequence
-            self.emptyChannel = emptyChannel
-        }
 
         init(_ pointer: ChannelPointer, at origin: OriginLocation) {
             key = "\(origin.description) \(pointer.channel)"
             sequence = pointer.sequence
-            emptyChannel = pointer.releases.isEmpty ? pointer.channel : nil
+            channel = pointer.channel.description
+            listed = Set(pointer.releases.compactMap { $0.version?.content })
         }
     }
 
@@ -61,28 +58,32 @@ struct SeenSequences {
     ///
     /// - Parameter isLowering: whether somebody insists on it, even if a larger one was noted.
     func note(_ sighting: Sighting, isLowering: Bool) throws(StoreError) {
-        guard sighting.key.utf8.count <= Self.keyByteCountMax,
-            try bound.allows(sighting.sequence),
-            try isNews(sighting, try read(), isLowering: isLowering)
+        try note(sighting.key, sighting.sequence, isLowering: isLowering)
+    }
+
+    /// Notes a sequence that was obeyed, as ``note(_:isLowering:)`` does.
+    func note(_ key: String, _ sequence: Int64, isLowering: Bool) throws(StoreError) {
+        guard key.utf8.count <= Self.keyByteCountMax, try bound.allows(sequence),
+            try isNews(key, sequence, try read(), isLowering: isLowering)
         else { return }
         let lock = try versions.store.openLock(StoreLayout.channelsLock)
         try versions.store.waitForLock(lock.raw, exclusive: true)
         var seen = try read()
         // Another process may have noted it meanwhile.
-        guard try isNews(sighting, seen, isLowering: isLowering) else { return }
-        seen.removeAll { $0.key.utf8.elementsEqual(sighting.key.utf8) }
-        seen.append(.init(key: sighting.key, value: .integer(sighting.sequence)))
+        guard try isNews(key, sequence, seen, isLowering: isLowering) else { return }
+        seen.removeAll { $0.key.utf8.elementsEqual(key.utf8) }
+        seen.append(.init(key: key, value: .integer(sequence)))
         try versions.fileSystem.replaceFile(
             versions.directories.root.raw, StoreLayout.channels, with: Self.serialized(seen),
             token: "new", durably: false)
     }
 
     private func isNews(
-        _ sighting: Sighting, _ seen: [JSONValue.Member], isLowering: Bool
+        _ key: String, _ sequence: Int64, _ seen: [JSONValue.Member], isLowering: Bool
     ) throws(StoreError) -> Bool {
-        guard let noted = Self.sequence(of: sighting.key, in: seen) else { return true }
-        if noted == sighting.sequence { return Self.isNearlyForgotten(sighting.key, seen) }
-        if noted < sighting.sequence || isLowering { return true }
+        guard let noted = Self.sequence(of: key, in: seen) else { return true }
+        if noted == sequence { return Self.isNearlyForgotten(key, seen) }
+        if noted < sequence || isLowering { return true }
         return try !bound.allows(noted)
     }
 

@@ -11,8 +11,8 @@ package struct CheckedRelease: Sendable, Hashable {
     package var isMandatory = false
     /// Why nothing is for this device.
     package var reasons: [String] = []
-    /// The channel that offers nothing at all any more.
-    var emptied: EmptiedChannel?
+    /// What waits and was taken back.
+    package var withdrawal: Withdrawal?
 
     package init(version: String?, isMandatory: Bool = false, reasons: [String] = []) {
         self.version = version
@@ -28,7 +28,6 @@ package struct CheckedRelease: Sendable, Hashable {
             version: document["version"]?.asString,
             isMandatory: document["mandatory"]?.asBool ?? false,
             reasons: (document["reasons"]?.asArray ?? []).compactMap(\.asString))
-        emptied = document["emptied"].flatMap { EmptiedChannel($0) }
     }
 }
 
@@ -49,11 +48,25 @@ extension VersionStore {
     /// the start of the current version is confirmed: it becomes current at once, and the next page starts it.
     package func obey(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
         guard let version = checked.version else { return try obeyNothing(checked) }
+        do throws(StoreError) {
+            return try obey(version, isMandatory: checked.isMandatory)
+        } catch {
+            guard error.code == .bannedVersion else { throw error }
+            // It is here and banned: the origin goes on offering it.
+            var refused = checked
+            (refused.version, refused.reasons) = (nil, [error.message])
+            return try obeyNothing(refused)
+        }
+    }
+
+    private func obey(
+        _ version: String, isMandatory: Bool
+    ) throws(StoreError) -> ObeyedRelease {
         let owed = OwedRelease(self)
         let before = try lifecycle()
         // An earlier release had to be shown and was not: its replacement must be, too.
         let isOwed = try owed.version() != nil
-        let isForced = checked.isMandatory || isOwed
+        let isForced = isMandatory || isOwed
         if before.current == version || before.pending == version {
             guard before.pending == version else {
                 // What waits was offered before and is no longer offered.
@@ -78,15 +91,10 @@ extension VersionStore {
     }
 
     private func obeyNothing(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
-        if let emptied = checked.emptied, try takeBackWaiting(emptied.sighting) {
-            do throws(StoreError) {
-                let bound = SequenceBound(self, now: { secondsNow() })
-                try SeenSequences(self, bound: bound).note(emptied.sighting, isLowering: false)
-            } catch {
-                // At worst an old copy of the pointer gets through once.
-                Journal(self).record(error, during: "check")
-            }
-            return .upToDate("the origin has taken back what waited")
+        if let withdrawal = checked.withdrawal, try obey(withdrawal) {
+            let reason = "the origin has taken back what waited"
+            return checked.reasons.isEmpty
+                ? .upToDate(reason) : .refused(checked.reasons + [reason])
         }
         return checked.reasons.isEmpty
             ? .upToDate("the origin has nothing new") : .refused(checked.reasons)

@@ -67,6 +67,7 @@ public final class PullSource: UpdateSource {
             // The manager tells why a version that is here is left alone.
             let reply = try pull.inquire(origin, judges: false)
             state.withLock { $0.sighting = reply.sighting }
+            if try pull.isBanned(reply.answer) { try pull.obeyNothing(reply.sighting) }
             switch reply.answer {
             case .release(let found):
                 state.withLock { $0.found = found }

@@ -150,16 +150,19 @@ extension UpdateManager {
             isTrusted: isTrusted(lifecycle) || running != nil && options.confirmWithin == nil)
     }
 
-    /// Whether the current version's start needs no more confirmation, whichever process made it.
+    /// Whether nobody waits for a confirmation of the current version, whichever process started it: it has one, needs
+    /// none, or its time is over and there was nothing to go back to.
     private func isTrusted(_ lifecycle: Lifecycle) -> Bool {
-        if let running, running.report.version == lifecycle.current { return running.isTrusted }
+        if let running, running.report.version == lifecycle.current {
+            return running.isTrusted || starts.ask { $0.isOverdue }
+        }
         return lifecycle.unconfirmed == nil
     }
 
     /// What a version that is ready waits for.
     func waitsFor(_ version: String) throws(StoreError) -> String {
         let decision = decide(on: version, try versions.lifecycle(), .ready)
-        return if case .wait(let reason) = decision { reason } else { "the next start of the app" }
+        return if case .wait(let reason) = decision { reason } else { SwitchDecision.nextStart }
     }
 
     /// Lets the time of the current start run, if there is one.
@@ -196,6 +199,8 @@ extension UpdateManager {
         } catch {
             journal.record(error, during: "rollback")
             tell(error, during: "rollback")
+            // What waits need not wait for it any longer.
+            if error.code == .nothingToRollBackTo { switchIfDueOrTell(at: .ready) }
         }
         watchStart()
     }

@@ -123,7 +123,8 @@ extension UpdateManager {
         } catch {
             journal.record(
                 .checked(
-                    origin: source.origin, outcome: .failed, version: nil, reason: error.message))
+                    origin: source.origin, outcome: CheckOutcome(error), version: nil,
+                    reason: error.message))
             tell(error, during: "check")
             return .failure(error)
         }

@@ -44,7 +44,7 @@ extension LockHolder {
         return found.first { $0.isStopped } ?? found.first ?? LockHolder()
     }
 
-    private init(_ process: Int32) {
+    init(_ process: Int32) {
         self.process = process
         isThis = process == processIdentifier()
         let status = Self.text("/proc/\(process)/stat", limit: 4096)
@@ -100,7 +100,7 @@ extension LockHolder {
     }
 
     /// The text of a file in /proc; empty if it cannot be read.
-    private static func text(_ path: String, limit: Int) -> String {
+    static func text(_ path: String, limit: Int) -> String {
         #if canImport(Glibc)
             let system = POSIXFileSystem()
             // Without it the holder has no name, and a message can do without one.

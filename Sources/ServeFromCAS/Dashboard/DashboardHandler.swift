@@ -31,7 +31,7 @@ final class DashboardHandler: Sendable {
     }
 
     /// The name of the cookie, and of the parameter in the first address; cookies ignore ports.
-    static func tokenName(port: UInt16) -> String { "castree_dashboard_\(port)" }
+    static func tokenName(port: UInt16) -> String { CookieText.ownPrefix + "dashboard_\(port)" }
 
     /// Whether a request is for the dashboard.
     static func owns(_ head: borrowing RequestHead) -> Bool { head.isBelow(path.utf8) }

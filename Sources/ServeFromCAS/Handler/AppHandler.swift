@@ -100,7 +100,7 @@ final class AppHandler: RequestHandler {
                 ) { [weak late] in late?.handler?.held ?? Dashboard.Held(byPages: []) }
             }
         }
-        cookieName = "castree_page_\(port)"
+        cookieName = CookieText.ownPrefix + "page_\(port)"
         loops = (0..<workers).map { _ in LoopState() }
     }
 
@@ -119,7 +119,7 @@ final class AppHandler: RequestHandler {
     }
 
     /// The name of the token's cookie and parameter; cookies ignore ports.
-    static func tokenName(port: UInt16) -> String { "castree_token_\(port)" }
+    static func tokenName(port: UInt16) -> String { CookieText.ownPrefix + "token_\(port)" }
 
     // MARK: Requests
 

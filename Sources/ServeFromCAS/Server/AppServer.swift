@@ -174,6 +174,11 @@ public final class AppServer: Sendable {
         handler.shelf.clear()
     }
 
+    /// Whether the next page starts what is pending, as far as anyone can tell.
+    package func startsPending(_ lifecycle: Lifecycle) -> Bool {
+        handler.startup?.ask { $0.startsPending(lifecycle) } ?? false
+    }
+
     /// Says when pages get a version that waits.
     package func setSwitching(_ rule: SwitchingRule) { handler.setSwitching(rule) }
 

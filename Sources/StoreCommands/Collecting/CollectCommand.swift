@@ -19,12 +19,13 @@ extension Command {
                 garbage, not on the size of the store. It runs safely beside everything else and \
                 works on a full disk.
 
-                With --keep, --older-than or --max-size it retires versions first. A version that \
-                is current, pending, known good, embedded, protected or shown to a page always \
-                stays; while no version is current, so does the newest. If several options are \
-                given, a version goes only if each lets it go. --max-size retires the oldest \
-                first, and no more than it must; it counts the content of objects, as 'du' prints \
-                it.
+                With --keep, --keep-good, --older-than or --max-size it retires versions first. A \
+                version that is current, pending, embedded, protected or shown to a page always \
+                stays; while no version is current, so does the newest. What has proved good stays \
+                unless --keep-good says how many of those do; alone, it also keeps what is newer \
+                than the current version. If several options are given, a version goes only if \
+                each lets it go. --max-size retires the oldest first, and no more than it must; it \
+                counts the content of objects, as 'du' prints it.
 
                 To see what would go, and why:
                     \(source.example("gc --dry-run --keep 5"))
@@ -36,6 +37,10 @@ extension Command {
                 .integer(
                     "keep", in: 0...1_000_000,
                     "retire all versions but the newest N and those that are needed"),
+                .integer(
+                    "keep-good", in: 1...1000,
+                    "of the versions that have proved good keep the newest N, the current one among them; else all of them"
+                ),
                 .text(
                     "older-than", placeholder: "TIME",
                     "retire versions registered longer ago than this: 90s, 30m, 24h, 7d"),
@@ -75,10 +80,13 @@ extension Invocation {
     /// What the options say about retiring versions; nil if none of them is given.
     fileprivate func retentionPolicy() throws(CommandError) -> RetentionPolicy? {
         let (keep, age) = (try integer("keep"), try seconds("older-than"))
-        let size = try byteCount("max-size")
-        guard keep != nil || age != nil || size != nil else { return nil }
+        let (size, good) = (try byteCount("max-size"), try integer("keep-good"))
+        guard keep != nil || age != nil || size != nil || good != nil else { return nil }
         var policy = RetentionPolicy()
         policy.newestCount = keep ?? 0
+        policy.goodCount = good
+        // Whoever only thins out the good ones does not mean what has not been shown yet.
+        policy.keepsNewer = good != nil && keep == nil
         policy.minimumAge = age
         policy.byteCountMax = size
         return policy

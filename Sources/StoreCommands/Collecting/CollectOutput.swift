@@ -111,6 +111,7 @@ extension Invocation {
                 for verdict in retention.retired where retired.contains(verdict.version) {
                     output.print("Retired version \(verdict.version): \(verdict.reason).")
                 }
+                print(good: retention, to: output)
             }
             if let deleted = deleted(collected.objectCount, collected.byteCount, collected.packing)
             {
@@ -172,7 +173,10 @@ extension Invocation {
             writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
             writeLimit(policy, of: retention, to: &writer)
         } text: { output in
-            if let retention { print(retention, plan, trees, to: output) }
+            if let retention {
+                print(retention, plan, trees, to: output)
+                print(good: retention, to: output)
+            }
             print(plan, diskBytes, to: output)
         }
     }
@@ -203,6 +207,14 @@ extension Invocation {
 
     /// How many of the versions that keep a limit from being met are named.
     private static let shownHolderCount = 10
+
+    /// Says how many versions stay because they have proved good, and how to keep fewer.
+    private func print(good retention: RetentionPlan, to output: Output) {
+        guard retention.goodCount > 0 else { return }
+        let count = counted(retention.goodCount, "version")
+        let verb = retention.goodCount == 1 ? "stays" : "stay"
+        output.print("\(count) \(verb), known good; --keep-good N keeps fewer.")
+    }
 
     private func print(
         _ retention: RetentionPlan, _ plan: CollectionPlan, _ trees: TreeSizes,

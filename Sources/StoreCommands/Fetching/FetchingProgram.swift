@@ -26,11 +26,16 @@ package enum FetchingProgram {
 
     /// Starts it beside the running program.
     ///
+    /// - Parameters:
+    ///   - words: its arguments.
+    ///   - hasInput: whether its standard input lasts as long as this process; otherwise it has ended.
     /// - Throws: `noFetchingProgram`.
-    package static func start(_ words: [String]) throws(CommandError) -> ChildProgram {
+    package static func start(
+        _ words: [String], hasInput: Bool = true
+    ) throws(CommandError) -> ChildProgram {
         let path = try path()
         do throws(SystemError) {
-            return try ChildProgram(path, words)
+            return try ChildProgram(path, words, hasInput: hasInput)
         } catch {
             throw notRun(path, error)
         }

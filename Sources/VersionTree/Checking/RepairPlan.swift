@@ -163,6 +163,8 @@ package struct RepairStep: Sendable, Hashable {
         case removeTree
         /// Delete what a dead writer left behind.
         case removeLeftover
+        /// Put a small file that cannot be read into quarantine.
+        case setAsideNote
         /// Put the damaged lifecycle into quarantine and begin with what `current` shows.
         case resetLifecycle
         /// Accept what the edited lifecycle says.
@@ -249,6 +251,7 @@ extension RepairStep {
         case .editedLifecycle: .acceptLifecycle
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
+        case .damagedNote: .setAsideNote
         case .leftover: .removeLeftover
         case .strayFile:
             finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
@@ -292,6 +295,7 @@ extension RepairStep {
         case .buildTree: "build the tree of version \(place)"
         case .removeTree: "remove \(place): everything that it shows is an object"
         case .removeLeftover: "clean up what was left at \(place)"
+        case .setAsideNote: "put \(place) into quarantine"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
         case .acceptLifecycle: "accept what \(place) says"
         case .forgetVersion:

@@ -1,12 +1,14 @@
 package import CASStore
 
 extension VersionStore {
-    /// What is wrong with the versions that are shown or may be gone back to, as far as names and the index tell.
+    /// What is wrong with the versions that are shown or may be gone back to, as far as names and the index tell, and
+    /// with the store's small files.
     ///
     /// Reads no content, so that it can be asked every minute; a check finds the rest.
     package func evidentFindings() throws(StoreError) -> [Finding] {
         let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         return try checkLostManifests(lost, repairing: false) + checkLifecycle(repairing: false)
+            + checkNotes(repairing: false)
     }
 
     /// Checks that the lifecycle is readable and names registered versions that have their trees,

@@ -349,6 +349,8 @@ package struct StartJudge: Sendable, Hashable {
 
     /// Whether the time of a start is over.
     package var isOver: Bool { watched?.left.map { $0 <= .zero } ?? false }
+    /// Whether it is over, and there was nothing to go back to.
+    package var isOverdue: Bool { watched?.isOverdue ?? false }
 
     private var reason: String {
         let (seconds, attoseconds) = (rules.allowed ?? .zero).components

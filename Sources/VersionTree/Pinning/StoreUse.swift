@@ -28,11 +28,13 @@ extension VersionStore {
     /// Takes no lock but those that tell whether a pin is held. A process in another container may be
     /// unknown, and a use that only it has unseen.
     package func uses() throws(StoreError) -> [StoreUse] {
-        let shown = try pinnedVersions()
         var uses: Set<StoreUse> = []
         for name in try fileSystem.names(in: directories.leases.raw) {
             guard let (kind, version) = Self.use(of: name) else { continue }
-            let isShown = version.map { kind == .shows && shown.contains($0) } ?? false
+            // The pin of a server that was killed stays behind, unlocked.
+            var isShown = false
+            if kind == .shows { isShown = try isHeld(name) }
+            if kind == .shows, !isShown { continue }
             // A lock that has ended since is not in use.
             guard let file = try fileSystem.status(directories.leases.raw, name) else { continue }
             let holder = LockHolder.find(of: file)

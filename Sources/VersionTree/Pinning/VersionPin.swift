@@ -87,7 +87,8 @@ extension VersionStore {
         }
     }
 
-    private func isHeld(_ fileName: String) throws(StoreError) -> Bool {
+    /// Whether a process holds the pin with that file.
+    func isHeld(_ fileName: String) throws(StoreError) -> Bool {
         let leases = directories.leases.raw
         guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {
             return false

@@ -23,6 +23,11 @@ public struct RetentionPlan: Sendable, Hashable {
     /// How many bytes the store's objects will hold after a collection; `nil` if there is no limit.
     public private(set) var byteCount: Int64?
 
+    /// Why a version stays that has proved good, where no number says how many do.
+    static let goodReason = "it is known good"
+    /// How many versions stay for no other reason than that they have proved good.
+    package var goodCount: Int { kept.count { $0.reason == Self.goodReason } }
+
     /// Decides what may go.
     ///
     /// Ignores a limit of bytes: ``reach(_:from:freeing:)`` applies it.
@@ -103,8 +108,13 @@ private struct Deciding {
         // A version that cannot be shown is nothing to go back to, and does not count; nor does another
         // name of content that is already kept.
         var seen: Set<ObjectID> = []
+        // What stays for another reason takes no place: it may go later, and then what is left must be enough. Only
+        // the current version counts, since it is the newest good one as a rule.
+        let others = pinned.union(lifecycle.protected).union(
+            [lifecycle.pending, lifecycle.embedded, lifecycle.wayBack].compactMap { $0 })
         let candidates = lifecycle.knownGood.filter { name in
-            contents[name].map { seen.insert($0).inserted } ?? false
+            guard name == lifecycle.current || !others.contains(name) else { return false }
+            return contents[name].map { seen.insert($0).inserted } ?? false
         }
         good = Set(candidates.prefix(policy.goodCount.map { max(1, $0) } ?? candidates.count))
         newestCount = max(policy.newestCount, lifecycle.current == nil ? 1 : 0)
@@ -128,7 +138,7 @@ private struct Deciding {
         if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
         if pinned.contains(name) { return "a page still has it" }
         if good.contains(name) {
-            guard let count = policy.goodCount else { return "it is known good" }
+            guard let count = policy.goodCount else { return RetentionPlan.goodReason }
             return "it is one of the last \(max(1, count)) good versions"
         }
         if policy.keepsNewer {

@@ -5,7 +5,7 @@
 public struct RetentionPolicy: Sendable, Hashable {
     /// How many versions that have proved good stay, including the current one; at least 1.
     ///
-    /// `nil`: all that are remembered.
+    /// What stays for another reason does not count. `nil`: all that are remembered.
     public var goodCount: Int?
     /// How many of the newest versions stay in addition to those that something needs.
     ///

@@ -61,6 +61,19 @@ package struct TokenPolicy: Sendable {
 
 /// The Cookie field (RFC 6265, section 4.2.1).
 package enum CookieText {
+    /// How the names of a server's own cookies begin: nobody else may set one.
+    package static let ownPrefix = "castree_"
+
+    /// Whether a Set-Cookie sets one of the server's own cookies.
+    ///
+    /// Also as browsers read it: white space before the name is dropped, and of a cookie without a name the value is
+    /// sent alone, so that `=castree_page_1=x` comes back as `castree_page_1=x` (RFC 6265bis, section 5.6).
+    static func setsOwn(_ value: [UInt8]) -> Bool {
+        let rest = value.drop { [9, 32, 61].contains($0) }
+        return rest.prefix(ownPrefix.utf8.count).map { FieldText.lowercased($0) }
+            .elementsEqual(ownPrefix.utf8)
+    }
+
     /// The values of all cookies of a name, as sent.
     package static func values(
         of name: [UInt8], in request: borrowing RequestHead

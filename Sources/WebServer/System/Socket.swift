@@ -109,10 +109,15 @@ enum Socket {
         if number == EADDRINUSE {
             throw StoreError(
                 .portInUse,
-                "port \(address.port) is in use by another program; stop it, or choose another port",
+                "port \(address.port) is in use by \(portHolder(address.port)); stop it, or choose another port",
                 cause: .systemCall("bind", errno: number, path: address.description))
         }
         throw StoreError(systemCall: "listen on", errno: number, path: address.description)
+    }
+
+    /// Who listens on a port, as a sentence names it.
+    private static func portHolder(_ port: UInt16) -> String {
+        LockHolder.listening(on: port)?.description ?? "another program"
     }
 
     /// Whether the system lacks this address family (no IPv6 here).

@@ -44,7 +44,9 @@ extension JournalEntry {
         writer.member("sequence", sequence)
         writer.member("at", timestamp(at))
         writer.member("event", event.name)
-        writer.member("sentence", event.sentence)
+        writer.member("sentence", sentence)
+        writer.member("times", times)
+        writer.member("since", since.map { timestamp($0) })
         writer.member("fields") { writer in
             for member in event.members {
                 writer.key(member.key)
@@ -62,6 +64,7 @@ extension JournalEntry {
             case .confirmed: .green
             default: nil
             }
-        return "\(timestamp(at)) \(event.sentence, style)"
+        let beginning = since.map { ", since \(timestamp($0))" } ?? ""
+        return "\(timestamp(at)) \(sentence + beginning, style)"
     }
 }

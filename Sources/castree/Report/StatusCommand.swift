@@ -13,8 +13,9 @@ extension Command {
             At most ten lines, and nothing is read but names and the index, so a timer may ask \
             every minute: castree fsck reads the content. A line 'wrong' is something that does \
             not mend itself: what is shown lacks something, the last check left problems, the \
-            newest version is banned, a process is stopped, the disk is full, or the origin has \
-            not answered for a week.
+            newest version is banned, a process is stopped, the disk is full, a file of the store \
+            cannot be read, the origin has not answered for a week, or it answers and updates \
+            have failed for an hour, three at least.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'
@@ -79,6 +80,8 @@ extension StoreStatus {
             writer.member("origin", asked.origin)
             writer.member("outcome", asked.outcome.rawValue)
             writer.member("failures", asked.failures)
+            writer.member("failingSince", asked.failingSince.map { timestamp($0) })
+            writer.member("failure", asked.failure)
         }
         writer.member("lastCheck", orNull: lastCheck) { writer, check in
             writer.member("endedAt", timestamp(check.endedAt))
@@ -104,7 +107,7 @@ extension StoreStatus {
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
         var rows: [(DisplayText, DisplayText)] = [("store", storeText(sizes))]
         rows.append(("current", currentText))
-        if let pending = lifecycle.pending { rows.append(("next start", "\(pending, .yellow)")) }
+        if let pending = lifecycle.pending { rows.append(("next start", text(ofPending: pending))) }
         if let wayBack { rows.append(("way back", "\(wayBack)")) }
         if !uses.isEmpty { rows.append(("runs", usesText)) }
         if !downloads.isEmpty { rows.append(("waits", downloadsText(sizes))) }
@@ -149,13 +152,30 @@ extension StoreStatus {
         return remarks.reduce("\(current, .bold)") { "\($0), \($1)" }
     }
 
+    /// What waits, and whether a start of it has failed already.
+    private func text(ofPending pending: String) -> DisplayText {
+        let content = versions.first { $0.version == pending }?.content
+        guard let trial = lifecycle.trials.first(where: { $0.content == content }),
+            trial.strikes > 0
+        else { return "\(pending, .yellow)" }
+        let starts = counted(trial.strikes, "start")
+        return "\(pending, .yellow), \(starts + " failed", .red); it waits for another"
+    }
+
+    /// Each process once, with all that it does.
     private var usesText: DisplayText {
-        joined(
-            uses.map { use in
-                let verb = use.version.map { "\(use.kind.rawValue) \($0)" }
-                let thing = use.kind == .watches ? "watches a start" : "writes"
-                return "\(use.holder.description) \(verb ?? thing)"
-            })
+        var deeds: [(holder: String, deeds: [String])] = []
+        for use in uses {
+            let verb = use.version.map { "\(use.kind.rawValue) \($0)" }
+            let deed = verb ?? (use.kind == .watches ? "watches a start" : "writes")
+            let holder = use.holder.description
+            if let place = deeds.firstIndex(where: { $0.holder == holder }) {
+                if !deeds[place].deeds.contains(deed) { deeds[place].deeds.append(deed) }
+            } else {
+                deeds.append((holder, [deed]))
+            }
+        }
+        return joined(deeds.map { "\($0.holder) \($0.deeds.joined(separator: ", "))" })
     }
 
     private func downloadsText(_ sizes: SizeStyle) -> DisplayText {
@@ -174,10 +194,11 @@ extension StoreStatus {
     }
 
     private func text(of asked: Asked) -> DisplayText {
-        let times = counted(asked.failures, "time")
-        let silence: DisplayText =
-            asked.failures > 0 ? "\("; \(times) no answer since", .yellow)" : ""
-        return "\(timestamp(asked.at)) \(asked.sentence)\(silence)"
+        guard let since = asked.failingSince else {
+            return "\(timestamp(asked.at)) \(asked.sentence)"
+        }
+        let failures = counted(asked.failures, "update") + " failed since \(timestamp(since))"
+        return "\(timestamp(asked.at)) \(asked.sentence); \(failures, .yellow)"
     }
 
     private var checkText: DisplayText {

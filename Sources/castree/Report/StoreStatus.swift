@@ -16,14 +16,35 @@ struct StoreStatus {
         let message: String
     }
 
-    /// What an origin answered last, or the first failure to get an answer.
+    /// What came of asking an origin, and of updating from it.
     struct Asked {
-        let at: Int64
+        /// When it was asked last.
+        var at: Int64
         let origin: String
-        let outcome: CheckOutcome
-        let sentence: String
-        /// How many more times there was no answer since.
+        var outcome: CheckOutcome
+        var sentence: String
+        /// How many updates have failed in a row, when the first of them did, and why the last.
         var failures = 0
+        var failingSince: Int64?
+        var failure: String?
+        /// Whether all of these failed because the origin could not be reached.
+        var isOffline = true
+
+        mutating func fail(_ reason: String, at time: Int64, times: Int = 1, isOffline: Bool) {
+            if let since = failingSince, since < JournalEntry.clockIsSetFrom,
+                time >= JournalEntry.clockIsSetFrom
+            {
+                succeed()
+            }
+            failures += times
+            failingSince = failingSince ?? time
+            failure = reason
+            self.isOffline = self.isOffline && isOffline
+        }
+
+        mutating func succeed() {
+            (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
+        }
     }
 
     let path: String
@@ -37,7 +58,14 @@ struct StoreStatus {
     private(set) var problems: [Problem] = []
 
     /// An origin that does not answer for longer than this needs somebody: 7 days.
+    ///
+    /// Being offline mends itself, as a rule.
     private static let silenceMax: Int64 = 7 * 86_400
+    /// An origin that answers, and whose updates all fail, needs somebody after an hour and three updates.
+    ///
+    /// By then a publisher has done what he was doing.
+    private static let failingMax: Int64 = 3600
+    private static let failureCountMax = 3
 
     init(of store: VersionStore, now: Int64) {
         path = store.store.absolutePath
@@ -51,8 +79,8 @@ struct StoreStatus {
         versions = found { () throws(StoreError) in try store.versions() } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
         downloads = found { () throws(StoreError) in try store.progress() } ?? downloads
-        asked =
-            found { () throws(StoreError) in try Self.lastAnswer(Journal(store).entries()) } ?? nil
+        // A damaged event log is one of the findings, too.
+        asked = (try? Journal(store).entries()).flatMap { Self.lastAnswer($0) }
         space = found { () throws(StoreError) in
             try store.fileSystem.freeSpace(store.directories.root.raw)
         }
@@ -99,22 +127,52 @@ struct StoreStatus {
                 "\(use.holder.description) has the store and is stopped: kill -CONT "
                     + "\(use.holder.process ?? 0) lets it continue")
         }
-        if let asked, asked.failures > 0, now - asked.at > Self.silenceMax {
-            note("noAnswer", "\(asked.origin) has not answered since \(timestamp(asked.at))")
+        guard let asked, let since = asked.failingSince,
+            asked.failures >= Self.failureCountMax
+        else { return }
+        if asked.isOffline, now - since > Self.silenceMax {
+            note("noAnswer", "\(asked.origin) has not answered since \(timestamp(since))")
+        } else if !asked.isOffline, now - since >= Self.failingMax {
+            note(
+                "failingUpdates",
+                "the last \(asked.failures) updates from \(asked.origin) failed, since "
+                    + "\(timestamp(since)): \(asked.failure ?? "castree log says why")")
         }
     }
 
     private static func lastAnswer(_ entries: [JournalEntry]) -> Asked? {
         var result: Asked?
         for entry in entries {
-            guard case .checked(let origin, let outcome, _, _) = entry.event else { continue }
-            if outcome == .failed, result?.origin == origin {
-                result?.failures += 1
-            } else {
-                result = Asked(
-                    at: entry.at, origin: origin, outcome: outcome, sentence: entry.event.sentence)
+            switch entry.event {
+            case .checked(let origin, let outcome, _, let reason):
+                if result?.origin != origin {
+                    result = Asked(
+                        at: entry.at, origin: origin, outcome: outcome, sentence: entry.sentence)
+                }
+                result?.at = entry.at
+                result?.outcome = outcome
+                result?.sentence = entry.sentence
+                switch outcome {
+                case .offline, .failed:
+                    result?.fail(
+                        reason ?? entry.sentence, at: entry.since ?? entry.at, times: entry.times,
+                        isOffline: outcome == .offline)
+                case .nothingNew, .refused: result?.succeed()
+                // What comes of it is noted next.
+                case .available: break
+                }
+            case .downloadEnded(_, .failed, _, let reason):
+                result?.fail(
+                    reason ?? entry.event.sentence, at: entry.at, isOffline: false)
+            case .failed(let deed, _, let message) where deedsOfUpdates.contains(deed):
+                result?.fail(message, at: entry.at, isOffline: false)
+            case .downloadEnded(_, .finished, _, _), .pending, .switched: result?.succeed()
+            default: break
             }
         }
         return result
     }
+
+    /// The deeds without which nothing new is shown.
+    private static let deedsOfUpdates: Set<String> = ["plan", "download", "update"]
 }

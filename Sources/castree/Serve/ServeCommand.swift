@@ -117,6 +117,9 @@ extension Command {
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
+        // Before anything is made: without that program, or with words that it refuses, there would be no updates.
+        let settings = try invocation.updateSettings()
+        try settings?.tryOut(store: try invocation.storePath())
         // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
         let limit = try invocation.storeOptions().waitLimit
@@ -128,7 +131,7 @@ extension Command {
         defer { log?.end() }
         options.accessLog = invocation.accessLog(log, notices)
         let store = StoreInUse(versions, try invocation.storeOptions { notices.tell($0) })
-        let updater = try invocation.updater(store, notices, &options)
+        let updater = try invocation.updater(settings, store, notices, &options)
         options.reopenStore = store.reopen
         if invocation.flag("dashboard") { options.dashboard = .of(store) }
         let server = try LockPatience.until(begun + limit) {
@@ -169,10 +172,11 @@ extension Invocation {
 
     /// What keeps the app up to date; nil if nobody asks for that.
     fileprivate func updater(
-        _ store: StoreInUse, _ notices: ServerNotices, _ options: inout AppServerOptions
+        _ settings: UpdateSettings?, _ store: StoreInUse, _ notices: ServerNotices,
+        _ options: inout AppServerOptions
     ) throws -> Updater? {
         let tells = options.confirmation != nil
-        guard let settings = try updateSettings() else {
+        guard let settings else {
             if tells {
                 options.onLifecycleChange = { before, now in
                     for line in UpdateNews.lines(before, now) { notices.note(line) }
@@ -180,8 +184,6 @@ extension Invocation {
             }
             return nil
         }
-        // Without it there would be no updates: better now than in the night.
-        _ = try FetchingProgram.path()
         options.confirmation = options.confirmation ?? .seconds(30)
         let updater = Updater(settings, store: try storePath(), { store.versions }) {
             notices.note($0)
@@ -206,6 +208,7 @@ extension Invocation {
     }
 
     private var portAdvice: String {
+        if isGiven("port") { return "--port NUMBER sets another, --app-id ID computes one" }
         let named = "--port NUMBER sets one"
         if flag("next-port") { return "the next twenty are in use, too; \(named)" }
         return "--next-port takes the next free one, \(named), --app-id ID computes one"
@@ -318,6 +321,13 @@ extension Invocation {
         } catch { throw CommandError.usage("--proxy: \(error.message)") }
     }
 
+    /// What a store without a current version waits for.
+    private var emptyAdvice: String {
+        isGiven("updates")
+            ? "nothing is here yet: the first release is shown once it has come"
+            : "no version is current yet (castree activate)"
+    }
+
     fileprivate func reportReady(_ server: AppServer) throws {
         try report { writer in
             writer.member("url", server.url)
@@ -328,7 +338,7 @@ extension Invocation {
             let version = server.currentVersion
             output.print(
                 version.map { "Serving version \($0) at \(server.url)" }
-                    ?? "Serving at \(server.url); no version is current yet (castree activate)")
+                    ?? "Serving at \(server.url); \(emptyAdvice)")
             if let dashboard = server.dashboardURL { output.print("The dashboard: \(dashboard)") }
         }
     }

@@ -6,40 +6,28 @@ import StrictJSON
 
 /// How a run of the program that fetches ended.
 enum PullEnd: Sendable, Hashable {
-    /// With a result.
-    case checked(CheckedRelease, isPlan: Bool, byteCount: Int64, isHere: Bool)
+    /// With a result; what is offered may be banned here.
+    case checked(CheckedRelease, byteCount: Int64, isHere: Bool)
     /// With an error; the app goes on with what it has.
-    case failed(String)
-    /// What is offered was left alone: it is banned here.
-    case refused(String)
+    ///
+    /// `isNoted`: the event log knows.
+    case failed(String, isNoted: Bool)
     /// It was told to end.
     case stopped
-
-    /// - Parameters:
-    ///   - last: the last document that it printed.
-    ///   - error: the sentence of the error that it reported.
-    ///   - status: its exit status; nil if a signal ended it.
-    init(_ last: JSONValue?, error: String?, status: Int32?) {
-        let known: [Int32] = [ExitStatus.done, .olderCopy, .mandatoryWaits].map(\.rawValue)
-        if let status, known.contains(status), let last, let checked = CheckedRelease(last) {
-            self = .checked(
-                checked, isPlan: last["dryRun"]?.asBool ?? false,
-                byteCount: last["bytes"]?.asInt64 ?? 0,
-                isHere: last["unchanged"]?.asBool ?? false)
-        } else if status == ExitStatus.interrupted.rawValue {
-            self = .stopped
-        } else if status == ExitStatus.banned.rawValue, let error {
-            self = .refused(error)
-        } else {
-            let how = status.map { "ended with status \($0)" } ?? "was killed"
-            self = .failed(error ?? "\(FetchingProgram.name) \(how)")
-        }
-    }
 }
 
 /// One run of the program that fetches.
 struct PullRun {
+    /// Whether it fetches nothing.
+    let isPlan: Bool
     private let program: ChildProgram
+
+    /// How long it may say nothing: longer than it waits for others that use the store.
+    ///
+    /// While it fetches, it tells twice a second how far it is.
+    static let silence = Duration.seconds(15 * 60)
+    /// How long it may take to end.
+    static let grace = Duration.seconds(5)
 
     /// Starts it.
     ///
@@ -50,6 +38,7 @@ struct PullRun {
     init(
         _ settings: UpdateSettings, store: String, isPlan: Bool
     ) throws(CommandError) {
+        self.isPlan = isPlan
         program = try FetchingProgram.start(
             // The server has made the store: where that was moved away, nothing takes its place.
             [
@@ -67,24 +56,92 @@ struct PullRun {
 
     /// Reads what it prints until it ends.
     ///
-    /// - Parameter warned: gets the sentences of its warnings.
-    func finish(warned: (String) -> Void) -> PullEnd {
+    /// - Parameters:
+    ///   - warned: gets the sentences of its warnings.
+    ///   - stopped: gets a sentence when it is found stopped (SIGSTOP).
+    func finish(warned: (String) -> Void, stopped: (String) -> Void) -> PullEnd {
+        var heard = Heard()
+        let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
+            stopped(
+                "\(FetchingProgram.name) (process \(process)) is stopped, so nothing is updated; "
+                    + "kill -CONT \(process) lets it continue")
+        } heard: { line in
+            heard.take(line, warned)
+        }
+        if end.wasSilent {
+            let minutes = Self.silence.components.seconds / 60
+            return .failed(
+                "\(FetchingProgram.name) said nothing for \(minutes) minutes and was ended",
+                isNoted: false)
+        }
+        return heard.result(end.status)
+    }
+
+    /// What it has printed.
+    private struct Heard {
+        /// The last document.
         var last: JSONValue?
+        /// The sentence of the error that it reported.
         var error: String?
-        while let line = program.readLine() {
+        var withdrawal: Withdrawal?
+
+        mutating func take(_ line: [UInt8], _ warned: (String) -> Void) {
             // What is no JSON is said by a library or a loader: it is told as it is.
             guard let document = try? JSONValue.parse(line) else {
                 error = String(decoding: line, as: UTF8.self)
-                continue
+                return
             }
             if let sentence = document["warning"]?["message"]?.asString {
                 warned(sentence)
             } else if let sentence = document["error"]?["message"]?.asString {
                 error = sentence
+            } else if let withdrawn = document["withdrawn"] {
+                withdrawal = Withdrawal(withdrawn)
             } else {
                 last = document
             }
         }
-        return PullEnd(last, error: error, status: program.wait())
+
+        /// - Parameter status: its exit status; nil if a signal ended it.
+        func result(_ status: Int32?) -> PullEnd {
+            let known: [Int32] = [ExitStatus.done, .olderCopy, .mandatoryWaits].map(\.rawValue)
+            if let status, known.contains(status), let last, var checked = CheckedRelease(last) {
+                checked.withdrawal = withdrawal
+                return .checked(
+                    checked, byteCount: last["bytes"]?.asInt64 ?? 0,
+                    isHere: last["unchanged"]?.asBool ?? false)
+            }
+            if status == ExitStatus.interrupted.rawValue { return .stopped }
+            if status == ExitStatus.banned.rawValue, let error {
+                var refused = CheckedRelease(version: nil, reasons: [error])
+                refused.withdrawal = withdrawal
+                return .checked(refused, byteCount: 0, isHere: false)
+            }
+            let how = status.map { "ended with status \($0)" } ?? "was killed"
+            return .failed(
+                error ?? "\(FetchingProgram.name) \(how)",
+                // What it refuses of its command line, it notes nowhere.
+                isNoted: status != nil && status != ExitStatus.usage.rawValue)
+        }
+    }
+}
+
+extension UpdateSettings {
+    /// Lets the program that fetches read its command line, and ask nobody: what it refuses now, it would refuse every
+    /// time, and nobody would hear that in time.
+    ///
+    /// - Throws: `noFetchingProgram`; `usage` with its sentence.
+    func tryOut(store: String) throws(CommandError) {
+        let program = try FetchingProgram.start(
+            ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
+                + ["--dry-run", "--", origin], hasInput: false)
+        var sentence: String?
+        let end = program.follow(silence: .seconds(30), grace: .zero) { _ in
+        } heard: { line in
+            // What is no JSON comes from a loader, and its status is not that of a usage error.
+            sentence = (try? JSONValue.parse(line))?["error"]?["message"]?.asString ?? sentence
+        }
+        guard end.status == ExitStatus.usage.rawValue, let sentence else { return }
+        throw .usage("--pull-option: \(sentence)")
     }
 }

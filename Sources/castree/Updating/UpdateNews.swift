@@ -15,6 +15,9 @@ enum UpdateNews {
             let rest = now.unconfirmed == nil ? "" : "; a page of it must confirm that it works"
             lines.append("version \(boot.version) has started\(rest)")
         }
+        if let waited = before.pending, now.pending == nil, now.current == before.current {
+            lines.append("version \(waited) no longer waits")
+        }
         for version in now.knownGood where !before.knownGood.contains(version) {
             lines.append("version \(version) is confirmed")
         }

@@ -28,9 +28,6 @@ final class Updater: Sendable {
         case check, update, tidy
     }
 
-    /// How long the child may take to end.
-    private static let grace = Duration.seconds(5)
-
     private let settings: UpdateSettings
     private let versions: @Sendable () -> VersionStore
     private let store: String
@@ -73,7 +70,10 @@ final class Updater: Sendable {
         let timer = Task.detached { [settings, weak self] in
             while !Task.isCancelled {
                 self?.want(.update)
-                do { try await Task.sleep(for: settings.interval) } catch { return }
+                // Of a clock that nobody sets, and that goes on while the system sleeps.
+                do {
+                    try await Task.sleep(for: settings.interval, clock: ContinuousClock())
+                } catch { return }
             }
         }
         for await _ in wakes {
@@ -94,7 +94,7 @@ final class Updater: Sendable {
         run.end()
         Task.detached {
             // One that is stopped (SIGSTOP) hears nothing else. Nothing cancels this.
-            try? await Task.sleep(for: Self.grace)
+            try? await Task.sleep(for: PullRun.grace)
             run.kill()
         }
     }
@@ -145,26 +145,39 @@ final class Updater: Sendable {
                 return state.isEnded
             }
             if isEnded { run.end() }
-            end = run.finish { tell($0) }
+            end = run.finish {
+                tell($0)
+            } stopped: { sentence in
+                tell(sentence)
+                note(sentence)
+            }
             state.withLock { $0.run = nil }
         } catch {
-            end = .failed(error.message)
+            end = .failed(error.message, isNoted: false)
         }
         do throws(StoreError) {
-            try settle(end)
+            try settle(end, isPlan: isPlan)
         } catch {
-            // It came, and is banned here: the origin goes on offering it.
-            if error.code == .bannedVersion { return leave([error.message]) }
+            journal.record(error, during: "update")
             fail("unable to take what \(settings.origin) offers: \(error.message)")
         }
     }
 
-    private func settle(_ end: PullEnd) throws(StoreError) {
+    private var journal: Journal { Journal(versions()) }
+
+    /// Notes a failure that the child could not note itself.
+    private func note(_ failure: String) {
+        journal.record(
+            .checked(origin: settings.origin, outcome: .failed, version: nil, reason: failure))
+    }
+
+    private func settle(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
         switch end {
         case .stopped: break
-        case .failed(let message): fail("unable to update: \(message)")
-        case .refused(let reason): leave([reason])
-        case .checked(let checked, let isPlan, let byteCount, let isHere):
+        case .failed(let message, let isNoted):
+            if !isNoted { note(message) }
+            fail("unable to update: \(message)")
+        case .checked(let checked, let byteCount, let isHere):
             let before = try versions().lifecycle()
             if isPlan, let version = checked.version, before.current != version,
                 before.pending != version
@@ -203,7 +216,8 @@ final class Updater: Sendable {
         case .ready(let version, let isForced):
             state.withLock { $0.trouble = nil }
             let lifecycle = try versions().lifecycle()
-            let wait = waitsFor(lifecycle, isForced: isForced)
+            follow()
+            let wait = waitsFor(version, lifecycle, isForced: isForced)
             let isNews = before.pending != version && before.current != version
             if isNews {
                 let mandatory = isForced ? ", and is mandatory" : ""
@@ -211,17 +225,22 @@ final class Updater: Sendable {
                     "version \(version) is here\(mandatory); it waits for \(wait ?? "the next page")"
                 )
             }
-            follow()
             announce(.ready(version: version, waitsFor: wait, isMandatory: isForced))
         }
     }
 
     /// What a version that is ready waits for, besides a page to be loaded.
-    private func waitsFor(_ lifecycle: Lifecycle, isForced: Bool) -> String? {
+    private func waitsFor(
+        _ version: String, _ lifecycle: Lifecycle, isForced: Bool
+    ) -> String? {
+        // The judge of starts knows whether the next page starts it.
+        let isNext = state.withLock { $0.server }?.startsPending(lifecycle) ?? true
         let decision = SwitchDecision.decide(
             settings.policy, isForced: isForced, at: .navigation,
-            isTrusted: lifecycle.unconfirmed == nil)
-        return if case .wait(let reason) = decision { reason } else { nil }
+            isTrusted: isNext || lifecycle.unconfirmed == nil)
+        if case .wait(let reason) = decision { return reason }
+        // After a start that failed, whatever the policy says.
+        return isNext || !lifecycle.isResting(version) ? nil : SwitchDecision.nextStart
     }
 
     private func leave(_ reasons: [String]) {

@@ -32,7 +32,7 @@ typealias Counts = [SystemCall: Int]
 /// Counts what programs ask for from now on, while they run and after.
 final class CallCounter {
     private let file: URL
-    private static let library = ProgramUnderTest.castree.url.deletingLastPathComponent()
+    static let library = ProgramUnderTest.castree.url.deletingLastPathComponent()
         .appending(path: "libCallCounter.so")
 
     init(in directory: URL) throws {

@@ -13,15 +13,31 @@ final class Kiosk {
     private var cookie = ""
     private var open: KioskPage?
 
+    /// - Parameter program: castree, if another than the one that was built.
     init(
         _ place: Workplace, _ origin: String, _ arguments: [String] = [], store: String = "device",
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], program: URL = ProgramUnderTest.castree.url
     ) throws {
         served = try Served(
-            place, ["--store", store, "--updates", origin] + arguments, environment: environment,
-            errors: errors)
+            [
+                program.path, "serve", "--app-id", Served.newApp(), "--next-port", "--store", store,
+                "--updates", origin,
+            ] + arguments, in: place.directory, environment: environment, errors: errors)
         // Ours is closed, so that a server that ends is noticed.
         try errors.fileHandleForWriting.close()
+    }
+
+    /// A kiosk that shows version 1, confirmed.
+    convenience init(
+        showingFirst place: Workplace, _ origin: String, _ arguments: [String] = [],
+        environment: [String: String] = [:]
+    ) throws {
+        try self.init(
+            place, origin, ["--confirm-within", "10m"] + arguments, environment: environment)
+        try hear("version 1 is here")
+        #expect(try visit() == "<h1>one</h1>")
+        #expect(try confirm() == 204)
+        try hear("version 1 is confirmed")
     }
 
     /// Reads standard error up to a line that has all these words in it.

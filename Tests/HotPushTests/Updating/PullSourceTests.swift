@@ -202,6 +202,35 @@ import VersionTree
         #expect(try await process().start()?.version == "1")
     }
 
+    @Test("that was taken back no longer waits, even while what is offered is banned here")
+    func withdrawnBehindBanned() async throws {
+        try fixture.place.store.add("3", ["index.html": "<h1>three</h1>"])
+        try await live("1")
+        try fixture.publish("3")
+        _ = try await process().update()
+        let versions = try fixture.device.reopened()
+        try versions.activate("3")
+        _ = try versions.rollback()
+        #expect(try lifecycle.bad.map(\.version) == ["3"])
+        try fixture.publish("2")
+        _ = try await process().update()
+        // Another release stands before it, and it is still there to be had.
+        try fixture.publish("3")
+        for isThere in [true, false] {
+            if !isThere {
+                _ = try fixture.place.publisher().withdraw(VersionName("2"))
+                try fixture.serve()
+            }
+            guard case .refused("3", let reasons) = try await process().update() else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(reasons.contains { $0.contains("banned") })
+            #expect(try lifecycle.pending == (isThere ? "2" : nil))
+        }
+        #expect(try lifecycle.current == "1")
+    }
+
     @Test("for other devices or apps is left alone at one request, with the reasons")
     func refused() async throws {
         try offerSecond(perMille: 818)

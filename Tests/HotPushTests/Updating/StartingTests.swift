@@ -167,6 +167,35 @@ import VersionTree
         #expect(try fixture.lifecycle.knownGood == ["1"])
     }
 
+    @Test(
+        "without anything to go back to keeps no successor away once its time is over",
+        arguments: [SwitchPolicy.now, .nextNavigation])
+    func successor(policy: SwitchPolicy) async throws {
+        let fixture = try UpdatingFixture()
+        try fixture.offer("1")
+        let manager = try fixture.process { $0.policy = policy }
+        _ = try await manager.update()
+        #expect(try fixture.lifecycle.current == "1")
+        try fixture.offer("2")
+        // Until then it is on trial.
+        guard case .ready("2", "the current version to be confirmed") = try await manager.update()
+        else {
+            Issue.record("not ready")
+            return
+        }
+        #expect(try await manager.navigationBegins() == nil)
+        let events = EventReader(manager)
+        fixture.clock.advance(by: .seconds(31))
+        _ = await events.next { if case .failed = $0 { true } else { false } }
+        if policy == .now {
+            _ = await events.read(until: isStart)
+        } else {
+            #expect(try await manager.navigationBegins()?.version == "2")
+        }
+        let after = try fixture.lifecycle
+        #expect(after.current == "2" && after.bad.isEmpty && after.pending == nil)
+    }
+
     @Test("of another version is not credited with a late confirmation")
     func lateConfirmation() async throws {
         let fixture = try UpdatingFixture()

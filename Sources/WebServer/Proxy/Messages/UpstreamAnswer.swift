@@ -21,6 +21,7 @@ enum UpstreamAnswer {
         for field in head.fields where !FieldName.isHopByHop(bytes, field.name) {
             if FieldName.isNamed(bytes, field.name, in: head.connection.named) { continue }
             if dropsDate, RequestHead.matches(bytes, field.name, "date") { continue }
+            if names.isRefused(bytes, field) { continue }
             guard let value = names.rewritten(bytes, field) else {
                 written.append(bytes, field)
                 continue

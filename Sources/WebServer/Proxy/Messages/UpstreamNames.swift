@@ -17,6 +17,13 @@ struct UpstreamNames {
         }
     }
 
+    /// Whether a field must not reach the client: it sets a cookie of this server, by which that knows its pages and
+    /// who may ask.
+    func isRefused(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> Bool {
+        FieldName.matches(bytes, field.name, "set-cookie")
+            && CookieText.setsOwn(value(bytes, field))
+    }
+
     private func value(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> [UInt8] {
         bytes.extracting(field.value).withUnsafeBufferPointer { Array($0) }
     }

@@ -1,0 +1,163 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// What goes wrong around `castree serve --updates` in the years that a kiosk stands there.
+@Suite(.timeLimit(.minutes(5))) struct KioskTroubleTests {
+    let place: Workplace
+
+    init() throws { place = try .offeringFirst() }
+
+    @Test
+    func `what was taken back no longer waits, even while what is offered is banned here`() throws {
+        let origin = try place.origin()
+        let kiosk = try Kiosk(showingFirst: place, origin.url, ["--switch", "next-start"])
+        try place.add("3", ["index.html": "three"])
+        let page = try kiosk.page()
+        /// What an update comes to.
+        func update() throws -> (name: String, said: String) {
+            #expect(try page.post("update").status == 202)
+            let heard = try page.hear("ready", "up-to-date", "update-failed")
+            return (heard.name, "\(heard.detail)")
+        }
+        try place.publish("3")
+        #expect(try update().name == "ready")
+        try place.reject("3")
+        try place.publish("2")
+        #expect(try update().name == "ready")
+        try place.publish("3")
+        // Another release stands before it, and it is still there to be had.
+        let banned = try update()
+        #expect(banned.name == "up-to-date" && banned.said.contains("banned"), "\(banned)")
+        #expect(try place.deviceLifecycle().pending == "2")
+        #expect(try place.device("status").text.contains("is not taken: it is banned"))
+        try place.withdraw("2")
+        let taken = try update()
+        #expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
+        #expect(try place.deviceLifecycle().pending == nil)
+        try kiosk.hear("version 2 no longer waits")
+        #expect(try kiosk.served.end().status == 0)
+        let next = try Kiosk(place, origin.url)
+        #expect(try next.visit() == "<h1>one</h1>")
+    }
+
+    @Test func `answers that say the same are one event, however often they come`() throws {
+        struct Event: Decodable {
+            let event: String
+            let times: Int
+            let since: String?
+            let sentence: String
+        }
+        let origin = try place.origin()
+        let kiosk = try Kiosk(showingFirst: place, origin.url)
+        let page = try kiosk.page()
+        for _ in 0..<3 {
+            #expect(try page.post("update").status == 202)
+            _ = try page.hear("up-to-date")
+        }
+        let checks: [Event] = try place.device("log", "--json").document([Event].self)
+            .filter { $0.event == "check" }
+        #expect(checks.map(\.times) == [1, 3] && checks[1].since != nil, "\(checks)")
+        #expect(checks[1].sentence.hasSuffix("nothing new, 3 times in a row"), "\(checks)")
+        #expect(try place.device("status").text.contains("nothing new"))
+    }
+
+    @Test func `an unconfirmed first version does not keep its successor away`() throws {
+        let origin = try place.origin()
+        let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
+        try kiosk.hear("version 1 is here")
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try place.publish("2")
+        let page = try kiosk.page()
+        #expect(try page.post("update").status == 202)
+        _ = try page.hear("ready")
+        // Nothing confirms it, and there is nothing to go back to.
+        try kiosk.hear("nothing to go back to")
+        #expect(try page.hear("version-ready").detail["version"] as? String == "2")
+        #expect(try page.post("update").status == 202)
+        #expect(try page.hear("ready").detail["waitsFor"] == nil)
+        #expect(try kiosk.visit() == "<h1>two</h1>")
+    }
+
+    @Test func `an empty kiosk says that the first release comes by itself`() throws {
+        let kiosk = try Kiosk(place, "http://127.0.0.1:9", ["--pull-option", "--retries=0"])
+        #expect(kiosk.served.ready.contains("the first release is shown once it has come"))
+        #expect(try kiosk.served.get().status == 503)
+    }
+
+    // MARK: The program that fetches
+
+    /// castree beside another program that fetches: a shell script, to which all words are right.
+    private func program(fetchingBy script: String) throws -> URL {
+        let directory = place.directory.appending(path: "alone")
+        try place.write(
+            [
+                "castree-pull":
+                    "#!/bin/sh\ncase \"$*\" in *--dry-run*) exit 0;; esac\n\(script)\n"
+            ],
+            to: "alone")
+        let program = directory.appending(path: "castree")
+        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
+        return program
+    }
+
+    @Test func `updates go on although something still holds the output of a child`() throws {
+        let program = try program(
+            fetchingBy: """
+                echo '{"warning":{"message":"asked"}}'
+                [ -e left ] || { sleep 300 & echo $! > left; }
+                echo '{"version":null,"reasons":[]}'
+                """)
+        let kiosk = try Kiosk(place, "http://127.0.0.1:9", ["--every", "1s"], program: program)
+        for _ in 0..<2 { try kiosk.hear("asked") }
+        // It is still there.
+        let left = try Int32(place.contents("left").trimmingCharacters(in: .newlines))
+        #expect(kill(try #require(left), SIGKILL) == 0)
+        #expect(try kiosk.served.end().status == 0)
+    }
+
+    @Test func `that the program that fetches is stopped is said, and it may go on`() throws {
+        let program = try program(
+            fetchingBy: """
+                [ -e went ] || { touch went; kill -STOP $$; }
+                echo '{"warning":{"message":"it goes on"}}'
+                echo '{"version":null,"reasons":[]}'
+                """)
+        let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
+        let line = try kiosk.hear("castree-pull (process ", "is stopped")
+        let process = try #require(
+            line.firstRange(of: "kill -CONT ").flatMap { range in
+                Int32(line[range.upperBound...].prefix { $0.isNumber })
+            })
+        #expect(try place.device("status").text.contains("is stopped"))
+        kill(process, SIGCONT)
+        try kiosk.hear("it goes on")
+        #expect(try kiosk.served.end().status == 0)
+    }
+
+    // MARK: The clock
+
+    @Test func `a clock that begins in 1970, jumps ahead and is set back stops nothing`() throws {
+        let now = Int64(Date().timeIntervalSince1970)
+        let clock = try SteppedClock(in: place.directory, at: 60)
+        try place.add("3", ["index.html": "<h1>three</h1>"])
+        let origin = try place.origin()
+        let kiosk = try Kiosk(
+            showingFirst: place, origin.url, ["--every", "1s"], environment: clock.environment)
+        for (version, page, time) in [
+            ("2", "<h1>two</h1>", now + 4 * 365 * 86_400), ("3", "<h1>three</h1>", now),
+        ] {
+            try clock.set(time)
+            try place.publish(version)
+            try kiosk.hear("version \(version) is here")
+            #expect(try kiosk.visit() == page)
+            #expect(try kiosk.confirm() == 204)
+            try kiosk.hear("version \(version) is confirmed")
+        }
+        #expect(try kiosk.served.end().status == 0)
+        let status = try place.device("status")
+        #expect(status.status == 0 && status.text.contains("nothing needs anybody"), "\(status)")
+        let log = try place.device("log").text
+        #expect(log.contains("1970-01-01T00:01"), "\(log)")
+    }
+}

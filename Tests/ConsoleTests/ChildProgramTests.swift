@@ -1,0 +1,74 @@
+import Testing
+
+@testable import Console
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A program that this one has started and follows to its end, whatever it does.
+@Suite(.timeLimit(.minutes(2))) struct ChildProgramTests {
+    private func child(_ script: String, hasInput: Bool = true) throws -> ChildProgram {
+        try ChildProgram("/bin/sh", ["-c", script], hasInput: hasInput)
+    }
+
+    /// Follows it with patience, and calls the closure with its number when it is found stopped.
+    private func follow(
+        _ child: ChildProgram, silence: Duration = .seconds(60),
+        grace: Duration = .seconds(60), stopped: (Int32) -> Void = { _ in }
+    ) -> (lines: [String], end: ChildProgram.End) {
+        var lines: [String] = []
+        let end = child.follow(silence: silence, grace: grace, stopped: stopped) {
+            lines.append(String(decoding: $0, as: UTF8.self))
+        }
+        return (lines, end)
+    }
+
+    @Test func `its lines come as it prints them, also one without an end, then its status`()
+        throws
+    {
+        let (lines, end) = follow(
+            try child("echo one; echo two >&2; printf '\\nthree'; exit 3"))
+        #expect(lines == ["one", "two", "", "three"])
+        #expect(end == .init(status: 3))
+        let killed = follow(try child("echo here; kill -KILL $$"))
+        #expect(killed.lines == ["here"] && killed.end == .init(status: nil))
+    }
+
+    @Test func `nobody waits for what it has started, which still holds its output`() throws {
+        let (lines, end) = follow(try child("sleep 300 & echo $!; exit 4"))
+        #expect(end.status == 4)
+        let left = try #require(lines.first.flatMap { Int32($0) })
+        #expect(kill(left, SIGKILL) == 0)
+    }
+
+    @Test func `one that has closed its output is waited for`() throws {
+        let (lines, end) = follow(try child("echo one; exec >&- 2>&-; sleep 0.3; exit 5"))
+        #expect(lines == ["one"] && end == .init(status: 5))
+    }
+
+    @Test func `that it is stopped is told once, and once more when it is stopped again`() throws {
+        var told: [Int32] = []
+        let (lines, end) = follow(
+            try child("kill -STOP $$; echo on; kill -STOP $$; echo and on")
+        ) { process in
+            told.append(process)
+            kill(process, SIGCONT)
+        }
+        #expect(lines == ["on", "and on"] && end == .init(status: 0))
+        #expect(told.count == 2 && Set(told).count == 1)
+    }
+
+    @Test(arguments: ["exec sleep 300", "trap '' TERM; exec sleep 300", "kill -STOP $$"])
+    func `one that says nothing for too long is asked to end, then ended`(_ script: String) throws {
+        let (_, end) = follow(
+            try child(script), silence: .milliseconds(10), grace: .milliseconds(10))
+        #expect(end == .init(status: nil, wasSilent: true))
+    }
+
+    @Test func `its input lasts as long as this process, or has ended when it begins`() throws {
+        #expect(follow(try child("cat; echo end", hasInput: false)).lines == ["end"])
+    }
+}

@@ -1,0 +1,102 @@
+import CASStore
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Answers of an origin that say the same, one after the other: they must not push out what happened.
+@Suite("Answers in a row") struct PollRunTests {
+    private static let origin = "https://a.example/app"
+    private let store: TemporaryStore
+
+    init() throws { store = try TemporaryStore() }
+
+    private func record(_ events: [JournalEvent], at time: Int64) {
+        let journal = Journal(store.versions, now: { time })
+        for event in events { journal.record(event) }
+    }
+
+    private func check(
+        _ outcome: CheckOutcome, of origin: String = origin, _ version: String? = nil,
+        _ reason: String? = nil
+    ) -> JournalEvent {
+        .checked(origin: origin, outcome: outcome, version: version, reason: reason)
+    }
+
+    private var entries: [JournalEntry] {
+        get throws { try Journal(store.versions).entries() }
+    }
+
+    @Test("are one line: how many, the first, and the last; for years")
+    func years() throws {
+        record([.booted(version: "1")], at: 1_760_000_000)
+        for poll in 0..<3000 {
+            record([check(.nothingNew, "1")], at: 1_760_000_000 + Int64(poll) * 900)
+        }
+        record([.confirmed(version: "1")], at: 1_770_000_000)
+        let entries = try entries
+        #expect(
+            entries.map(\.event)
+                == [.booted(version: "1"), check(.nothingNew, "1"), .confirmed(version: "1")])
+        #expect(entries[1].times == 3000 && entries[1].since == 1_760_000_000)
+        #expect(entries[1].at == 1_760_000_000 + 2999 * 900)
+        #expect(entries[1].sentence.hasSuffix("nothing new, 3000 times in a row"))
+        #expect(entries.map(\.sequence) == [1, 2, 3])
+    }
+
+    @Test("take the repetitions in vain with them, and what else happens ends them")
+    func offline() throws {
+        let retry = JournalEvent.retried(reason: "refused", milliseconds: 5)
+        for poll in 1...3 {
+            record(
+                [retry, retry, check(.offline, nil, "no route, \(poll) ms")],
+                at: 1_760_000_000 + Int64(poll))
+        }
+        #expect(try entries.map(\.times) == [1, 1, 3])
+        // No number comes twice.
+        #expect(try entries.map(\.sequence) == [1, 2, 9])
+        record([check(.nothingNew, "1"), retry, check(.nothingNew, "1")], at: 1_760_000_010)
+        // What was repeated with success is worth a line.
+        #expect(try entries.map(\.times) == [1, 1, 3, 1, 1, 1])
+    }
+
+    @Test("begin anew with another answer, version, reason or origin")
+    func others() throws {
+        let different = [
+            check(.nothingNew, "1"), check(.nothingNew, "2"), check(.refused, "2", "banned"),
+            check(.refused, "2", "for others"), check(.failed, nil, "for others"),
+            check(.failed, of: "https://b.example", nil, "for others"), check(.nothingNew),
+        ]
+        record(different, at: 1_760_000_000)
+        #expect(try entries.map(\.event) == different)
+        #expect(try entries.allSatisfy { $0.times == 1 && $0.since == nil })
+    }
+
+    @Test("begin anew where the clock was set, back or from before it told the time")
+    func clock() throws {
+        for time: Int64 in [100, 200, 1_760_000_000, 1_760_000_001, 1_750_000_000] {
+            record([check(.offline, nil, "x")], at: time)
+        }
+        #expect(try entries.map(\.times) == [2, 2, 1])
+        #expect(try entries.map(\.at) == [200, 1_760_000_001, 1_750_000_000])
+    }
+
+    @Test("that a line cannot say are two lines: damage, other programs' lines")
+    func damaged() throws {
+        record([check(.nothingNew)], at: 1_760_000_000)
+        let path = store.path + "/events.jsonl"
+        let line = String(decoding: try Damage.contents(path), as: UTF8.self)
+        for fields in [
+            #""since":1,"times":0"#, #""since":1,"times":-5"#, #""since":null,"times":2"#,
+            #""since":1,"times":99999999999999999999"#,
+        ] {
+            let edited = line.dropLast(2) + "," + fields + "}\n"
+            try Damage.overwrite(path, with: Array(edited.utf8))
+            #expect(try entries.map(\.times) == [1])
+            record([check(.nothingNew)], at: 1_760_000_001)
+            #expect(try entries.map(\.times) == [2])
+        }
+    }
+}
