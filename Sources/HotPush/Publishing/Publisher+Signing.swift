@@ -39,14 +39,29 @@ extension Publisher {
     func checkSigning(
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) {
-        try options.sealing.check(channel, upon: pointers, in: printable(path)) {
-            () throws(StoreError) in
-            guard
-                let root = try fileSystem.openIfPresent(
-                    POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-            else { return nil }
-            return try OriginMarker.id(of: root.raw, fileSystem)
-        }
+        try options.sealing.check(
+            channel, upon: pointers, in: printable(path), marker: markedID)
+    }
+
+    /// A plan with the pointer as it would be written: whoever only looks learns also whether the keys sign.
+    func sealed(
+        _ plan: PublishPlan, upon pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) -> PublishPlan {
+        guard plan.writesPointer else { return plan }
+        var plan = plan
+        plan.pointer = try options.sealing.seal(
+            plan.pointer, upon: pointers, in: printable(path), now: now(), notice: options.notice,
+            marker: markedID)
+        return plan
+    }
+
+    /// The id that the origin's marker says.
+    private func markedID() throws(StoreError) -> String? {
+        guard
+            let root = try fileSystem.openIfPresent(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+        else { return nil }
+        return try OriginMarker.id(of: root.raw, fileSystem)
     }
 
     /// Signs the pointers of channels anew, as they are: for longer, or by other keys.

@@ -48,8 +48,9 @@ public struct Publisher: Sendable {
         guard
             let root = try OpenedDirectory.open(POSIXFileSystem.workingDirectory, path, fileSystem)
         else {
-            return try makePlan(
-                manifest, version, offer, survey, pointers: [:], packing: packing)
+            return try sealed(
+                makePlan(manifest, version, offer, survey, pointers: [:], packing: packing),
+                upon: [:])
         }
         try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
         let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
@@ -61,9 +62,10 @@ public struct Publisher: Sendable {
         let pointers = try channels.map { (channels) throws(StoreError) in
             try ChannelPointer.readAll(channels.raw, fileSystem)
         }
-        try checkSigning(offer.channel, upon: pointers ?? [:])
-        return try makePlan(
-            manifest, version, offer, survey, pointers: pointers ?? [:], packing: packing)
+        return try sealed(
+            makePlan(
+                manifest, version, offer, survey, pointers: pointers ?? [:], packing: packing),
+            upon: pointers ?? [:])
     }
 
     /// Writes a version to the origin and offers it at the head of a channel.

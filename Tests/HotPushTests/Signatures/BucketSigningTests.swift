@@ -242,6 +242,46 @@ import VersionTree
         try expectSigned(by: people.alice)
     }
 
+    @Test("begins a new log with signed pointers of an old one only if it signs them anew")
+    func takenOver() throws {
+        let alice = try people.sealing(people.alice)
+        for version in ["1", "2"] { try world.publish(version, by: publisher(alice)) }
+        let before = try pointer()
+        for key in world.store.files.keys where key.hasPrefix("log/") {
+            world.store.set(key, nil)
+        }
+        func taking(_ sealing: PointerSealing) -> BucketPublisher {
+            var options = PublisherOptions()
+            options.packs.moment = .never
+            (options.takesOver, options.sealing) = (true, sealing)
+            return BucketPublisher(ModelBucket(world.store), options: options, pause: { _ in })
+        }
+        let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
+        #expect(unsigned?.code == .untrusted)
+        _ = try taking(alice).publish("3", of: world.versions)
+        try expectSigned(by: people.alice)
+        let after = try pointer()
+        #expect(after.releases.count == 3 && after.sequence > before.sequence)
+        #expect(after.origin == before.origin && after.log == 2)
+    }
+
+    @Test("says who would sign, and writes nothing")
+    func planned() throws {
+        let alice = try people.sealing(people.alice)
+        try world.publish("1", by: publisher(alice))
+        let whole = world.store.files.mapValues(\.bytes)
+        let plan = try publisher(alice).plan("2", of: world.versions)
+        #expect(plan.pointer.signatures.map(\.key) == [try people.key(people.alice).id])
+        #expect(refusal { try publisher(PointerSealing()).plan("2", of: world.versions) } != nil)
+        #expect(world.store.files.mapValues(\.bytes) == whole)
+        // And in a directory.
+        try people.publish("1", alice)
+        let before = try people.place.published()
+        let there = try people.publisher(alice).plan("2", of: people.place.versions)
+        #expect(there.pointer.signatures.map(\.key) == plan.pointer.signatures.map(\.key))
+        #expect(try people.place.published() == before)
+    }
+
     @Test("goes on from a signed directory that was copied whole, signatures and trust with it")
     func copied() throws {
         try people.publish("1", people.sealing(people.alice))
