@@ -34,7 +34,7 @@ extension BucketPublisher {
     /// Remembers what was signed, and copies the id of an origin that was not signed before into its marker.
     func signed(_ pointer: ChannelPointer, upon before: OriginState) {
         guard pointer.isSigned, let origin = pointer.origin else { return }
-        options.sealing.remember(pointer, notice: options.notice)
+        options.sealing.remember(pointer, at: bucket.place, notice: options.notice)
         guard !before.pointers.values.contains(where: { $0.isSigned && $0.origin == origin })
         else { return }
         do throws(StoreError) {

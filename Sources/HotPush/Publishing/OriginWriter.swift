@@ -278,7 +278,7 @@ final class OriginWriter: Sendable {
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> ChannelPointer {
         let sealed = try options.sealing.seal(
-            pointer, upon: pointers, in: printable(path), now: pointer.createdAt,
+            pointer, upon: pointers, in: place, now: pointer.createdAt,
             notice: options.notice
         ) { () throws(StoreError) in try OriginMarker.id(of: root.raw, fileSystem) }
         try write(sealed: sealed)
@@ -292,7 +292,9 @@ final class OriginWriter: Sendable {
             mode: Self.fileMode, token: "new", durably: options.isDurable)
         if pointer.isSigned, let origin = pointer.origin { try mark(as: origin) }
         try listChannels()
-        if pointer.isSigned { options.sealing.remember(pointer, notice: options.notice) }
+        if pointer.isSigned {
+            options.sealing.remember(pointer, at: place, notice: options.notice)
+        }
     }
 
     /// Copies the id of a signed origin into its marker.

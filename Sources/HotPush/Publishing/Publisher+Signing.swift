@@ -4,6 +4,14 @@ import VersionTree
 // Signing what is offered already: for longer, by others, or by another version of the trust.
 
 extension OriginWriter {
+    /// Where the origin is, in one spelling.
+    var place: String { Self.place(of: root.raw, path) }
+
+    static func place(of root: Int32, _ path: String) -> String {
+        let known = POSIXFileSystem().path(of: root)
+        return printable(known.hasPrefix("/") ? known : path)
+    }
+
     /// The pointers that one of a channel is built upon: its own, and where it is to be signed those of all channels.
     func pointers(for channel: ChannelName) throws(StoreError) -> [ChannelName: ChannelPointer] {
         if options.sealing.isSigning { return try pointers() }
@@ -40,7 +48,7 @@ extension Publisher {
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) {
         try options.sealing.check(
-            channel, upon: pointers, in: printable(path), marker: markedID)
+            channel, upon: pointers, in: place(), marker: markedID)
     }
 
     /// A plan with the pointer as it would be written: whoever only looks learns also whether the keys sign.
@@ -50,9 +58,19 @@ extension Publisher {
         guard plan.writesPointer else { return plan }
         var plan = plan
         plan.pointer = try options.sealing.seal(
-            plan.pointer, upon: pointers, in: printable(path), now: now(), notice: options.notice,
+            plan.pointer, upon: pointers, in: place(), now: now(), notice: options.notice,
             marker: markedID)
         return plan
+    }
+
+    /// Where the origin is, in one spelling; as it was given, if nothing is there yet.
+    private func place() throws(StoreError) -> String {
+        // Nothing is remembered for those who do not sign.
+        guard options.sealing.isSigning,
+            let root = try fileSystem.openIfPresent(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+        else { return printable(path) }
+        return OriginWriter.place(of: root.raw, path)
     }
 
     /// The id that the origin's marker says.
@@ -103,7 +121,7 @@ extension Publisher {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let step = try rotation.step(
-            upon: origin.pointers(), by: options.sealing, in: printable(path), now: now()
+            upon: origin.pointers(), by: options.sealing, in: origin.place, now: now()
         ) { (version) throws(StoreError) in try origin.trust(version) }
         if !step.isThere { try origin.write(step.file) }
         for pointer in step.pointers { try origin.write(sealed: pointer) }

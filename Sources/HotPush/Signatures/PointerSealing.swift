@@ -54,7 +54,7 @@ package struct PointerSealing: Sendable {
     ///
     /// - Parameters:
     ///   - pointers: those of all channels; without signers the one of the channel is enough.
-    ///   - place: the origin, for messages.
+    ///   - place: where the origin is, in one spelling: it is remembered beside the keys.
     ///   - marker: the id that the origin's marker says.
     /// - Throws: `.untrusted`.
     func check(
@@ -141,10 +141,10 @@ package struct PointerSealing: Sendable {
     }
 
     /// Remembers beside the keys what was signed and written.
-    func remember(_ pointer: ChannelPointer, notice: (String) -> Void) {
+    func remember(_ pointer: ChannelPointer, at place: String, notice: (String) -> Void) {
         for memory in signers.compactMap(\.memory) {
             do throws(StoreError) {
-                try memory.note(pointer)
+                try memory.note(pointer, at: place)
             } catch {
                 // The pointer stands. Without the note an older one may be put back and built upon.
                 notice(
@@ -181,7 +181,10 @@ package struct PointerSealing: Sendable {
                         + "would sign now: devices may ask for all of them; name the others, too, or say --unsigned"
                 )
             }
-            if let known = before.origin { return try base(before, as: known, place) }
+            if let known = before.origin {
+                if !adopts, origin == nil { try checkOrigin(known, of: pointers, place) }
+                return try base(before, as: known, place)
+            }
         }
         return try base(besides: channel, pointers, place, marker)
     }
@@ -218,7 +221,9 @@ package struct PointerSealing: Sendable {
                 .untrusted, "\(place) is the origin \(known), not that of --origin-id")
         }
         let trustVersion = vouched.compactMap(\.trustVersion).max()
+        if let id = ids.first, origin == nil, !adopts { try checkOrigin(id, of: pointers, place) }
         var known = origin ?? ids.first
+        if known == nil { known = try remembered(place) }
         if known == nil { known = try lost(marker, place) }
         guard let known else {
             return Base(origin: try randomToken() + randomToken(), trustVersion: trustVersion)
@@ -235,6 +240,32 @@ package struct PointerSealing: Sendable {
             }
         }
         return Base(origin: known, trustVersion: trustVersion)
+    }
+
+    /// - Throws: `.untrusted` if other channels belong to another origin, or another one was signed at the place.
+    func checkOrigin(
+        _ id: String, of pointers: [ChannelName: ChannelPointer], _ place: String
+    ) throws(StoreError) {
+        let others = pointers.values.compactMap(\.origin).filter { $0 != id }
+        guard others.isEmpty else {
+            throw StoreError(
+                .untrusted,
+                "the channels of \(place) belong to different origins (\(id), \(others[0])): somebody has copied a pointer "
+                    + "of another one here; look at them, then say --origin-id")
+        }
+        guard let known = try remembered(place), known != id else { return }
+        throw StoreError(
+            .untrusted,
+            "\(place) says that it is the origin \(id), and what was signed there before belongs to \(known): somebody has "
+                + "copied a pointer of another origin here; look at it, then say --origin-id")
+    }
+
+    /// The id of the origin that one of the keys has signed at a place.
+    private func remembered(_ place: String) throws(StoreError) -> String? {
+        for memory in signers.compactMap(\.memory) {
+            if let origin = try memory.origin(at: place) { return origin }
+        }
+        return nil
     }
 
     /// The id of an origin of which only the marker is left; `nil` for one that was never signed.

@@ -1,10 +1,11 @@
 package import CASStore
 import StrictJSON
 
-/// What a key has signed last, in each channel of each origin: the file `<key>.signed` beside the key.
+/// What a key has signed last, in each channel of each origin, and where each origin is: the file `<key>.signed` beside
+/// the key.
 ///
-/// Whoever can write to an origin can put an old pointer back. A publisher that remembers does not build upon it. The
-/// file is changed under a lock on the key's file, replaced as a whole, and never goes back.
+/// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
+/// not build upon it. The file is changed under a lock on the key's file, replaced as a whole, and never goes back.
 package struct SignedSequences: Sendable {
     private let path: String
     private let fileSystem: any FileSystem
@@ -22,12 +23,18 @@ package struct SignedSequences: Sendable {
     /// The last sequence that was signed; `nil` if none is known.
     /// - Throws: `.badKey` for a damaged file; what reading throws.
     func sequence(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64? {
-        try all()[Self.name(channel, origin)]
+        try all().sequences[Self.name(channel, origin)]
+    }
+
+    /// The id of the origin that was signed last at a place; `nil` if none is known.
+    /// - Throws: as ``sequence(of:in:)``.
+    func origin(at place: String) throws(StoreError) -> String? {
+        try all().places[place]
     }
 
     /// Notes that a pointer was signed and written, durably.
     /// - Throws: what reading and writing throws.
-    func note(_ pointer: ChannelPointer) throws(StoreError) {
+    func note(_ pointer: ChannelPointer, at place: String) throws(StoreError) {
         guard let origin = pointer.origin else { return }
         let name = Self.name(pointer.channel, origin)
         let here = POSIXFileSystem.workingDirectory
@@ -35,11 +42,14 @@ package struct SignedSequences: Sendable {
         // Whoever has it writes one small file.
         while try !fileSystem.lock(lock.raw, exclusive: true) { pause(milliseconds: 5) }
         defer { fileSystem.unlock(lock.raw) }
-        var sequences = try all()
-        guard sequences[name] ?? 0 < pointer.sequence else { return }
-        sequences[name] = pointer.sequence
+        var (sequences, places) = try all()
+        sequences[name] = max(sequences[name] ?? 0, pointer.sequence)
+        places[place] = origin
         let document = JSONValue.object([
             .init(key: "castreeSigned", value: .integer(Self.formatVersion)),
+            .init(
+                key: "places",
+                value: .object(places.map { .init(key: $0.key, value: .string($0.value)) })),
             .init(
                 key: "sequences",
                 value: .object(sequences.map { .init(key: $0.key, value: .integer($0.value)) })),
@@ -54,24 +64,32 @@ package struct SignedSequences: Sendable {
             token: "new", durably: true)
     }
 
-    private func all() throws(StoreError) -> [String: Int64] {
+    private typealias Memory = (sequences: [String: Int64], places: [String: String])
+
+    private func all() throws(StoreError) -> Memory {
         let file = path + Self.suffix
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
             try fileSystem.contents(
                 POSIXFileSystem.workingDirectory, file, limit: Self.byteCountMax)
         }
-        guard let bytes else { return [:] }
+        guard let bytes else { return ([:], [:]) }
         // Whatever is wrong with it, the remedy is the same.
         let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 4))
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
-            let members = document?["sequences"]?.asObject
+            let members = document?["sequences"]?.asObject,
+            let origins = document?["places"]?.asObject
         else { throw damaged(file) }
         var sequences: [String: Int64] = [:]
         for member in members {
             guard let sequence = member.value.asInt64 else { throw damaged(file) }
             sequences[member.key] = sequence
         }
-        return sequences
+        var places: [String: String] = [:]
+        for member in origins {
+            guard let origin = member.value.asString else { throw damaged(file) }
+            places[member.key] = origin
+        }
+        return (sequences, places)
     }
 
     private func damaged(_ file: String) -> StoreError {

@@ -153,6 +153,7 @@ private struct Rotation {
                     : "the channels of \(place) belong to different origins: somebody has copied them together"
             )
         }
+        try sealing.checkOrigin(origin, of: pointers, place)
         self.origin = origin
         version = self.pointers.map { $0.trustVersion ?? TrustFile.firstVersion }.max() ?? 1
     }

@@ -179,15 +179,44 @@ import VersionTree
         try place.publish("1", sealing)
         let before = try place.pointer()
         for channel in ["stable", "beta"] {
-            // It is gone the second time.
+            // They are gone the second time.
             try? FileManager.default.removeItem(atPath: place.path())
+            try? FileManager.default.removeItem(atPath: place.alice + ".signed")
             let error = refusal { try place.publish("1", sealing, to: channel) }
             #expect(error?.code == .untrusted)
             #expect(error?.message.contains("--origin-id \(before.origin ?? "")") == true)
         }
         try place.publish("1", place.sealing(place.alice) { $0.adopts = true })
         #expect(try place.pointer().origin == before.origin)
-        #expect(try place.pointer().sequence > before.sequence)
+    }
+
+    /// Signed by the same key, it would carry this origin's releases to the devices of the other one.
+    @Test("does not build upon a pointer of another origin that somebody has copied here")
+    func otherOrigin() throws {
+        let sealing = try place.sealing(place.alice)
+        let other = SignedPlace(copying: place, "other")
+        try other.publish("1", sealing)
+        try other.publish("1", sealing, to: "beta")
+        let foreign = try other.bytes()
+        try place.publish("1", sealing)
+        try Data(foreign).write(to: URL(filePath: place.path()))
+        let verbs: [() throws -> Void] = [
+            { try place.publish("2", sealing) }, { try place.publish("2", sealing, to: "beta") },
+            { _ = try place.publisher(sealing).resign() },
+            {
+                _ = try place.publisher(sealing).rotate(
+                    TrustRotation(adding: [place.key(place.bob)]))
+            },
+        ]
+        for verb in verbs { #expect(refusal(verb)?.code == .untrusted) }
+        #expect(try place.bytes() == foreign)
+        // Without a memory a channel beside it tells.
+        try FileManager.default.removeItem(atPath: place.alice + ".signed")
+        try other.publish("2", sealing)
+        var moved = try other.pointer()
+        moved.origin = String(repeating: "7", count: 32)
+        try other.put(sealing.sign(moved, now: 1))
+        #expect(refusal { try other.publish("1", sealing) }?.code == .untrusted)
     }
 
     @Test("makes a lost origin anew under its id")
@@ -221,10 +250,11 @@ import VersionTree
         let origin = try #require(pointer.origin)
         for sequence: Int64 in [5, 9, 7] {
             pointer.sequence = sequence
-            try memory.note(pointer)
+            try memory.note(pointer, at: "here")
         }
         #expect(try memory.sequence(of: .stable, in: origin) == 9)
         #expect(try memory.sequence(of: ChannelName("beta"), in: origin) == nil)
+        #expect(try memory.origin(at: "here") == origin && memory.origin(at: "there") == nil)
         for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}"] {
             try Data(damaged.utf8).write(to: URL(filePath: place.alice + ".signed"))
             #expect(refusal { try memory.sequence(of: .stable, in: origin) }?.code == .badKey)

@@ -26,6 +26,12 @@ struct SignedPlace {
         (alice, bob, mallory) = (try make("alice"), try make("bob"), try make("mallory"))
     }
 
+    /// The same people and store, and another origin.
+    init(copying other: SignedPlace, _ name: String) {
+        place = other.place.withOrigin(name)
+        (alice, bob, mallory) = (other.alice, other.bob, other.mallory)
+    }
+
     func key(_ file: String) throws -> VerificationKey {
         try SigningKey(file: file).verificationKey
     }
