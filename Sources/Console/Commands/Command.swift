@@ -54,7 +54,7 @@ package struct Argument: Sendable {
 
 /// A command of a program, as the table declares it.
 package struct Command: Sendable {
-    /// The word that calls it.
+    /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String
     /// What it does, in one line without a full stop.
     package let summary: String

@@ -49,6 +49,15 @@ package struct Program: Sendable {
         commands.first { $0.name == name }
     }
 
+    /// Whether several commands begin with that word: `trust add`, `trust list`.
+    func isGroup(_ word: String) -> Bool { !members(of: word).isEmpty }
+
+    /// The second words of the commands that begin with a word.
+    func members(of group: String) -> [String] {
+        commands.filter { $0.name.hasPrefix(group + " ") }
+            .map { String($0.name.dropFirst(group.count + 1)) }
+    }
+
     /// The names of the commands, for suggestions and completions.
     var commandNames: [String] { commands.map(\.name) }
 

@@ -50,10 +50,12 @@ struct Completer {
     }
 
     private func operands(of line: Line, _ context: CompletionContext) -> CompletionAnswer {
-        let commands = program.commands.map {
-            CompletionWord(text: $0.name, summary: $0.summary)
-        }
         guard let command = line.command else {
+            let commands = program.words(after: line.operands).map { word in
+                CompletionWord(
+                    text: word,
+                    summary: program.summary(of: line.operands.prefix(1) + [word]))
+            }
             guard let name = program.defaultCommand, let command = program.command(named: name),
                 line.operands.isEmpty
             else { return .words(commands) }
@@ -126,6 +128,11 @@ private struct Line {
                 read(spelled)
             } else if command == nil, operands.isEmpty {
                 readFirst(word, program, fallback)
+            } else if command == nil, operands.count == 1,
+                let member = program.command(named: "\(operands[0]) \(word)")
+            {
+                (command, operands) = (member, [])
+                options = member.options + program.options
             } else {
                 operands.append(word)
             }
@@ -143,8 +150,30 @@ private struct Line {
     }
 
     private mutating func readFirst(_ word: String, _ program: Program, _ fallback: Command?) {
+        if program.isGroup(word) { return operands.append(word) }
         command = program.command(named: word) ?? fallback
         options = (command?.options ?? []) + program.options
         if command?.name != word { operands.append(word) }
+    }
+}
+
+extension Program {
+    /// What may follow on a command line: the first words of commands, or the second ones of a group.
+    func words(after operands: [String]) -> [String] {
+        guard let group = operands.first else {
+            var words: [String] = []
+            for name in commandNames {
+                let word = String(name.prefix { $0 != " " })
+                if !words.contains(word) { words.append(word) }
+            }
+            return words
+        }
+        return operands.count == 1 ? members(of: group) : []
+    }
+
+    /// The summary of a command; of a group, its words.
+    func summary(of words: [String]) -> String {
+        let name = words.joined(separator: " ")
+        return command(named: name)?.summary ?? members(of: name).joined(separator: ", ")
     }
 }

@@ -34,6 +34,22 @@ extension Program {
         return sections.joined(separator: "\n\n") + "\n"
     }
 
+    /// Returns the help of the commands that begin with a word.
+    func help(ofGroup word: String) -> String {
+        let members = members(of: word)
+        var sections = [
+            wrapped(
+                ["\(word)", members.joined(separator: "|"), "[ARGUMENTS]"],
+                first: "Usage: \(name) ",
+                indentation: "    ")
+        ]
+        sections += section(
+            "Commands:",
+            commands.filter { $0.name.hasPrefix(word + " ") }.map { ($0.name, $0.summary) })
+        sections.append("'\(name) help \(word) WORD' explains one.")
+        return sections.joined(separator: "\n\n") + "\n"
+    }
+
     private func programHelp() -> String {
         var sections = [paragraphs("\(name): \(summary)"), usage(of: nil)]
         if !discussion.isEmpty { sections.append(paragraphs(discussion)) }

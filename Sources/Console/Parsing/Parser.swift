@@ -2,6 +2,8 @@
 enum Request: Sendable {
     case run(Command, given: [String: [String]], operands: [String])
     case help(Command?)
+    /// About the commands whose names begin with this word.
+    case helpOnGroup(String)
     case version
 }
 
@@ -23,26 +25,38 @@ struct Parser {
 
     func parse(_ arguments: [String]) throws(UsageError) -> Request {
         let word = try commandWord(in: arguments)
-        var reader = Reader(program: program, command: word?.command, arguments: arguments)
-        return try reader.read(wordIndex: word?.index)
+        if case .group(let name) = word { return .helpOnGroup(name) }
+        var command: Command?
+        var place: Range<Int>?
+        if case .command(let found, let standing) = word { (command, place) = (found, standing) }
+        var reader = Reader(program: program, command: command, arguments: arguments)
+        return try reader.read(words: place)
     }
 
-    private typealias Word = (command: Command, index: Int?)
+    /// What a command line begins with.
+    private enum Word {
+        /// A command, and where its words stand; nowhere if it runs unnamed.
+        case command(Command, Range<Int>?)
+        /// The first word of several commands, and a question about them.
+        case group(String)
+    }
 
     /// Finds the command; nil if no word names one, which is right only with `--help` and `--version`.
     private func commandWord(in arguments: [String]) throws(UsageError) -> Word? {
         let fallback = program.defaultCommand.flatMap(program.command(named:))
         let leading = program.options + (fallback?.options ?? [])
         var index = 0
+        var asksForHelp = false
         while index < arguments.count {
             let argument = arguments[index]
             if argument == "--" {
-                if let fallback { return (fallback, nil) }
+                if let fallback { return .command(fallback, nil) }
                 index += 1
                 break
             }
             guard let spelled = SpelledOption(argument) else { break }
             if spelled.asksForHelp || spelled.asksForVersion {
+                asksForHelp = asksForHelp || spelled.asksForHelp
                 index += 1
                 continue
             }
@@ -51,12 +65,38 @@ struct Parser {
             }
             index += option.takesValue && spelled.value == nil ? 2 : 1
         }
-        guard index < arguments.count else { return fallback.map { ($0, nil) } }
-        if let command = program.command(named: arguments[index]) { return (command, index) }
-        if let fallback { return (fallback, nil) }
+        guard index < arguments.count else { return fallback.map { .command($0, nil) } }
+        if let command = program.command(named: arguments[index]) {
+            return .command(command, index..<index + 1)
+        }
+        if program.isGroup(arguments[index]) {
+            if asksForHelp, index + 1 == arguments.count { return .group(arguments[index]) }
+            return try member(in: arguments, at: index)
+        }
+        if let fallback { return .command(fallback, nil) }
         throw UsageError(
             message: "unknown command '\(arguments[index])'"
-                + suggestion(for: arguments[index], among: program.commandNames),
+                + suggestion(for: arguments[index], among: program.words(after: [])),
+            command: nil)
+    }
+
+    /// Finds the command of a group, whose second word follows the first.
+    private func member(in arguments: [String], at index: Int) throws(UsageError) -> Word {
+        let group = arguments[index]
+        let members = program.members(of: group)
+        guard index + 1 < arguments.count else {
+            throw UsageError(
+                message: "'\(program.name) \(group)' needs one word more: \(alternatives(members))",
+                command: nil)
+        }
+        let word = arguments[index + 1]
+        if SpelledOption(word)?.asksForHelp == true { return .group(group) }
+        if let command = program.command(named: "\(group) \(word)") {
+            return .command(command, index..<index + 2)
+        }
+        throw UsageError(
+            message: "'\(program.name) \(group)' takes \(alternatives(members)), not '\(word)'"
+                + suggestion(for: word, among: members),
             command: nil)
     }
 

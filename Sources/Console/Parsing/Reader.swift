@@ -15,20 +15,20 @@ struct Reader {
         known = (command?.options ?? []) + program.options
     }
 
-    /// - Parameter wordIndex: the index of the command word, or nil if it was left out.
-    mutating func read(wordIndex: Int?) throws(UsageError) -> Request {
+    /// - Parameter words: where the words of the command stand, or nil if it was left out.
+    mutating func read(words: Range<Int>?) throws(UsageError) -> Request {
         var optionsEnded = false
         while index < arguments.count {
             let argument = arguments[index]
             index += 1
-            if index - 1 == wordIndex { continue }
+            if let words, words.contains(index - 1) { continue }
             if !optionsEnded && argument == "--" {
                 optionsEnded = true
             } else if !optionsEnded, let spelled = SpelledOption(argument) {
                 // A command may have a --version of its own; before its word, it is the program's.
-                let isLeading = wordIndex.map { index - 1 < $0 } ?? false
+                let isLeading = words.map { index - 1 < $0.lowerBound } ?? false
                 // `castree-fsck --help` asks about the program, although a command would run by default.
-                if spelled.asksForHelp { return .help(wordIndex == nil ? nil : command) }
+                if spelled.asksForHelp { return .help(words == nil ? nil : command) }
                 if spelled.asksForVersion
                     && (isLeading || spelled.option(in: known) == nil)
                 {

@@ -9,13 +9,18 @@ extension Command {
             """,
         arguments: [
             Argument(
-                "COMMAND", "the command to explain", .optional,
-                completion: .words { $0.program.commandNames })
+                "COMMAND", "the command to explain", .any,
+                completion: .words { $0.program.words(after: $0.operands) })
         ]
     ) { invocation in
         let program = invocation.program
         var subject: Command?
-        if let name = invocation.optionalArgument("COMMAND") {
+        let words = invocation.arguments("COMMAND")
+        if !words.isEmpty {
+            let name = words.joined(separator: " ")
+            if program.isGroup(name) {
+                return try invocation.reportText(program.help(ofGroup: name), key: "help")
+            }
             guard let command = program.command(named: name) else {
                 throw CommandError.usage(
                     "unknown command '\(name)'"

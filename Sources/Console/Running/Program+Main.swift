@@ -88,6 +88,8 @@ extension Program {
             return try command.run(call(command, given, operands))
         case .help(let subject):
             return try call().reportText(help(of: subject), key: "help")
+        case .helpOnGroup(let word):
+            return try call().reportText(help(ofGroup: word), key: "help")
         case .version:
             return try call().report("\(name) \(version)") { writer in
                 writer.member("name", name)

@@ -12,8 +12,9 @@ extension BucketPublisher {
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let known = try log.state(from: seen.pointer?.log ?? 0)
-        let state = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
-        try Publisher.checkName(version, state.pointers)
+        let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
+        try Publisher.checkName(version, there.pointers)
+        let state = try trusted(there, offer.channel, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)
         let report = options.packs.moment == .never ? nil : try packing.plan(in: state)
@@ -24,8 +25,15 @@ extension BucketPublisher {
         var release = offer.release(.version(plan.standing ?? version))
         release.delivery = state.delivery(of: version.manifest, in: offer.channel)
         let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-        let after = before.offering(
+        var after = before.offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+        if after == nil, options.sealing.isMissing(from: before) {
+            after = before.renewed(now: now())
+        }
+        if var pointer = after {
+            pointer.log = state.number + 1
+            after = try seal(pointer, upon: state)
+        }
         return PublishPlan(
             version: version, objects: plan.lacking,
             reusedObjectCount: layout.objects.count - plan.lacking.count,
