@@ -1,5 +1,6 @@
-// libcrypto's message digests, nothing else.
+// libcrypto's message digests and Ed25519, nothing else.
 #pragma once
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
@@ -14,3 +15,11 @@ static inline int castree_sha256_final(unsigned char *digest, SHA256_CTX *contex
     return SHA256_Final(digest, context);
 }
 #pragma GCC diagnostic pop
+
+// Ed25519 keys from their 32 bytes (EVP_PKEY_new_raw_public_key(3)); the type is a macro of a macro.
+static inline EVP_PKEY *castree_ed25519_public(const unsigned char *bytes, size_t count) {
+    return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, bytes, count);
+}
+static inline EVP_PKEY *castree_ed25519_private(const unsigned char *bytes, size_t count) {
+    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, bytes, count);
+}

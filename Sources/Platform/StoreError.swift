@@ -72,6 +72,10 @@ extension StoreError.Code {
     public static let outOfMemory = Self("outOfMemory")
     /// The caller asked to stop (SIGINT, cancellation).
     public static let interrupted = Self("interrupted")
+    /// A key cannot be read, or may not be used.
+    package static let badKey = Self("badKey")
+    /// Too few trusted keys vouch for what an origin says.
+    package static let untrusted = Self("untrusted")
 }
 
 /// Lets a `catch` or an `if` match by code: `if .outOfSpace ~= error`.

@@ -55,7 +55,13 @@ import Testing
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
         ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
-        ("CCrypto", ["Sources/Platform/Identity/Digester.swift"]),
+        (
+            "CCrypto",
+            [
+                "Sources/Platform/Identity/Digester.swift",
+                "Sources/Platform/Identity/Ed25519.swift",
+            ]
+        ),
         ("CCurl", ["Sources/CurlTransport/"]),
         ("CTLS", ["Sources/WebServer/TLS/"]),
         (

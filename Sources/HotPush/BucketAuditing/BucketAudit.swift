@@ -142,7 +142,7 @@ package final class BucketAudit {
         }
         try checkList(of: state)
         guard try bucket.head(OriginLayout.marker) == nil else { return }
-        let body = try BucketBody(OriginMarker.serialized)
+        let body = try BucketBody(OriginMarker.serialized())
         try found(
             BucketFinding(
                 .missingFile, OriginLayout.marker, "what says that an origin is here is not there")

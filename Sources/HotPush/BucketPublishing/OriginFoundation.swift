@@ -92,7 +92,7 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     func found(_ entry: LogEntry) throws(StoreError) -> OriginState? {
         let written = try bucket.put(
-            OriginLayout.marker, try BucketBody(OriginMarker.serialized), .pointer)
+            OriginLayout.marker, try BucketBody(OriginMarker.serialized()), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
                 why.refusal ?? .network,

@@ -119,6 +119,7 @@ extension ChannelPointer {
         if isAheadOfTime(now) { next.comeBackToTime(now) }
         next.sequence += 1
         next.createdAt = now
+        next.signatures = []
         return next
     }
 

@@ -20,6 +20,7 @@ extension ChannelPointer {
             .init(key: "sequence", value: .integer(sequence)),
         ]
         if let log { members.append(.init(key: "log", value: .integer(log))) }
+        members += signing
         return .object(members + foreign)
     }
 
@@ -46,7 +47,11 @@ extension ChannelPointer {
         } catch {
             throw .broken(error.message)
         }
-        return try ChannelPointer(document, of: channel)
+        let pointer = try ChannelPointer(document, of: channel)
+        guard pointer.signatures.isEmpty || pointer.serialized() == bytes else {
+            throw Self.notCanonical
+        }
+        return pointer
     }
 
     /// Reads a pointer that is part of another document.
@@ -87,7 +92,10 @@ extension ChannelPointer {
         }
         self.init(
             channel: channel, sequence: sequence, createdAt: createdAt, releases: releases,
-            log: log, foreign: fields.rest)
+            log: log)
+        try readSigning(&fields)
+        foreign = fields.rest
+        if !signatures.isEmpty { try checkSigned(document) }
     }
 }
 

@@ -32,6 +32,18 @@ public struct ChannelPointer: Sendable, Hashable {
     ///
     /// A hint for publishers. A device only concludes that no release stands in a later epoch.
     package var log: Int64?
+    /// The id of the origin, drawn when it was first signed; `nil` in an origin that nobody has signed.
+    ///
+    /// 32 lower-case hexadecimal digits. It keeps a signed pointer from being put into another origin.
+    package var origin: String?
+    /// The version of the origin's trust (`TrustFile`) whose keys sign it; `nil` for the first, before any rotation.
+    package var trustVersion: Int64?
+    /// Until when it may be obeyed, in seconds since 1970; `nil` for ever.
+    package var expiresAt: Int64?
+    /// Who vouches for it: sorted by key, each key once, at most ``PointerSignature/countMax``.
+    ///
+    /// Whatever changes the pointer drops them.
+    package var signatures: [PointerSignature] = []
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member] = []
 }

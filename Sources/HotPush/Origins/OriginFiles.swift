@@ -1,15 +1,30 @@
 import CASStore
 import StrictJSON
 
-/// The file that makes a directory an origin: `{"castreeOrigin":1}`.
+/// The file that makes a directory an origin: `{"castreeOrigin":1}`, and of one that is signed also its id.
 enum OriginMarker {
     /// The largest marker that is read, in bytes.
     static let byteCountMax: Int64 = 64 * 1024
 
-    static var serialized: [UInt8] {
-        let member = JSONValue.Member(
-            key: "castreeOrigin", value: .integer(OriginLayout.formatVersion))
-        return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
+    /// - Parameter id: that of a signed origin. The pointers have it, too: here it is a copy.
+    static func serialized(of id: String? = nil) -> [UInt8] {
+        var members = [
+            JSONValue.Member(
+                key: "castreeOrigin",
+                value: .integer(
+                    id == nil ? OriginLayout.unsignedFormatVersion : OriginLayout.formatVersion))
+        ]
+        if let id { members.append(.init(key: "origin", value: .string(id))) }
+        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+    }
+
+    /// The id that a marker names; `nil` for one of an origin that nobody has signed.
+    static func id(in bytes: [UInt8]) -> String? {
+        // Whether it is a marker is checked elsewhere.
+        guard let document = try? JSONValue.parse(bytes),
+            let id = document["origin"]?.asString, ChannelPointer.isOriginID(id)
+        else { return nil }
+        return id
     }
 
     /// Whether there is a directory that is an origin.

@@ -7,7 +7,7 @@ import VersionTree
 ///
 /// ```
 /// ORIGIN/
-///   origin.json                {"castreeOrigin":1}; written first
+///   origin.json                {"castreeOrigin":1}; written first; 2 and the origin's id once it is signed
 ///   objects/ab/cdef…           62 digits; the bytes as they are
 ///   manifests/<address>.json   canonical manifests by the SHA-256 of their bytes
 ///   packs/ab/cdef…             62 digits; packs by the SHA-256 of their bytes
@@ -15,13 +15,16 @@ import VersionTree
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
 ///   e/<epoch>/…                the same four from epoch 1 on, where many machines publish at once
 ///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand
+///   trust/<version>.json       whose signatures count from a version of the trust on
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
 /// ```
 package enum OriginLayout {
-    /// The version of the layout.
-    package static let formatVersion: Int64 = 1
+    /// The newest version of the layout that is read: that of signed origins.
+    package static let formatVersion: Int64 = 2
+    /// The version of the layout of origins that nobody has signed.
+    static let unsignedFormatVersion: Int64 = 1
     /// The largest manifest that is read, in bytes.
     package static let manifestByteCountMax = Manifest.byteCountMax
 
@@ -32,6 +35,7 @@ package enum OriginLayout {
     static let deliveries = "deliveries"
     static let epochs = "e"
     static let places = "places"
+    static let trust = "trust"
     static let channels = "channels"
     static let channelList = "channels.json"
     static let suffix = ".json"
@@ -110,6 +114,19 @@ package enum OriginLayout {
     /// The place of the pointer of a channel: `channels/<name>.json`.
     package static func pointer(_ channel: ChannelName) -> String {
         "\(channels)/\(pointerFile(channel))"
+    }
+
+    /// The place of the file that says whose signatures count: `trust/<version>.json`.
+    package static func trust(_ version: Int64) -> String { "\(trust)/\(trustFile(version))" }
+
+    static func trustFile(_ version: Int64) -> String { "\(version)\(suffix)" }
+
+    /// The version of the trust that the name of a file in `trust/` spells; `nil` if it is none's.
+    static func trustVersion(ofFile name: String) -> Int64? {
+        guard name.hasSuffix(suffix), let version = Int64(name.dropLast(suffix.utf8.count)),
+            version > 0, trustFile(version) == name
+        else { return nil }
+        return version
     }
 
     /// The place of an entry of the log: `log/<10 digits>.json`.

@@ -115,7 +115,7 @@ final class OriginWriter: Sendable {
         try checkIsOurs(root, path, isCreating, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         try fileSystem.replaceFile(
-            root, OriginLayout.marker, with: OriginMarker.serialized, mode: fileMode,
+            root, OriginLayout.marker, with: OriginMarker.serialized(), mode: fileMode,
             token: "new", durably: options.isDurable)
     }
 

@@ -3,8 +3,14 @@ import CSystem
 /// Sixteen hexadecimal digits that no other process has.
 package func randomToken() throws(StoreError) -> String {
     var bytes: UInt64 = 0
-    guard castree_random(&bytes, 8) == 0 else {
+    try withUnsafeMutableBytes(of: &bytes) { (bytes) throws(StoreError) in try fillRandomly(bytes) }
+    return withUnsafeBytes(of: bytes) { Hex.string(Array($0)) }
+}
+
+/// Fills memory with bytes that nobody can guess.
+/// - Throws: `.io` if the system has none.
+func fillRandomly(_ bytes: UnsafeMutableRawBufferPointer) throws(StoreError) {
+    guard castree_random(bytes.baseAddress, bytes.count) == 0 else {
         throw StoreError(.io, "the system gives no random numbers (getrandom)")
     }
-    return withUnsafeBytes(of: bytes) { Hex.string(Array($0)) }
 }

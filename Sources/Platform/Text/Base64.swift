@@ -48,11 +48,12 @@ package enum Base64 {
         return result
     }
 
-    private static let padding = UInt8(ascii: "=")
-    private static let alphabet = Array(
+    static let padding = UInt8(ascii: "=")
+    static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    private static func value(_ digit: UInt8) -> UInt8? {
+    /// The six bits that a digit stands for.
+    static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case 65...90: digit - 65
         case 97...122: digit - 71

@@ -15,6 +15,7 @@ extension CommandError {
             case .noStore, .noVersion: .notFound
             case .interrupted: .interrupted
             case .busy, .locked: .busy
+            case .untrusted: .untrusted
             default: .failed
             }
         self.init(kind ?? usual, code: error.code.description, message: error.message)

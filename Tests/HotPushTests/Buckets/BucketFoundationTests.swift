@@ -72,7 +72,7 @@ import VersionTree
     @Test func `an origin of a newer castree, and what is none, is left as it is`() throws {
         let world = try BucketWorld()
         for (marker, wanted) in [
-            ("{\"castreeOrigin\":2}\n", StoreError.Code.unsupportedFormat), ("hello", .badOrigin),
+            ("{\"castreeOrigin\":3}\n", StoreError.Code.unsupportedFormat), ("hello", .badOrigin),
         ] {
             let store = ModelStore()
             store.set("origin.json", Array(marker.utf8))

@@ -216,7 +216,7 @@ import VersionTree
         let world = try BucketWorld()
         let notes = Notices()
         let store = ModelStore()
-        store.set("origin.json", OriginMarker.serialized)
+        store.set("origin.json", OriginMarker.serialized())
         let publisher = publisher(store, notes: notes)
         #expect(code { try publisher.withdraw(VersionName("1")) } == .noOrigin)
         _ = try publisher.plan("1", of: world.versions)

@@ -98,7 +98,7 @@ import VersionTree
         #expect(code { try place.publish("2") } == .unsupportedFormat)
         #expect(code { try place.publisher().collect() } == .unsupportedFormat)
         try Damage.overwrite(
-            place.origin + "/origin.json", with: Array(#"{"castreeOrigin":2}"#.utf8))
+            place.origin + "/origin.json", with: Array(#"{"castreeOrigin":3}"#.utf8))
         let before = try place.published()
         #expect(code { try place.publish("2") } == .unsupportedFormat)
         #expect(code { try DirectoryOrigin(place.origin) } == .unsupportedFormat)

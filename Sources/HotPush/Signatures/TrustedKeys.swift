@@ -1,0 +1,119 @@
+package import CASStore
+
+/// The keys whose signatures count, and how many of them must have signed.
+package struct TrustedKeys: Sendable, Hashable {
+    /// Sorted by id; no two have the same.
+    package let keys: [VerificationKey]
+    /// So many different ones must vouch for a pointer.
+    package let threshold: Int
+
+    /// - Throws: `.badKey` for no key, more than ``PointerSignature/countMax``, two keys with one id, or a threshold that
+    ///   they cannot reach.
+    package init(_ keys: [VerificationKey], threshold: Int = 1) throws(StoreError) {
+        let sorted = keys.sorted { $0.id < $1.id }
+        guard 1...PointerSignature.countMax ~= sorted.count else {
+            throw StoreError(
+                .badKey,
+                "\(sorted.count) keys cannot be trusted: name 1 to \(PointerSignature.countMax)")
+        }
+        for (one, other) in zip(sorted, sorted.dropFirst()) where one.id == other.id {
+            throw StoreError(
+                .badKey,
+                one == other
+                    ? "key \(one.id) is named twice: each counts once"
+                    : "two different keys have the id \(one.id): somebody made one of them to look like the other"
+            )
+        }
+        guard 1...sorted.count ~= threshold else {
+            throw StoreError(
+                .badKey,
+                "\(threshold) signatures are asked for, and \(sorted.count == 1 ? "1 key is" : "\(sorted.count) keys are") "
+                    + "trusted: ask for 1 to \(sorted.count)")
+        }
+        self.keys = sorted
+        self.threshold = threshold
+    }
+
+    /// The trusted keys, each once, whose signatures of some bytes verify; sorted by id.
+    func signers(of signedBytes: [UInt8], _ signatures: [PointerSignature]) -> [String] {
+        keys.filter { key in
+            signatures.contains {
+                $0.key == key.id && key.verifies($0.signature, of: signedBytes)
+            }
+        }.map(\.id)
+    }
+
+    /// The trusted keys, each once, whose signatures of a pointer verify; sorted by id.
+    package func signers(of pointer: ChannelPointer) -> [String] {
+        signers(of: pointer.signedBytes, pointer.signatures)
+    }
+
+    /// Whether enough trusted keys have signed a pointer, and that it is of the origin that is meant.
+    ///
+    /// It says nothing of its sequence and of its expiry: what those are held against is the caller's.
+    /// - Parameter origin: the id of the origin; `nil` if it is not known yet.
+    package func judge(_ pointer: ChannelPointer, of origin: String? = nil) -> PointerJudgement {
+        guard pointer.isSigned else { return .unsigned }
+        let signers = signers(of: pointer)
+        guard signers.count >= threshold else {
+            let (known, there) = (Set(keys.map(\.id)), pointer.signatures.map(\.key))
+            return .tooFew(
+                .init(
+                    signers: signers, threshold: threshold,
+                    wrong: there.filter { known.contains($0) && !signers.contains($0) },
+                    unknown: there.filter { !known.contains($0) }))
+        }
+        if let origin, let other = pointer.origin, other != origin { return .otherOrigin(other) }
+        return .vouched(by: signers)
+    }
+}
+
+/// Whether a pointer counts, and why not.
+package enum PointerJudgement: Sendable, Hashable {
+    /// Enough trusted keys have signed it: these.
+    case vouched(by: [String])
+    /// Nobody has signed it.
+    case unsigned
+    /// Not enough trusted keys have signed it.
+    case tooFew(Shortage)
+    /// It is signed, and belongs to the origin with this id.
+    case otherOrigin(String)
+
+    /// What the signatures of a pointer are worth that too few trusted keys have signed.
+    package struct Shortage: Sendable, Hashable {
+        /// The trusted keys that have signed it.
+        package let signers: [String]
+        /// How many must.
+        package let threshold: Int
+        /// Trusted keys whose signatures are not of this pointer: it was changed, or put together.
+        package let wrong: [String]
+        /// Keys that signed it, or say so, and are not trusted.
+        package let unknown: [String]
+    }
+
+    /// What is wrong, as the end of a sentence about the pointer; `nil` if it counts.
+    package var objection: String? {
+        switch self {
+        case .vouched: return nil
+        case .unsigned: return "it is not signed"
+        case .otherOrigin(let other): return "it belongs to another origin (\(other))"
+        case .tooFew(let shortage):
+            var parts: [String] = []
+            if shortage.threshold > 1 {
+                parts.append(
+                    "\(shortage.signers.count) of \(shortage.threshold) trusted keys have signed it")
+            }
+            if !shortage.wrong.isEmpty {
+                parts.append(
+                    "the signature of key \(shortage.wrong.joined(separator: ", ")) is not of this pointer"
+                )
+            }
+            if !shortage.unknown.isEmpty {
+                parts.append(
+                    "key \(shortage.unknown.joined(separator: ", ")) has signed it and is not trusted"
+                )
+            }
+            return parts.joined(separator: "; ")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CCrypto
+
+/// Ed25519 (RFC 8032) by libcrypto: bytes in, bytes out.
+///
+/// libcrypto decides what verifies: it refuses an S that is not below the order of the base point (section 5.1.7), and
+/// computes without the cofactor.
+enum Ed25519 {
+    /// The bytes of a public key, and of the seed that a private key is made from.
+    static let keyByteCount = 32
+    static let signatureByteCount = 64
+
+    /// Whether libcrypto offers Ed25519 here: its configuration may forbid it.
+    static func takes(_ publicKey: [UInt8]) -> Bool {
+        let key = castree_ed25519_public(publicKey, publicKey.count)
+        EVP_PKEY_free(key)
+        ERR_clear_error()
+        return key != nil
+    }
+
+    /// Whether a signature of a message is that of a public key.
+    static func verifies(
+        _ signature: [UInt8], of message: [UInt8], by publicKey: [UInt8]
+    ) -> Bool {
+        guard signature.count == signatureByteCount else { return false }
+        // What libcrypto leaves in its list of errors would be taken for one of the next connection
+        // (SSL_get_error(3)).
+        defer { ERR_clear_error() }
+        guard let key = castree_ed25519_public(publicKey, publicKey.count) else { return false }
+        defer { EVP_PKEY_free(key) }
+        guard let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
+        return EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
+            && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    }
+
+    /// Overwrites secret bytes, whatever the compiler thinks of that.
+    static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+        OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+    }
+
+    /// A private key in libcrypto's hands, which overwrites it in the end.
+    ///
+    /// `@unchecked Sendable`: many threads may sign by a key that nobody changes (openssl-threads(7)).
+    final class PrivateKey: @unchecked Sendable {
+        private let key: OpaquePointer
+        let publicKey: [UInt8]
+
+        /// - Throws: `.unsupported` if libcrypto offers no Ed25519 here.
+        init(seed: UnsafeRawBufferPointer) throws(StoreError) {
+            let bytes = seed.assumingMemoryBound(to: UInt8.self)
+            guard let key = castree_ed25519_private(bytes.baseAddress, bytes.count) else {
+                ERR_clear_error()
+                throw unsupported
+            }
+            var publicKey = [UInt8](repeating: 0, count: keyByteCount)
+            var count = publicKey.count
+            guard EVP_PKEY_get_raw_public_key(key, &publicKey, &count) == 1 else {
+                EVP_PKEY_free(key)
+                ERR_clear_error()
+                throw unsupported
+            }
+            self.key = key
+            self.publicKey = publicKey
+        }
+
+        deinit { EVP_PKEY_free(key) }
+
+        /// The signature of a message.
+        /// - Throws: `.outOfMemory`.
+        func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
+            defer { ERR_clear_error() }
+            var signature = [UInt8](repeating: 0, count: signatureByteCount)
+            var count = signature.count
+            let context = EVP_MD_CTX_new()
+            defer { EVP_MD_CTX_free(context) }
+            guard context != nil, EVP_DigestSignInit(context, nil, nil, nil, key) == 1,
+                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
+                count == signatureByteCount
+            else {
+                throw StoreError(.outOfMemory, "unable to sign: libcrypto has no memory for it")
+            }
+            return signature
+        }
+
+        /// Calls `body` with the seed, and overwrites this copy of it.
+        func withSeed<R>(
+            _ body: (UnsafeRawBufferPointer) throws(StoreError) -> R
+        ) throws(StoreError) -> R {
+            let seed = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: keyByteCount, alignment: 8)
+            defer {
+                wipe(seed)
+                seed.deallocate()
+            }
+            var count = seed.count
+            let start = seed.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            guard EVP_PKEY_get_raw_private_key(key, start, &count) == 1 else {
+                ERR_clear_error()
+                throw unsupported
+            }
+            return try body(UnsafeRawBufferPointer(seed))
+        }
+    }
+
+    static var unsupported: StoreError {
+        StoreError(.unsupported, "libcrypto has no Ed25519 here; check its configuration")
+    }
+}

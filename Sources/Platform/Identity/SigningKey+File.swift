@@ -1,0 +1,69 @@
+// Private keys in files that nobody else can read.
+
+extension SigningKey {
+    /// Reads a PEM file.
+    ///
+    /// A file of this user that others can read is refused, as ssh does it (ssh(1), "Permission"): whoever can read it
+    /// can sign.
+    /// - Throws: `.permission` for such a file; `.badKey`, `.unsupported` with the file's name; `.notFound`, what
+    ///   reading throws.
+    package init(
+        file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
+        let file = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let status = try fileSystem.status(file.raw)
+        guard status.kind == .regular, status.byteCount <= Int64(VerificationKey.fileByteCountMax)
+        else { throw StoreError(.badKey, "\(printable(path)) is not the file of a private key") }
+        guard status.owner != effectiveUser() || status.mode & 0o077 == 0 else {
+            throw StoreError(
+                .permission,
+                "others can read \(printable(path)) (mode \(String(status.mode, radix: 8))), and whoever can read it "
+                    + "can sign: chmod 600 \(printable(path))")
+        }
+        self = try Self.withSecret(byteCount: max(Int(status.byteCount), 1)) {
+            (text) throws(StoreError) in
+            var count = 0
+            while count < text.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: text[count...])
+                let got = try fileSystem.read(file.raw, into: rest, at: Int64(count))
+                if got == 0 { break }
+                count += got
+            }
+            do throws(StoreError) {
+                return try SigningKey(pem: UnsafeRawBufferPointer(rebasing: text[..<count]))
+            } catch {
+                throw StoreError(error.code, "\(printable(path)): \(error.message)")
+            }
+        }
+    }
+
+    /// Writes a PEM file of mode 0600, durably; never over one that is there.
+    ///
+    /// - Throws: `.io` if something has that name; what writing throws: then there is no file.
+    package func write(
+        to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
+        let end = path.lastIndex(of: "/")
+        let name = end.map { String(path[path.index(after: $0)...]) } ?? path
+        let directory = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, end.map { String(path[...$0]) } ?? ".",
+            .directoryFollowingLinks, mode: 0)
+        let aside = ".castree-\(try randomToken())"
+        do throws(StoreError) {
+            let file = try fileSystem.open(directory.raw, aside, .creating, mode: 0o600)
+            try withPEM { (text) throws(StoreError) in try fileSystem.write(file.raw, text) }
+            try fileSystem.sync(file.raw)
+            try fileSystem.renameNew(directory.raw, aside, to: directory.raw, name)
+        } catch {
+            // Report the first error: a copy of the key must not stay, as far as that can be had.
+            try? fileSystem.removeIfPresent(directory.raw, aside)
+            guard error.isExisting else { throw error }
+            throw StoreError(
+                .io,
+                "\(printable(path)) exists, and no key is written over: choose another name",
+                cause: error.cause)
+        }
+        try fileSystem.sync(directory.raw)
+    }
+}
