@@ -35,6 +35,7 @@ extension Invocation {
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
+        if !isJSON { options.notice = { note("\($0)") } }
         let pull = Pull(into: versions, over: transport, options)
         var reply: OriginReply
         let report: PullReport?
@@ -62,7 +63,7 @@ extension Invocation {
         if lifecycle.pending == report.version {
             isMandatory = try versions.noteForced(report.version, isMandatory: isMandatory)
         }
-        return try show(report, lifecycle, isMandatory: isMandatory)
+        return try show(report, lifecycle, reply, isMandatory: isMandatory)
     }
 
     /// Shows progress to a person, or as lines to a program.
@@ -102,7 +103,7 @@ extension Invocation {
         var report: PullReport
         switch reply.answer {
         case .release(let found):
-            return try show(pull.plan(found), found.choice, isMandatory: reply.isMandatory)
+            return try show(pull.plan(found), found.choice, reply)
         case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
@@ -114,7 +115,7 @@ extension Invocation {
         }
         report.requests = pull.requestCount
         report.isUnchanged = true
-        return try show(report, pull.versions.lifecycle(), isMandatory: reply.isMandatory)
+        return try show(report, pull.versions.lifecycle(), reply, isMandatory: reply.isMandatory)
     }
 
     /// Tells each retry to a person who watches.
@@ -170,7 +171,7 @@ extension Invocation {
     // MARK: Results
 
     private func show(
-        _ report: PullReport, _ lifecycle: Lifecycle, isMandatory: Bool
+        _ report: PullReport, _ lifecycle: Lifecycle, _ reply: OriginReply, isMandatory: Bool
     ) throws -> ExitStatus {
         for reason in report.fallbacks {
             note(
@@ -195,6 +196,7 @@ extension Invocation {
             writer.member("embedded", report.isEmbedded)
             writer.member("skipped", report.skipped)
             writer.member("fallbacks", report.fallbacks)
+            writer.member("signedBy", reply.signers)
         } text: { output in
             if report.isEmbedded {
                 output.print(
@@ -232,14 +234,14 @@ extension Invocation {
     }
 
     private func show(
-        _ plan: DownloadPlan, _ choice: DeliveryChoice?, isMandatory: Bool
+        _ plan: DownloadPlan, _ choice: DeliveryChoice?, _ reply: OriginReply
     ) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
         let ways = choice?.ways(missing: plan.contents.count, plan.byteCount) ?? []
         return try reported { writer in
             writer.member("version", version)
-            writer.member("mandatory", isMandatory)
+            writer.member("mandatory", reply.isMandatory)
             writer.member("files", plan.release.files.count)
             writer.member("objects", plan.contents.count)
             writer.member("bytes", Int(plan.byteCount))
@@ -247,6 +249,7 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjects)
             writer.member("reusedBytes", Int(plan.reusedBytes))
             writer.member("dryRun", true)
+            writer.member("signedBy", reply.signers)
             writer.member("ways", ways) { writer, way in
                 writer.member("way", way.name)
                 writer.member("pack", way.pack?.address.description)
@@ -282,6 +285,7 @@ extension Invocation {
             writer.member("version", String?.none)
             writer.member("requests", pull.requestCount)
             writer.member("reasons", reply.reasons)
+            writer.member("signedBy", reply.signers)
             if let emptied = reply.emptied { writer.member("emptied") { emptied.write(to: &$0) } }
         } text: { output in
             output.print(
@@ -300,7 +304,9 @@ extension CommandError {
         let kind: ErrorKind? =
             switch (error.code, error.transferKind) {
             case (.bannedVersion, _): .banned
-            case (.mismatch, _), (.damagedOrigin, _), (_, .security): .untrusted
+            case (.mismatch, _), (.damagedOrigin, _), (.untrusted, _), (.badTrust, _),
+                (_, .security):
+                .untrusted
             case (_, .resolve), (_, .connect), (_, .timeout), (_, .broken): .offline
             default: nil
             }

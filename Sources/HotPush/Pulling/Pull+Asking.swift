@@ -50,13 +50,15 @@ extension Pull {
             // No server of another format stands behind a bucket.
             var isBucket = false
             if case .bucket = location { isBucket = true }
-            if wanted != nil || options.release != nil || isBucket {
+            let isTrusting = try isTrusting(location)
+            if wanted != nil || options.release != nil || isBucket || isTrusting {
                 throw noChannel(channel, at: location, status)
             }
         } else if options.release != nil {
             throw StoreError(
                 .unsupported, "only the channels of castree's own origins offer several releases")
         }
+        if let wanted { try refuseUnsignable(wanted, at: location) }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {

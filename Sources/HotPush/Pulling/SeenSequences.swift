@@ -57,6 +57,11 @@ struct SeenSequences {
         return noted
     }
 
+    /// Whether a pointer of the channel was obeyed before.
+    func knows(_ sighting: Sighting) throws(StoreError) -> Bool {
+        Self.sequence(of: sighting.key, in: try read()) != nil
+    }
+
     /// Notes the sequence of a pointer that was obeyed, unless it is above the bound.
     ///
     /// - Parameter isLowering: whether somebody insists on it, even if a larger one was noted.
