@@ -33,7 +33,8 @@ extension Program {
         let members = members(of: word)
         var sections = [
             wrapped(
-                ["\(word)", members.joined(separator: "|"), "[ARGUMENTS]"], first: "Usage: \(name) ",
+                ["\(word)", members.joined(separator: "|"), "[ARGUMENTS]"],
+                first: "Usage: \(name) ",
                 indentation: "    ")
         ]
         sections += section(

@@ -126,7 +126,8 @@ extension Pull {
             pointer.isSigned
                 ? "the releases of \(name) are signed, and this store trusts no key for them: castree trust add KEY.pub "
                     + "--origin \(name)"
-                : "the releases of \(name) are not signed: whoever can write there can publish to this device")
+                : "the releases of \(name) are not signed: whoever can write there can publish to this device"
+        )
     }
 
     /// Chooses the first release of a pointer that is for this device.

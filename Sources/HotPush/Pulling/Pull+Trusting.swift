@@ -203,7 +203,8 @@ extension Pull {
     }
 
     private func remember(
-        _ next: TrustedOrigin, after origin: TrustedOrigin, at location: OriginLocation, _ id: String
+        _ next: TrustedOrigin, after origin: TrustedOrigin, at location: OriginLocation,
+        _ id: String
     ) throws(StoreError) -> TrustedOrigin {
         let kept = try versions.changeTrust { (trust) throws(StoreError) -> TrustedOrigin in
             var next = next
@@ -215,7 +216,8 @@ extension Pull {
                 guard now.keys == origin.keys, now.version == origin.version else {
                     throw StoreError(
                         .untrusted,
-                        "the keys that are trusted for \(location.description) have changed meanwhile; pull again")
+                        "the keys that are trusted for \(location.description) have changed meanwhile; pull again"
+                    )
                 }
                 (next.sequences, next.latest) = (now.sequences, now.latest)
             }

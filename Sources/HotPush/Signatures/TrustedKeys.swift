@@ -101,7 +101,8 @@ package enum PointerJudgement: Sendable, Hashable {
             var parts: [String] = []
             if shortage.threshold > 1 {
                 parts.append(
-                    "\(shortage.signers.count) of \(shortage.threshold) trusted keys have signed it")
+                    "\(shortage.signers.count) of \(shortage.threshold) trusted keys have signed it"
+                )
             }
             if !shortage.wrong.isEmpty {
                 parts.append(

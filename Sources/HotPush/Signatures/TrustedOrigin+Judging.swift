@@ -20,7 +20,8 @@ extension TrustedOrigin {
         guard case .vouched(let keys) = judgement else { return judgement.objection }
         let version = pointer.trustVersion ?? TrustFile.firstVersion
         if let known = self.version, version < known {
-            return "it goes back to version \(version) of the origin's trust, and \(known) was seen before"
+            return
+                "it goes back to version \(version) of the origin's trust, and \(known) was seen before"
         }
         signers = keys
         return nil

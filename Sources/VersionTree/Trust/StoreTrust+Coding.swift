@@ -41,7 +41,8 @@ extension StoreTrust {
         guard format <= Self.formatVersion else {
             throw StoreError(
                 .unsupportedFormat,
-                "trust.json has format \(format); this castree knows up to \(Self.formatVersion), use a newer one")
+                "trust.json has format \(format); this castree knows up to \(Self.formatVersion), use a newer one"
+            )
         }
         guard try document[Lifecycle.digestKey]?.asString == Lifecycle.digest(of: members) else {
             throw Self.refuse("it does not say what castree wrote")
@@ -51,7 +52,8 @@ extension StoreTrust {
         }
         for value in values {
             let origin = try Self.origin(value)
-            guard !origins.contains(where: { $0.isSame(as: origin) || $0.sharesPlace(with: origin) })
+            guard
+                !origins.contains(where: { $0.isSame(as: origin) || $0.sharesPlace(with: origin) })
             else {
                 throw Self.refuse("an origin stands in it twice")
             }
@@ -84,7 +86,8 @@ extension StoreTrust {
             }
             origin.sequences[member.key] = sequence
         }
-        origin.foreign = members.filter { !TrustedOrigin.knownKeys.contains($0.key) }
+        origin.foreign =
+            members.filter { !TrustedOrigin.knownKeys.contains($0.key) }
             .withSortedKeys
         return origin
     }

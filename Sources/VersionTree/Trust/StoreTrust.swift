@@ -24,7 +24,9 @@ package struct StoreTrust: Sendable, Hashable {
         return origins.first { $0.id == id }
     }
 
-    /// Puts an origin in the place of what was known of it, or at the end. No other origin is at its places any more.
+    /// Puts an origin in the place of what was known of it, or at the end.
+    ///
+    /// No other origin is at its places any more.
     package mutating func put(_ origin: TrustedOrigin) {
         let known = origins.firstIndex { $0.isSame(as: origin) }
         for position in origins.indices where position != known {
@@ -53,7 +55,7 @@ package struct TrustedOrigin: Sendable, Hashable {
     ///
     /// Keys change by rotation. Only if the app names others than before do its keys count again.
     package var appKeys: String?
-    /// For each channel the highest sequence of a verified pointer. None is ever dropped.
+    /// For each channel the highest sequence of a verified pointer; none is ever dropped.
     package var sequences: [String: Int64] = [:]
     /// The latest time in an accepted pointer, in seconds since 1970: it is later than that by now, whatever the clock says.
     package var latest: Int64 = 0

@@ -64,7 +64,9 @@ extension VersionStore {
         }
     }
 
-    /// Checks that the trust can be read. Nothing can make it again: a repair leaves it to a person.
+    /// Checks that the trust can be read.
+    ///
+    /// Nothing can make it again: a repair leaves it to a person.
     func checkTrust() throws(StoreError) -> [Finding] {
         do throws(StoreError) {
             _ = try trust()

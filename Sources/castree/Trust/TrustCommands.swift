@@ -204,7 +204,8 @@ extension StoreTrust {
         guard var origin = known else {
             throw StoreError(
                 .notFound,
-                "nothing is trusted for \(printable(place)); castree trust list shows for what something is")
+                "nothing is trusted for \(printable(place)); castree trust list shows for what something is"
+            )
         }
         guard let key else {
             origins.removeAll { $0 == origin }
@@ -214,7 +215,8 @@ extension StoreTrust {
         guard origin.keys.contains(where: { $0.id == key }) else {
             throw StoreError(
                 .notFound,
-                "key \(printable(key)) is not trusted for \(place); castree trust list shows those that are")
+                "key \(printable(key)) is not trusted for \(place); castree trust list shows those that are"
+            )
         }
         guard origin.keys.count > max(origin.threshold, 1) else {
             throw StoreError(

@@ -1,9 +1,9 @@
 import CASStore
 import StorageTestSupport
 import Testing
-import VersionTree
 
 @testable import HotPush
+@testable import VersionTree
 
 /// What a device makes of signed pointers: joined.md's rules as docs/signing.md tells them, "On the device".
 @Suite("A device that trusts keys") struct SignedPointerTests {
