@@ -86,7 +86,7 @@ extension JournalEvent {
         case "verify":
             self = .verified(
                 origin: try fields.text("origin"), channel: try fields.text("channel"),
-                sequence: try fields.number("sequence"), keys: try fields.texts("keys"))
+                sequence: try fields.number("pointer"), keys: try fields.texts("keys"))
         case "trust":
             self = .trusting(
                 origin: try fields.text("origin"), keys: try fields.texts("keys"),

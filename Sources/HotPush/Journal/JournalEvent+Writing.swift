@@ -15,7 +15,7 @@ extension JournalEvent {
                 .with("version", version).with("reason", reason.map { withoutPaths($0) })
         case .verified(let origin, let channel, let sequence, let keys):
             Record("verify").with("origin", origin).with("channel", channel)
-                .with("sequence", sequence).with("keys", keys)
+                .with("pointer", sequence).with("keys", keys)
         case .trusting(let origin, let keys, let threshold):
             Record("trust").with("origin", origin).with("keys", keys)
                 .with("threshold", threshold)

@@ -67,7 +67,7 @@ final class SignedOrigin {
 
     func write(_ bytes: [UInt8]?, at path: String) {
         files[path] = bytes
-        store.set("app/" + path, bytes)
+        store.set(path, bytes)
         let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
         server.put(bytes.map { Content($0, type: type) }, at: "/" + path)
     }
