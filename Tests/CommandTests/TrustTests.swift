@@ -175,6 +175,27 @@ import Testing
         #expect(try !device("pull", web.url).errors.contains("not signed"))
     }
 
+    @Test(
+        "lets a kiosk go on with what it shows while nobody signs what its origin offers",
+        .timeLimit(.minutes(5)))
+    func kiosk() throws {
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        #expect(
+            try device("add", "release-1", "--version", "1", "--no-sync", "--activate").status == 0)
+        #expect(
+            try place.castree("publish", "2", "site", "--no-sync", "--no-packs").status == 0)
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try device("trust", "add", "keys/a.pub", "--origin", web.url).status == 0)
+        let kiosk = try Kiosk(place, web.url)
+        try kiosk.hear("unable to update", "it is not signed")
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try sign()
+        #expect(try kiosk.page().post("update").status == 202)
+        try kiosk.hear("version 2 is here")
+        #expect(try kiosk.served.end().status == 0)
+    }
+
     /// Signs the pointer with OpenSSL, by docs/origin-format.md.
     private func sign() throws {
         let file = place.directory.appending(path: "site/channels/stable.json")

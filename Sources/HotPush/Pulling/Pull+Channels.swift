@@ -103,24 +103,24 @@ extension Pull {
             {
                 return .olderCopy(pointer, than: newer)
             }
-        } else if let newer = try seenSequences.newer(than: sighting) {
-            guard options.isForced else { return .olderCopy(pointer, than: newer) }
-            sighting.isInsistedOn = true
+        } else {
+            let memory = try seenSequences.memory(of: sighting)
+            if let newer = memory.newer {
+                guard options.isForced else { return .olderCopy(pointer, than: newer) }
+                sighting.isInsistedOn = true
+            }
+            if !memory.isKnown { noticeUnsigned(pointer, at: origin) }
         }
-        if !standing.isTrusted { try noticeUnsigned(pointer, sighting, at: origin) }
         var reply = try choose(from: judged, sighting, at: origin)
         reply.signers = standing.signers
         return reply
     }
 
-    /// Says once of an origin that anybody who can write to it can write here, too.
-    private func noticeUnsigned(
-        _ pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
-    ) throws(StoreError) {
+    /// Says of an origin, before its first pointer is obeyed, that anybody who can write to it can write here, too.
+    private func noticeUnsigned(_ pointer: ChannelPointer, at origin: OriginLocation) {
         guard let notice = options.notice else { return }
         // Who can write to a directory of this machine needs no release.
         if case .directory = origin { return }
-        guard try !seenSequences.knows(sighting) else { return }
         let name = origin.description
         notice(
             pointer.isSigned

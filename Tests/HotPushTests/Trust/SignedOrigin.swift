@@ -74,9 +74,12 @@ final class SignedOrigin {
 
     /// Publishes a version and serves its content; not yet its pointer.
     /// - Returns: the channel's pointer, which nobody has signed.
-    func publish(_ version: String, to channel: String = "stable") throws -> ChannelPointer {
+    func publish(
+        _ version: String, to channel: String = "stable", packs: PackOptions.Moment = .never
+    ) throws -> ChannelPointer {
         place.clock.advance(by: 1)
-        try place.publish(version, to: channel)
+        try place.publisher(packs: packs).publish(
+            version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
         let pointer = try #require(
             try DirectoryOrigin(place.origin).pointer(ChannelName(channel)))
         for (path, bytes) in try place.published() where !path.hasPrefix("channels") {
