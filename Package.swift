@@ -158,7 +158,8 @@ let package = Package(
             name: "StrictJSONTests", dependencies: ["StorageTestSupport", "StrictJSON"],
             swiftSettings: settings),
         .testTarget(
-            name: "PlatformTests", dependencies: ["Platform", "LocalizedErrors"],
+            name: "PlatformTests",
+            dependencies: ["Platform", "LocalizedErrors", "StorageTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests",

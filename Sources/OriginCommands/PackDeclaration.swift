@@ -36,7 +36,7 @@ extension Command {
                 ),
                 .flag("dry-run", "print what would be packed, and make nothing"),
                 .noWait, .withoutSync,
-            ] + Option.bucket,
+            ] + Option.signing + Option.bucket,
             run: run
         ).reportingAbsence
     }

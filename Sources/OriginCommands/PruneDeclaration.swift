@@ -15,7 +15,8 @@ extension Command {
                 Keeps the newest releases of every channel, and older ones that some devices still get \
                 because of roll-outs and requirements. A release that no channel lists any more stays \
                 for a grace period, which begins with the first prune that finds it so: clients may \
-                still be downloading it. Run it after publishing, or from cron.
+                still be downloading it. Run it after publishing, or from cron. A signed channel keeps \
+                all its releases unless --sign-key signs the shorter list: cron needs no key.
 
                     castree prune /srv/www/updates --keep 5
                     castree prune /srv/www/updates --grace 7d --dry-run
@@ -30,7 +31,7 @@ extension Command {
                     "keep what no channel lists for this long: 90s, 30m, 24h, 7d", fallback: "24h"),
                 .flag("dry-run", "print what would be deleted, and delete nothing"),
                 .noWait, .withoutSync,
-            ] + Option.bucket,
+            ] + Option.signing + Option.bucket,
             run: run
         ).reportingAbsence
     }

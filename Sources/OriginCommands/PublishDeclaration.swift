@@ -50,12 +50,22 @@ extension Command {
                 begins it with these pointers: those of a directory that another tool has copied there, or \
                 of an origin whose log is gone and cannot be restored (docs/buckets.md).
 
+                With --sign-key the channel's pointer is signed, which names all the rest: devices that \
+                trust the key (castree trust add) obey nothing else. What is signed once stays so: who \
+                publishes without a key is refused. What the pointer is built upon must be signed by \
+                the same keys, or nobody knows what else would be signed; the first time, --adopt says \
+                that you have looked at it (docs/signing.md).
+
+                    castree key new release.key
+                    castree publish 42 /srv/www/updates --sign-key release.key --adopt
+
                 To widen a roll-out, publish the same version with a larger share; without --rollout \
                 every device may have it. To go back, publish an older version again, or withdraw the \
                 bad one.
                 """,
             arguments: [.publishedVersion, .originDirectory],
-            options: Option.offering + Option.packing + Option.publishing + Option.bucket,
+            options: Option.offering + Option.packing + Option.signing + Option.publishing
+                + Option.bucket,
             run: run)
     }
 }

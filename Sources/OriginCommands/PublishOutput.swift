@@ -23,6 +23,7 @@ extension Invocation {
             writer.member("manifestBytes", plan.writesManifest ? plan.version.manifestByteCount : 0)
             PackReport.writeMembers(of: plan.packing, to: &writer)
             writer.member("sequence", plan.pointer.sequence)
+            plan.pointer.writeSigning(to: &writer) { timestamp($0) }
             let packs = plan.packing?.packs ?? []
             writer.member("changed", plan.writesPointer || !packs.isEmpty)
             writer.member("dryRun", isDryRun)
@@ -37,6 +38,9 @@ extension Invocation {
             } else {
                 output.print(
                     "Channel \(channel) of \(origin) already offers version \(name); \(new)")
+            }
+            if let signing = plan.pointer.signingText({ timestamp($0) }) {
+                output.print("Channel \(channel) is \(signing).")
             }
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }

@@ -29,7 +29,7 @@ extension Command {
                 .channel,
                 .flag("embedded", "send every device back to the version shipped with the app"),
                 .noWait, .withoutSync,
-            ] + Option.bucket,
+            ] + Option.signing + Option.bucket,
             run: run
         ).reportingAbsence
     }
@@ -57,6 +57,7 @@ extension Invocation {
             writer.member("sequence", pointer.sequence)
             writer.member("offered", pointer.releases.first?.version?.name.description)
             writer.member("embedded", pointer.releases.first?.target == .embedded)
+            pointer.writeSigning(to: &writer) { timestamp($0) }
             more(&writer)
         }
     }

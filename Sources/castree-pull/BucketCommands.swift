@@ -56,6 +56,9 @@ extension Invocation {
                         + "\(counted(commit.figures.requestCount, "request")); entry \(commit.entry)."
                 )
             }
+            if let signing = commit.pointer.signingText({ timestamp($0) }) {
+                output.print("Channel \(channel) is \(signing).")
+            }
             commit.packing?.print(of: name, in: channel, to: output, sizes)
         }
     }
@@ -122,6 +125,28 @@ extension Invocation {
             $0.member("fetchedBytes", commit.fetched.byteCount)
             writeRequests(commit, to: &$0)
         }
+    }
+
+    /// `resign` of an origin in a bucket.
+    func resignBucket() throws -> ExitStatus {
+        let channel = try signedChannel()
+        try refuseDirectoryOptions()
+        let publisher = try bucketPublisher()
+        let commits = try publisher.resign(channel)
+        for commit in commits { warn(commit) }
+        return try reportSigned(commits.map(\.pointer)) {
+            publisher.figures.writeMembers(to: &$0)
+        }
+    }
+
+    /// `trust rotate` of an origin in a bucket.
+    func rotateBucket() throws -> ExitStatus {
+        let rotation = try rotation()
+        try refuseDirectoryOptions()
+        let publisher = try bucketPublisher()
+        let (step, commits) = try publisher.rotate(rotation)
+        for commit in commits { warn(commit) }
+        return try reportRotation(step) { publisher.figures.writeMembers(to: &$0) }
     }
 
     /// `withdraw` from an origin in a bucket.
@@ -202,6 +227,7 @@ extension Invocation {
         publishing.progress = progress
         publishing.packs = packs
         publishing.verifiesObjects = isDeclared("verify") && flag("verify")
+        publishing.sealing = try sealing()
         publishing.takesOver = isDeclared("take-over") && flag("take-over")
         return BucketPublisher(bucket, options: publishing)
     }
@@ -219,6 +245,7 @@ extension Invocation {
         writer.member("origin", argument("ORIGIN"))
         writer.member("channel", commit.pointer.channel.description)
         writer.member("sequence", commit.pointer.sequence)
+        commit.pointer.writeSigning(to: &writer) { timestamp($0) }
         writeRequests(commit, to: &writer)
     }
 

@@ -67,6 +67,9 @@ extension Invocation {
             table.print(to: output)
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
+                if let signing = pointer.signingText({ timestamp($0) }) {
+                    output.print("\(channel)\(signing)")
+                }
                 for release in pointer.releases {
                     for leg in release.legs(in: pointer, deliveries, all) {
                         let name = release.version?.name.description ?? ""
@@ -143,6 +146,7 @@ extension ChannelPointer {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
+        writeSigning(to: &writer) { timestamp($0) }
         writer.member("releases", releases) { writer, release in
             release.writeMembers(to: &writer)
             writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in

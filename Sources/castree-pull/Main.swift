@@ -21,6 +21,7 @@ enum PullProgram {
             Command.channels { try $0.channels() },
             .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
             .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },
+            .resign { try $0.resignBucket() }, .rotateTrust { try $0.rotateBucket() },
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects,
                 origin: { try $0.checkBucket($1, $2) }),

@@ -40,6 +40,9 @@ enum CastreeProgram {
             .pack { try $0.inDirectory { try $0.packInDirectory() } },
             .withdraw { try $0.inDirectory { try $0.withdrawFromDirectory() } },
             .prune { try $0.inDirectory { try $0.pruneDirectory() } },
+            .newKey, .showKey,
+            .resign { try $0.inDirectory { try $0.resignDirectory() } },
+            .rotateTrust { try $0.inDirectory { try $0.rotateDirectory() } },
             .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(

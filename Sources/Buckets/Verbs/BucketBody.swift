@@ -88,7 +88,7 @@ package struct StoredFields: Sendable, Hashable {
     /// Bytes named by their address: they never change.
     package static let object = StoredFields(
         contentType: "application/octet-stream", cacheControl: immutable)
-    /// JSON named by its address: manifests, places.
+    /// JSON that never changes: manifests, places, versions of the trust.
     package static let document = StoredFields(
         contentType: "application/json", cacheControl: immutable)
     /// Copies that are overwritten: pointers, `channels.json`, `origin.json`.

@@ -129,14 +129,14 @@ package final class ChildProgram: Sendable {
         }
     }
 
-    private static func makePipe() throws(SystemError) -> (source: Int32, target: Int32) {
+    static func makePipe() throws(SystemError) -> (source: Int32, target: Int32) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }
 
-    private static func shut(_ descriptors: [Int32]) {
+    static func shut(_ descriptors: [Int32]) {
         for descriptor in descriptors { close(descriptor) }
     }
 }

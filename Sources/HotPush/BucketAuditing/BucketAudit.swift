@@ -142,7 +142,8 @@ package final class BucketAudit {
         }
         try checkList(of: state)
         guard try bucket.head(OriginLayout.marker) == nil else { return }
-        let body = try BucketBody(OriginMarker.serialized())
+        let signed = state.pointers.values.first { $0.isSigned }
+        let body = try BucketBody(OriginMarker.serialized(of: signed?.origin))
         try found(
             BucketFinding(
                 .missingFile, OriginLayout.marker, "what says that an origin is here is not there")

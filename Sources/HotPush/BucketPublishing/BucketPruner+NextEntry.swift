@@ -13,10 +13,9 @@ extension BucketPruner {
         var entry = try LogEntry(after: state, .prune, now: publisher.now())
         var byteCount = 0
         for (channel, pointer) in state.pointers where byteCount < trimmedByteCountMax {
-            guard var trimmed = pointer.trimmed(to: keepCount, now: publisher.now()) else {
-                continue
-            }
+            guard var trimmed = publisher.trimmed(pointer, to: keepCount) else { continue }
             trimmed.log = number
+            if pointer.isSigned { trimmed = try publisher.seal(trimmed, upon: state) }
             byteCount += trimmed.serialized().count
             entry.pointers[channel] = trimmed
             entry.channels[channel] = number

@@ -96,6 +96,7 @@ package struct BucketPruner: Sendable {
                 continue
             }
             log.note(entry, after.number)
+            for pointer in entry.pointers.values { publisher.signed(pointer, upon: state) }
             for channel in entry.pointers.keys.sorted()
             where try !write(channel, of: after, nil, log) {
                 copies = .wereBehind

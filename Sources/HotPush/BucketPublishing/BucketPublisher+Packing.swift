@@ -19,6 +19,7 @@ extension BucketPublisher {
         let seen = try PointerCopy(channel, in: bucket).read()
         let state = try open(seen, log)
         try checkOffered(version, in: channel, state)
+        try checkSigning(channel, upon: state, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, channel, options)
         guard let prepared = try packing.prepare(in: state) else {

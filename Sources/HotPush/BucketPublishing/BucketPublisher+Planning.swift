@@ -14,6 +14,7 @@ extension BucketPublisher {
         let known = try log.state(from: seen.pointer?.log ?? 0)
         let state = if let known { known } else { try OriginFoundation(self, log).planned(seen) }
         try Publisher.checkName(version, state.pointers)
+        try checkSigning(offer.channel, upon: state, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)
         let report = options.packs.moment == .never ? nil : try packing.plan(in: state)

@@ -50,6 +50,7 @@ package struct BucketPublisher: Sendable {
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)
         try Publisher.checkName(version, state.pointers)
+        try checkSigning(offer.channel, upon: state, log)
         let packing = BucketPacking(
             manifest, version, of: versions, to: bucket, offer.channel, options)
         let prepared =
@@ -64,9 +65,13 @@ package struct BucketPublisher: Sendable {
             let release = try place(offer, upload, packs, in: &state)
             try Publisher.checkName(version, state.pointers)
             let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-            return before.offering(
-                release, keepingDeliveries: options.packs.keptReleaseCount, now: now()
-            ).map { ($0, .publish) }
+            if let after = before.offering(
+                release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+            {
+                return (after, .publish)
+            }
+            return options.sealing.isMissing(from: before)
+                ? (before.renewed(now: now()), .resign) : nil
         }
         // The release is offered; whatever is not noted is made again.
         try? packs.note(after)
@@ -158,26 +163,33 @@ package struct BucketPublisher: Sendable {
 
     /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
     ///
-    /// - Parameter change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
+    /// The pointer is signed last, for each attempt anew: it says in which entry it stands.
+    ///
+    /// - Parameters:
+    ///   - isSealed: whether `change` has signed it already.
+    ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
-        _ log: OriginLog,
+        _ log: OriginLog, isSealed: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
         var state = state
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
+            if !isSealed { state = try trusted(state, channel, log) }
             guard let (changed, kind) = try change(&state) else {
                 return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
             let number = state.number + 1
             var pointer = changed
             pointer.log = number
+            if !isSealed { pointer = try seal(pointer, upon: state) }
             var entry = try LogEntry(after: state, kind, now: now())
             entry.channels[channel] = number
             entry.pointers[channel] = pointer
             if try LogCommit(entry, number, log, pause).carryOut() {
+                signed(pointer, upon: state)
                 state = OriginState(
                     number: number, entry: entry,
                     pointers: state.pointers.merging([channel: pointer]) { $1 })

@@ -63,6 +63,8 @@ final class BucketSurvey {
             scratchFigures.add(file.byteCount)
         } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
             pointers.add(file.byteCount)
+        } else if OriginLayout.isTrust(file.key) {
+            pointers.add(file.byteCount)
         } else if OriginLayout.channel(ofPointer: file.key) != nil {
             pointers.add(file.byteCount)
             pointerFiles.append(file.key)

@@ -70,6 +70,7 @@ package struct OriginCopy: Sendable {
         let lacking = files.all.filter { standing[$0.key] != $0.byteCount }
         report.foundCount = files.all.count - lacking.count
         try send(lacking, root.raw)
+        try sendTrust(root.raw)
         report.sent = (lacking.count, lacking.byteCount)
         let state = try foundation.found(first)
         guard let state, state.pointers == pointers else { throw occupied("a log") }
@@ -111,6 +112,19 @@ package struct OriginCopy: Sendable {
             }
         }
         return standing
+    }
+
+    /// Sends whose signatures count, all versions: devices that are behind follow them.
+    private func sendTrust(_ root: Int32) throws(StoreError) {
+        guard let trust = try fileSystem.openIfPresent(root, OriginLayout.trust, .directory) else {
+            return
+        }
+        for name in try fileSystem.names(in: trust.raw).sorted() {
+            guard let version = OriginLayout.trustVersion(ofFile: name) else { continue }
+            let bytes = try fileSystem.contents(
+                trust.raw, name, limit: TrustFile.byteCountMax)
+            try publisher.write(TrustFile(parsing: bytes, version: version))
+        }
     }
 
     private func send(_ files: [SizedKey], _ root: Int32) throws(StoreError) {

@@ -91,8 +91,9 @@ struct OriginFoundation {
     /// Writes the marker and entry 1.
     /// - Returns: what the origin is then; somebody else may have been faster.
     func found(_ entry: LogEntry) throws(StoreError) -> OriginState? {
-        let written = try bucket.put(
-            OriginLayout.marker, try BucketBody(OriginMarker.serialized()), .pointer)
+        let signed = entry.pointers.values.first { $0.isSigned }
+        let marker = OriginMarker.serialized(of: signed?.origin)
+        let written = try bucket.put(OriginLayout.marker, try BucketBody(marker), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
                 why.refusal ?? .network,
@@ -132,7 +133,8 @@ struct OriginFoundation {
     /// - Throws: `.damagedOrigin` if a manifest is not there, or something is offered in a later epoch than the first.
     private func standing(_ traces: OriginTraces) throws(StoreError) -> Standing {
         var standing = Standing()
-        for var pointer in try pointers(of: traces.channels) {
+        let there = try pointers(of: traces.channels)
+        for var pointer in there {
             // No first entry could say so, and nobody could read it any more.
             for release in pointer.liveReleases {
                 let epoch = max(release.version.epoch, release.delivery?.epoch ?? 0)
@@ -141,10 +143,22 @@ struct OriginFoundation {
             if pointer.log != nil {
                 pointer.log = nil
                 standing.isChanged = true
+                if pointer.isSigned { pointer = try seal(pointer, upon: there) }
             }
             standing.pointers.append(pointer)
         }
         return standing
+    }
+
+    /// Signs a pointer that stood in an older log: its signatures say in which entry.
+    private func seal(
+        _ pointer: ChannelPointer, upon there: [ChannelPointer]
+    ) throws(StoreError) -> ChannelPointer {
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        for pointer in there { pointers[pointer.channel] = pointer }
+        return try publisher.options.sealing.seal(
+            pointer.renewed(now: publisher.now()), upon: pointers, in: bucket.place,
+            now: publisher.now(), notice: publisher.options.notice, marker: publisher.markedID)
     }
 
     private func pointers(of names: [ChannelName]) throws(StoreError) -> [ChannelPointer] {

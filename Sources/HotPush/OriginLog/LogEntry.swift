@@ -26,6 +26,10 @@ struct LogEntry: Sendable, Hashable {
         static let prune = Kind(name: "prune")
         /// Packs of a release that was offered before.
         static let pack = Kind(name: "pack")
+        /// Pointers that are signed anew, as they are.
+        static let resign = Kind(name: "resign")
+        /// Pointers that are signed by other keys from now on.
+        static let rotate = Kind(name: "rotate")
     }
 
     var kind: Kind

@@ -84,6 +84,15 @@ extension ChannelPointer {
         return next.releases.count == releases.count ? nil : next
     }
 
+    /// The same pointer once more, to be signed anew.
+    func renewed(now: Int64) -> ChannelPointer { advanced(now: now) }
+
+    /// Raises the sequence of a channel that begins anew, and that of its newest release with it.
+    mutating func raise(to sequence: Int64) {
+        if releases.first?.sequence == self.sequence { releases[0].sequence = sequence }
+        self.sequence = sequence
+    }
+
     /// Whether the sequence cannot come from counting: it is beyond what devices remember.
     ///
     /// Judged by the latest of the clock and the times in the pointer: a publisher whose clock is

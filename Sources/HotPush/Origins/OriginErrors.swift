@@ -16,4 +16,6 @@ extension StoreError.Code {
     package static let offeredElsewhere = Self("offeredElsewhere")
     /// Something that a channel names is not in the origin, or not what its name says.
     package static let damagedOrigin = Self("damagedOrigin")
+    /// What should sign a pointer has not done so.
+    package static let signingFailed = Self("signingFailed")
 }

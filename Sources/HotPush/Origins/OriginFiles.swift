@@ -27,6 +27,16 @@ enum OriginMarker {
         return id
     }
 
+    /// The id that the marker in a directory names; `nil` for one of an origin that nobody has signed, and without any.
+    static func id(
+        of root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> String? {
+        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(root, OriginLayout.marker, limit: Int(byteCountMax))
+        }
+        return bytes.flatMap(id(in:))
+    }
+
     /// Whether there is a directory that is an origin.
     static func isThere(_ path: String, _ fileSystem: any FileSystem) throws(StoreError) -> Bool {
         guard

@@ -129,6 +129,12 @@ package enum OriginLayout {
         return version
     }
 
+    /// Whether a path is that of a version of the trust.
+    static func isTrust(_ path: String) -> Bool {
+        path.hasPrefix("\(trust)/")
+            && trustVersion(ofFile: String(path.dropFirst(trust.utf8.count + 1))) != nil
+    }
+
     /// The place of an entry of the log: `log/<10 digits>.json`.
     static func logEntry(_ number: Int64) -> String {
         let digits = String(number)

@@ -1,4 +1,4 @@
-package import CASStore
+import CASStore
 import StrictJSON
 
 /// The signature of one key, in a pointer or in what says whose signatures count.

@@ -119,7 +119,7 @@ final class OriginWriter: Sendable {
             token: "new", durably: options.isDurable)
     }
 
-    private static func directory(
+    static func directory(
         _ name: String, in parent: Int32, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Descriptor {
         try fileSystem.makeDirectoryIfAbsent(parent, name, mode: directoryMode)
@@ -269,11 +269,41 @@ final class OriginWriter: Sendable {
     }
 
     /// Puts a pointer in its place: from now on readers see it.
-    func write(_ pointer: ChannelPointer) throws(StoreError) {
+    ///
+    /// - Parameter pointers: what it is built upon; see ``PointerSealing/seal(_:upon:in:now:notice:)``.
+    /// - Returns: the pointer as it was written: signed, if the options say by whom.
+    /// - Throws: also `.untrusted` for what must not be built upon.
+    @discardableResult
+    func write(
+        _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) -> ChannelPointer {
+        let sealed = try options.sealing.seal(
+            pointer, upon: pointers, in: printable(path), now: pointer.createdAt,
+            notice: options.notice
+        ) { () throws(StoreError) in try OriginMarker.id(of: root.raw, fileSystem) }
+        try write(sealed: sealed)
+        return sealed
+    }
+
+    /// Puts a pointer in its place that is signed already, or by nobody.
+    func write(sealed pointer: ChannelPointer) throws(StoreError) {
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
             mode: Self.fileMode, token: "new", durably: options.isDurable)
+        if pointer.isSigned, let origin = pointer.origin { try mark(as: origin) }
         try listChannels()
+        if pointer.isSigned { options.sealing.remember(pointer, notice: options.notice) }
+    }
+
+    /// Copies the id of a signed origin into its marker.
+    private func mark(as origin: String) throws(StoreError) {
+        let marker = OriginMarker.serialized(of: origin)
+        let there = try fileSystem.contents(
+            root.raw, OriginLayout.marker, limit: Int(OriginMarker.byteCountMax))
+        guard there != marker else { return }
+        try fileSystem.replaceFile(
+            root.raw, OriginLayout.marker, with: marker, mode: Self.fileMode, token: "new",
+            durably: options.isDurable)
     }
 
     /// Writes the list of the channels' names if they have changed.

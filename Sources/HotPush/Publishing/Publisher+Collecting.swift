@@ -19,6 +19,10 @@ extension Publisher {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let (plan, notes) = try makeCollectionPlan(retention, in: origin)
+        // Before anything is deleted for what could not be written.
+        for pointer in plan.pointers where notes.pointers[pointer.channel]?.isSigned ?? false {
+            try checkSigning(pointer.channel, upon: notes.pointers)
+        }
         for delta in plan.deltas {
             try fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
@@ -27,7 +31,7 @@ extension Publisher {
         let packs = try PackCollection(in: origin)
         try packs?.delete(plan, in: origin) { !late.contains($0) }
         try delete(plan, in: origin) { !late.contains($0) }
-        for pointer in plan.pointers { try origin.write(pointer) }
+        for pointer in plan.pointers { try write(pointer, upon: notes.pointers, to: origin) }
         if notes.known != notes.before { try notes.known.write(in: origin) }
         if !late.isEmpty {
             try packs?.delete(plan, in: origin, where: late.contains)
@@ -36,6 +40,18 @@ extension Publisher {
         // Derived; the next one tries again.
         try? packs?.dropUnused(in: origin)
         return plan
+    }
+
+    /// Writes a pointer that lists fewer releases; one that nobody had signed stays so.
+    private func write(
+        _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
+        to origin: OriginWriter
+    ) throws(StoreError) {
+        if pointers[pointer.channel]?.isSigned ?? false {
+            try origin.write(pointer, upon: pointers)
+        } else {
+            try origin.write(sealed: pointer)
+        }
     }
 
     private func delete(
@@ -104,7 +120,10 @@ extension Publisher {
         return try makeCollectionPlan(retention, in: origin).plan
     }
 
-    private typealias Notes = (before: UnreferencedManifests, known: UnreferencedManifests)
+    private typealias Notes = (
+        before: UnreferencedManifests, known: UnreferencedManifests,
+        pointers: [ChannelName: ChannelPointer]
+    )
 
     private func makeCollectionPlan(
         _ retention: OriginRetention, in origin: OriginWriter
@@ -112,8 +131,9 @@ extension Publisher {
         let now = now()
         var plan = OriginCollectionPlan()
         var kept: Set<ObjectID> = []
-        for (_, pointer) in try origin.pointers().sorted(by: { $0.key < $1.key }) {
-            let trimmed = pointer.trimmed(to: max(retention.releaseCount, 1), now: now)
+        let pointers = try origin.pointers()
+        for (_, pointer) in pointers.sorted(by: { $0.key < $1.key }) {
+            let trimmed = trimmed(pointer, to: retention, now)
             if let trimmed {
                 plan.pointers.append(trimmed)
                 plan.releaseCount += pointer.releases.count - trimmed.releases.count
@@ -149,7 +169,16 @@ extension Publisher {
             try addReferences(of: manifest, to: &needed)
         }
         plan.objects = try origin.stored(in: origin.objects.raw, except: needed)
-        return (plan, (before, known))
+        return (plan, (before, known, pointers))
+    }
+
+    /// The pointer with fewer releases; `nil` if that changes nothing, or it is signed and nobody signs now.
+    private func trimmed(
+        _ pointer: ChannelPointer, to retention: OriginRetention, _ now: Int64
+    ) -> ChannelPointer? {
+        let sealing = options.sealing
+        guard !pointer.isSigned || sealing.isSigning || sealing.allowsFewer else { return nil }
+        return pointer.trimmed(to: max(retention.releaseCount, 1), now: now)
     }
 
     private func addReferences(

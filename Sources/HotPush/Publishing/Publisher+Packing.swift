@@ -22,6 +22,7 @@ extension Publisher {
                 "channel \(channel) of \(printable(path)) does not offer version \(name); publish it"
             )
         }
+        try checkSigning(channel, upon: [channel: pointer])
         return try pack(manifest, version, of: versions, in: channel)
     }
 
@@ -50,9 +51,10 @@ extension Publisher {
     ) throws(StoreError) -> PackReport {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        guard let pointer = try ChannelPointer.read(channel, origin.channels.raw, fileSystem),
-            pointer.offers(version.manifest)
-        else { return .withdrawn }
+        let pointers = try origin.pointers(for: channel)
+        guard let pointer = pointers[channel], pointer.offers(version.manifest) else {
+            return .withdrawn
+        }
         let packs = try PackPublishing(
             prepared, fitting: PackBases(pointer, of: version, options.packs, versions),
             in: pointer, of: version, to: origin)
@@ -63,7 +65,7 @@ extension Publisher {
         try origin.syncAll()
         if let next = pointer.delivering(version.manifest, by: packs.published, now: now()) {
             try UnreferencedManifests.forget(next, in: origin)
-            try origin.write(next)
+            try origin.write(next, upon: pointers)
         }
         // The packs are offered; whatever is not noted is made again.
         try? packs.note()

@@ -20,7 +20,8 @@ extension Publisher {
     ) throws(StoreError) -> ChannelPointer {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        guard let before = try ChannelPointer.read(channel, origin.channels.raw, fileSystem) else {
+        let pointers = try origin.pointers(for: channel)
+        guard let before = pointers[channel] else {
             throw StoreError(
                 .notOffered, "the origin \(printable(path)) has no channel \(channel)")
         }
@@ -36,7 +37,6 @@ extension Publisher {
             let release = ReleaseOffer(channel: channel).release(.embedded)
             if let next = after.offering(release, now: now) { after = next }
         }
-        try origin.write(after)
-        return after
+        return try origin.write(after, upon: pointers)
     }
 }

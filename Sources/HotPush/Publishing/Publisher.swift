@@ -61,6 +61,7 @@ public struct Publisher: Sendable {
         let pointers = try channels.map { (channels) throws(StoreError) in
             try ChannelPointer.readAll(channels.raw, fileSystem)
         }
+        try checkSigning(offer.channel, upon: pointers ?? [:])
         return try makePlan(
             manifest, version, offer, survey, pointers: pointers ?? [:], packing: packing)
     }
@@ -86,7 +87,9 @@ public struct Publisher: Sendable {
         try checkKeptPacks(of: version, in: offer.channel)
         if options.packs.moment == .before {
             try makeOriginIfAbsent()
-            try Self.checkName(version, DirectoryOrigin(path, fileSystem: fileSystem).pointers())
+            let pointers = try DirectoryOrigin(path, fileSystem: fileSystem).pointers()
+            try Self.checkName(version, pointers)
+            try checkSigning(offer.channel, upon: pointers)
             // Before the origin's lock is taken: nobody waits while this one compresses.
             prepared = try withRoom(version, in: offer.channel) { () throws(StoreError) in
                 try preparePacks(manifest, version, in: offer.channel, of: versions)
@@ -115,6 +118,7 @@ public struct Publisher: Sendable {
             fileSystem: fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
         let pointers = try origin.pointers()
+        try checkSigning(offer.channel, upon: pointers)
         var packs: PackPublishing?
         if case .made(let prepared) = outcome {
             // Looked at again: somebody may have published or withdrawn meanwhile.
@@ -123,17 +127,20 @@ public struct Publisher: Sendable {
             packs = try PackPublishing(
                 prepared, fitting: bases, in: pointers[offer.channel], of: version, to: origin)
         }
-        let plan = try makePlan(
+        var plan = try makePlan(
             manifest, version, offer, survey, pointers: pointers, delivery: packs?.published,
             packing: packs?.report ?? outcome?.report)
-        try write(plan, manifest, packs, of: versions, to: origin)
+        plan.pointer = try write(
+            plan, manifest, packs, of: versions, to: origin, upon: pointers)
         return plan
     }
 
+    /// - Returns: the pointer as it stands then.
     private func write(
         _ plan: PublishPlan, _ manifest: Manifest, _ packs: PackPublishing?,
-        of versions: VersionStore, to origin: OriginWriter
-    ) throws(StoreError) {
+        of versions: VersionStore, to origin: OriginWriter,
+        upon pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) -> ChannelPointer {
         if !plan.objects.isEmpty || plan.writesManifest {
             try origin.checkSpace(for: plan.spaceNeeded)
         }
@@ -151,15 +158,17 @@ public struct Publisher: Sendable {
         } else if plan.writesManifest {
             try origin.sync(origin.manifests.raw)
         }
+        var pointer = plan.pointer
         if plan.writesPointer {
-            try UnreferencedManifests.forget(plan.pointer, in: origin)
-            try origin.write(plan.pointer)
+            try UnreferencedManifests.forget(pointer, in: origin)
+            pointer = try origin.write(pointer, upon: pointers)
         } else {
             // A full disk may have kept it from being written.
             try origin.listChannels()
         }
         // The release is offered; whatever is not noted is made again.
         try? packs?.note()
+        return pointer
     }
 
     /// Says where there is no room, and what the channel offers then: this release or what it did before.
@@ -261,8 +270,11 @@ public struct Publisher: Sendable {
         let before = pointers[offer.channel]
         var release = offer.release(.version(version))
         release.delivery = delivery
-        let after = (before ?? .empty(offer.channel, now: now)).offering(
+        var after = (before ?? .empty(offer.channel, now: now)).offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
+        if after == nil, let before, options.sealing.isMissing(from: before) {
+            after = before.renewed(now: now)
+        }
         return PublishPlan(
             version: version, objects: objects,
             reusedObjectCount: wanted.count - objects.count,

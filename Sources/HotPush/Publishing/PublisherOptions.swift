@@ -9,6 +9,8 @@ public struct PublisherOptions: Sendable {
     package var verifiesObjects = false
     /// Which packs are made, and how.
     package var packs = PackOptions()
+    /// Who signs what is offered, and what may be built upon.
+    package var sealing = PointerSealing()
     /// Whether a log is begun where pointers stand in a bucket and no log is: it is of a directory that was copied
     /// there, or gone.
     package var takesOver = false

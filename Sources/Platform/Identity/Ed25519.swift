@@ -17,6 +17,27 @@ enum Ed25519 {
         return key != nil
     }
 
+    /// Whether a public key is a point of order 1, 2, 4 or 8, in any spelling: for such a one signatures can be made
+    /// without a private key, and libcrypto says that they verify.
+    static func hasSmallOrder(_ publicKey: [UInt8]) -> Bool {
+        var bytes = publicKey
+        // The highest bit is the sign of x: both points have the order.
+        if let last = bytes.indices.last { bytes[last] &= 0x7f }
+        return smallOrders.contains(bytes)
+    }
+
+    /// The y of those points, also as y + p (RFC 8032, section 5.1).
+    private static let smallOrders: [[UInt8]] = {
+        let zeros = [UInt8](repeating: 0, count: keyByteCount - 1)
+        let ones = [UInt8](repeating: 0xff, count: keyByteCount - 2) + [0x7f]
+        let order8 = [
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        ]
+        return [[0] + zeros, [1] + zeros] + [0xec, 0xed, 0xee].map { [$0] + ones }
+            + order8.compactMap(Hex.bytes)
+    }()
+
     /// Whether a signature of a message is that of a public key.
     static func verifies(
         _ signature: [UInt8], of message: [UInt8], by publicKey: [UInt8]

@@ -44,26 +44,47 @@ extension SigningKey {
     package func write(
         to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
-        let end = path.lastIndex(of: "/")
-        let name = end.map { String(path[path.index(after: $0)...]) } ?? path
-        let directory = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, end.map { String(path[...$0]) } ?? ".",
-            .directoryFollowingLinks, mode: 0)
-        let aside = ".castree-\(try randomToken())"
-        do throws(StoreError) {
-            let file = try fileSystem.open(directory.raw, aside, .creating, mode: 0o600)
-            try withPEM { (text) throws(StoreError) in try fileSystem.write(file.raw, text) }
-            try fileSystem.sync(file.raw)
-            try fileSystem.renameNew(directory.raw, aside, to: directory.raw, name)
-        } catch {
-            // Report the first error: a copy of the key must not stay, as far as that can be had.
-            try? fileSystem.removeIfPresent(directory.raw, aside)
-            guard error.isExisting else { throw error }
-            throw StoreError(
-                .io,
-                "\(printable(path)) exists, and no key is written over: choose another name",
-                cause: error.cause)
+        try withPEM { (text) throws(StoreError) in
+            try writeNewFile(path, mode: 0o600, text, fileSystem)
         }
-        try fileSystem.sync(directory.raw)
     }
+}
+
+extension VerificationKey {
+    /// Writes a PEM file that everybody may read, durably; never over one that is there.
+    ///
+    /// - Throws: as ``SigningKey/write(to:_:)``.
+    package func write(
+        to path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
+        let text = Array(pem.utf8)
+        try text.span.bytes.withUnsafeBytes { (text) throws(StoreError) in
+            try writeNewFile(path, mode: 0o644, text, fileSystem)
+        }
+    }
+}
+
+private func writeNewFile(
+    _ path: String, mode: UInt32, _ text: UnsafeRawBufferPointer, _ fileSystem: any FileSystem
+) throws(StoreError) {
+    let end = path.lastIndex(of: "/")
+    let name = end.map { String(path[path.index(after: $0)...]) } ?? path
+    let directory = try fileSystem.open(
+        POSIXFileSystem.workingDirectory, end.map { String(path[...$0]) } ?? ".",
+        .directoryFollowingLinks, mode: 0)
+    let aside = ".castree-\(try randomToken())"
+    do throws(StoreError) {
+        let file = try fileSystem.open(directory.raw, aside, .creating, mode: mode)
+        try fileSystem.write(file.raw, text)
+        try fileSystem.sync(file.raw)
+        try fileSystem.renameNew(directory.raw, aside, to: directory.raw, name)
+    } catch {
+        // Report the first error: a copy of a key must not stay, as far as that can be had.
+        try? fileSystem.removeIfPresent(directory.raw, aside)
+        guard error.isExisting else { throw error }
+        throw StoreError(
+            .io, "\(printable(path)) exists, and no key is written over: choose another name",
+            cause: error.cause)
+    }
+    try fileSystem.sync(directory.raw)
 }

@@ -20,6 +20,9 @@ package struct VerificationKey: Sendable, Hashable {
         guard bytes.count == Ed25519.keyByteCount else {
             throw Self.refusal("it has \(bytes.count) bytes")
         }
+        guard !Ed25519.hasSmallOrder(bytes) else {
+            throw Self.refusal("its order is small, so anybody can sign by it")
+        }
         guard Ed25519.takes(bytes) else { throw Ed25519.unsupported }
         self.bytes = bytes
         id = Hex.string(try Digester.digest(.sha256, of: Self.prefix + bytes).prefix(8))

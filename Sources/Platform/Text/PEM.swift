@@ -12,7 +12,9 @@ enum PEM {
     private static let begin = Array("-----BEGIN ".utf8)
     private static let dashes = Array("-----".utf8)
 
-    /// The first block; `nil` if there is none. What stands before it is for people (section 2).
+    /// The first block; `nil` if there is none.
+    ///
+    /// What stands before it is for people (section 2).
     static func firstBlock(in text: UnsafeRawBufferPointer) -> Block? {
         var start: Int?
         var label: [UInt8] = []

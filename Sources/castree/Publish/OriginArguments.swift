@@ -32,6 +32,7 @@ extension Invocation {
         options.waitsForOthers = !flag("no-wait")
         options.notice = { note($0) }
         options.isInterrupted = { Interruption.isRequested }
+        options.sealing = try sealing()
         return Publisher(path, options: options)
     }
 

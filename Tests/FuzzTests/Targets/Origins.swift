@@ -16,6 +16,9 @@ extension FuzzTarget {
             "\"rolloutPerMille\":",
             "\"rolloutSalt\":\"", "\"requirements\":{", "\"mandatory\":true", "\"embedded\":true",
             "\"log\":", "\"epoch\":", "\"places\":\"", "\"deliveryEpoch\":", "\"epochs\":\"1\"",
+            "\"origin\":\"", "\"signatures\":[{\"key\":\"", "\"signature\":\"",
+            "\"trustVersion\":2",
+            "\"expiresAt\":", "9007199254740992", "1.0",
             String(repeating: "0", count: 64),
         ]
     ) { input in
@@ -31,9 +34,63 @@ extension FuzzTarget {
         let written = pointer.serialized()
         let again = try ChannelPointer(parsing: written, of: channel)
         try hold(again.serialized() == written, "another pointer when it is written and read")
+        try hold(
+            pointer.isSigned == false || written == input, "a signed pointer in two spellings")
+        if try signer.judge(pointer).objection == nil {
+            try hold(try isSample(pointer.signedBytes), "a signature of something else")
+        }
         for version in pointer.releases.compactMap(\.version) {
             try hold(0..<(pointer.log ?? 1) ~= version.epoch, "epoch \(version.epoch)")
         }
+    }
+
+    /// The key of RFC 8032's first vector, which has signed the samples; nobody else has it.
+    private static var signer: TrustedKeys {
+        get throws(StoreError) {
+            let text = "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+            return try TrustedKeys([VerificationKey(base64: text)])
+        }
+    }
+
+    /// The SHA-256 of all that it has signed.
+    private static let signed: Set<String> = [
+        "bd0d270045bdd0a012c5bac8e5ee4488dab196c79a00fcd1d87c3d63228ac6bd",
+        "8f1706c2aa5c72b979dff0e1358e7f1751c5d267ecd679f462e0ec02b54c29a6",
+    ]
+
+    private static func isSample(_ signedBytes: [UInt8]) throws -> Bool {
+        signed.contains(Hex.string(try Digester.digest(.sha256, of: signedBytes)))
+    }
+
+    /// The input stands at an origin as `trust/2.json`.
+    static let trustFiles = FuzzTarget(
+        name: "trustFiles",
+        words: [
+            "{\"castreeTrust\":1,", "\"createdAt\":", "\"keys\":[\"MCowBQYDK2VwAyEA",
+            "\"origin\":\"",
+            "\"signatures\":[{\"key\":\"", "\"signature\":\"", "\"threshold\":2", "\"version\":2",
+            "9007199254740992", "1.0",
+        ]
+    ) { input in
+        let file: TrustFile
+        do throws(StoreError) {
+            file = try TrustFile(parsing: input, version: 2)
+        } catch {
+            let isRight = [.untrusted, .unsupportedFormat].contains(error.code)
+            try hold(isRight, "\(error.code)")
+            return
+        }
+        try hold(file.serialized() == input, "a trust in two spellings")
+        try hold(
+            1...file.trusted.keys.count ~= file.trusted.threshold, "a threshold out of reach")
+        let origin = String(repeating: "0c", count: 16)
+        do throws(StoreError) {
+            try file.check(follows: try signer, 1, of: origin)
+        } catch {
+            try hold(error.code == .untrusted, "\(error.code)")
+            return
+        }
+        try hold(try isSample(file.signedBytes), "a signature of something else")
     }
 
     /// The input is what a release of epoch 9 names, whatever its objects are.

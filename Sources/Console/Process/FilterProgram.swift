@@ -1,0 +1,180 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A command of the user's that turns bytes into others: its standard input into its standard output.
+///
+/// Its standard error is this program's. Where there is a terminal it stays in that one's process group, so it may ask
+/// there for a PIN; elsewhere it has a group of its own, and what it has started ends with it.
+package struct FilterProgram {
+    /// How a run has ended.
+    package enum Ending: Sendable, Hashable {
+        case exited(Int32)
+        /// A signal has ended it.
+        case killed
+        /// It took longer than it may, and was ended.
+        case late
+        /// A signal has asked this program to stop.
+        case interrupted
+        /// It answered more than it may, and was ended.
+        case talkative
+    }
+
+    private let process: pid_t
+    /// Whether it has a process group of its own.
+    private let isLeader: Bool
+    private let input: Int32
+    private let output: Int32
+
+    /// Runs a command of the shell to its end.
+    ///
+    /// - Parameters:
+    ///   - command: what `sh -c` takes.
+    ///   - bytes: its standard input; it need not read all of it.
+    ///   - byteCountMax: more than this it may not answer.
+    ///   - limit: so long it may take.
+    /// - Throws: if it cannot be started.
+    package static func run(
+        _ command: String, on bytes: [UInt8], answering byteCountMax: Int, within limit: Duration
+    ) throws(SystemError) -> (ending: Ending, output: [UInt8]) {
+        let program = try FilterProgram(command)
+        defer { ChildProgram.shut([program.output]) }
+        let deadline = ContinuousClock.now + limit
+        let (output, early) = program.exchange(bytes, byteCountMax, deadline)
+        if let early {
+            program.end()
+            return (early, output)
+        }
+        return (program.wait(until: deadline), output)
+    }
+
+    private init(_ command: String) throws(SystemError) {
+        let out = try ChildProgram.makePipe()
+        let inward: (source: Int32, target: Int32)
+        do throws(SystemError) {
+            inward = try ChildProgram.makePipe()
+        } catch {
+            ChildProgram.shut([out.source, out.target])
+            throw error
+        }
+        _ = fcntl(inward.target, F_SETFL, fcntl(inward.target, F_GETFL) | O_NONBLOCK)
+        let words: [String] = ["sh", "-c", command]
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        #if canImport(Glibc)
+            var actions = posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
+        #else
+            var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        posix_spawn_file_actions_adddup2(&actions, inward.source, 0)
+        posix_spawn_file_actions_adddup2(&actions, out.target, 1)
+        // What this program ignores, others do not expect to be ignored (Interruption).
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGPIPE, SIGXFSZ] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        let isLeader = !Self.hasTerminal
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGDEF | (isLeader ? POSIX_SPAWN_SETPGROUP : 0)))
+        var process = pid_t()
+        let result = posix_spawn(&process, "/bin/sh", &actions, &attributes, &arguments, environ)
+        ChildProgram.shut([inward.source, out.target])
+        guard result == 0 else {
+            ChildProgram.shut([inward.target, out.source])
+            throw SystemError(number: result)
+        }
+        self.process = process
+        self.isLeader = isLeader
+        input = inward.target
+        output = out.source
+    }
+
+    /// Writes its input and reads its output, until it has closed that.
+    private func exchange(
+        _ bytes: [UInt8], _ byteCountMax: Int, _ deadline: ContinuousClock.Instant
+    ) -> (output: [UInt8], early: Ending?) {
+        var rest = bytes[...]
+        var answer: [UInt8] = []
+        var isInputOpen = true
+        func closeInput() {
+            if isInputOpen { ChildProgram.shut([input]) }
+            isInputOpen = false
+        }
+        defer { closeInput() }
+        while true {
+            if rest.isEmpty { closeInput() }
+            var requests = [
+                pollfd(fd: output, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isInputOpen ? input : -1, events: Int16(POLLOUT), revents: 0),
+                pollfd(
+                    fd: Interruption.wakeDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            ]
+            let left = deadline - .now
+            guard left > .zero else { return (answer, .late) }
+            _ = poll(&requests, nfds_t(requests.count), Self.milliseconds(left))
+            if requests[2].revents != 0 { return (answer, .interrupted) }
+            if requests[1].revents != 0 {
+                let count = rest.withUnsafeBytes { cWrite(input, $0.baseAddress, $0.count) }
+                if count > 0 { rest = rest.dropFirst(count) }
+                // It has closed its input: it has read what it wants.
+                if count < 0, errno != EAGAIN, errno != EINTR { closeInput() }
+            }
+            if requests[0].revents != 0 {
+                var chunk = [UInt8](repeating: 0, count: 4096)
+                let count = read(output, &chunk, chunk.count)
+                if count > 0 { answer += chunk[..<count] }
+                if count == 0 || (count < 0 && errno != EINTR) { return (answer, nil) }
+                if answer.count > byteCountMax { return (answer, .talkative) }
+            }
+        }
+    }
+
+    private func wait(until deadline: ContinuousClock.Instant) -> Ending {
+        var status: Int32 = 0
+        while true {
+            let found = waitpid(process, &status, WNOHANG)
+            if found == process { break }
+            if found < 0, errno != EINTR { return .killed }
+            guard deadline > .now, !Interruption.isRequested else {
+                end()
+                return Interruption.isRequested ? .interrupted : .late
+            }
+            // It has closed its output, and ends in a moment.
+            _ = poll(nil, 0, 2)
+        }
+        // As the macros of wait(2) read it, which Swift does not import.
+        return status & 0x7f == 0 ? .exited((status >> 8) & 0xff) : .killed
+    }
+
+    /// Ends it.
+    private func end() {
+        kill(isLeader ? -process : process, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+
+    private static var hasTerminal: Bool {
+        let terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        if terminal >= 0 { ChildProgram.shut([terminal]) }
+        return terminal >= 0
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int32 {
+        let (seconds, attoseconds) = duration.components
+        return Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+    }
+}
+
+private func cWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
+}

@@ -1,0 +1,97 @@
+package import CASStore
+import VersionTree
+
+// Signing what is offered already: for longer, by others, or by another version of the trust.
+
+extension OriginWriter {
+    /// The pointers that one of a channel is built upon: its own, and where it is to be signed those of all channels.
+    func pointers(for channel: ChannelName) throws(StoreError) -> [ChannelName: ChannelPointer] {
+        if options.sealing.isSigning { return try pointers() }
+        let pointer = try ChannelPointer.read(channel, channels.raw, fileSystem)
+        return pointer.map { [channel: $0] } ?? [:]
+    }
+
+    /// A version of the trust; `nil` if there is none.
+    /// - Throws: `.untrusted` for a damaged file.
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+        let path = OriginLayout.trust(version)
+        let bytes = try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(root.raw, path, limit: TrustFile.byteCountMax)
+        }
+        return try bytes.map { (bytes) throws(StoreError) in
+            try TrustFile(parsing: bytes, version: version)
+        }
+    }
+
+    /// Writes a version of the trust, durably: before any pointer names it.
+    func write(_ trust: TrustFile) throws(StoreError) {
+        let directory = try Self.directory(OriginLayout.trust, in: root.raw, fileSystem)
+        try fileSystem.replaceFile(
+            directory.raw, OriginLayout.trustFile(trust.version), with: trust.serialized(),
+            mode: Self.fileMode, token: "new", durably: options.isDurable)
+        try sync(root.raw)
+    }
+}
+
+extension Publisher {
+    /// Refuses what must not be built upon.
+    /// - Throws: `.untrusted`.
+    func checkSigning(
+        _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) {
+        try options.sealing.check(channel, upon: pointers, in: printable(path)) {
+            () throws(StoreError) in
+            guard
+                let root = try fileSystem.openIfPresent(
+                    POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+            else { return nil }
+            return try OriginMarker.id(of: root.raw, fileSystem)
+        }
+    }
+
+    /// Signs the pointers of channels anew, as they are: for longer, or by other keys.
+    ///
+    /// - Parameter only: the channel; `nil` for all of them.
+    /// - Returns: the pointers, sorted by channel.
+    /// - Throws: `.noOrigin`; `.notOffered` if there is no such channel; `.untrusted`; `.badKey` if nobody signs.
+    @discardableResult
+    package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [ChannelPointer] {
+        try options.sealing.requireSigner()
+        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        var pointers = try origin.pointers()
+        if let only, pointers[only] == nil {
+            throw StoreError(
+                .notOffered, "the origin \(printable(path)) has no channel \(only)")
+        }
+        let channels = only.map { [$0] } ?? pointers.keys.sorted()
+        // All or none, as far as that can be told before.
+        for channel in channels { try checkSigning(channel, upon: pointers) }
+        var signed: [ChannelPointer] = []
+        for channel in channels {
+            guard let before = pointers[channel] else { continue }
+            let pointer = try origin.write(before.renewed(now: now()), upon: pointers)
+            pointers[channel] = pointer
+            signed.append(pointer)
+        }
+        return signed
+    }
+
+    /// Says whose signatures count from now on, and signs every channel by them.
+    ///
+    /// The version of the trust is durable before any pointer names it. If it is killed between two channels, repeating
+    /// the call signs the others.
+    /// - Throws: `.noOrigin`; `.untrusted`; `.badKey` for a rotation that changes nothing, or that the keys cannot make.
+    @discardableResult
+    package func rotate(_ rotation: TrustRotation) throws(StoreError) -> TrustRotation.Step {
+        try options.sealing.requireSigner()
+        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        defer { withExtendedLifetime(origin) {} }
+        let step = try rotation.step(
+            upon: origin.pointers(), by: options.sealing, in: printable(path), now: now()
+        ) { (version) throws(StoreError) in try origin.trust(version) }
+        if !step.isThere { try origin.write(step.file) }
+        for pointer in step.pointers { try origin.write(sealed: pointer) }
+        return step
+    }
+}

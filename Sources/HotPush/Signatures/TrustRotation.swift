@@ -1,0 +1,232 @@
+package import CASStore
+import VersionTree
+
+/// How the keys are changed whose signatures count.
+package struct TrustRotation: Sendable {
+    /// Keys that count from now on.
+    package var added: [VerificationKey]
+    /// The ids of keys that do not count any more.
+    package var removed: [String]
+    /// How many must sign; `nil` for as many as before.
+    package var threshold: Int?
+
+    package init(
+        adding added: [VerificationKey] = [], removing removed: [String] = [],
+        threshold: Int? = nil
+    ) {
+        self.added = added
+        self.removed = removed
+        self.threshold = threshold
+    }
+
+    /// What a rotation writes: decided before anything is written.
+    package struct Step: Sendable {
+        /// The version of the trust that counts then.
+        package let file: TrustFile
+        /// Whether it is there already: an earlier call was cut short.
+        package let isThere: Bool
+        /// The channels whose pointers are to be signed by it, sorted.
+        let channels: [ChannelName]
+        /// Their pointers, signed.
+        package var pointers: [ChannelPointer]
+    }
+
+    /// Decides what to write.
+    ///
+    /// - Parameters:
+    ///   - pointers: those of all channels.
+    ///   - sealing: who signs: keys of the version before, which are not among ``added``, and keys of the new one.
+    ///   - place: the origin, for messages.
+    ///   - log: the number of the log's entry in which the pointers will stand, where there is a log.
+    ///   - wanted: the channels whose pointers are signed now; `nil` for all.
+    ///   - read: a version of the trust as the origin has it.
+    /// - Throws: `.untrusted` for pointers or a version that must not be built upon; `.badKey` if nothing changes, or the
+    ///   signers are too few.
+    func step(
+        upon pointers: [ChannelName: ChannelPointer], by sealing: PointerSealing,
+        in place: String, log: Int64? = nil, signing wanted: Set<ChannelName>? = nil,
+        now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> Step {
+        var rotation = try Rotation(self, pointers, sealing, place)
+        (rotation.log, rotation.wanted) = (log, wanted)
+        let version = rotation.version
+        if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
+            // Only what an earlier call has left.
+            try rotation.checkOwn(file)
+            let lagging = rotation.pointers.filter { $0.trustVersion != version }
+            guard !lagging.isEmpty else {
+                throw StoreError(
+                    .badKey,
+                    "version \(version) of the trust of \(place) has these keys already: nothing changes"
+                )
+            }
+            try rotation.checkVouched(lagging)
+            return try rotation.step(file, isThere: true, lagging, now: now)
+        }
+        try rotation.checkVouched(rotation.pointers)
+        let previous = try rotation.previous(read)
+        let next = version + 1
+        let trusted = try changed(previous)
+        if let file = try read(next) {
+            guard file.trusted == trusted else {
+                throw StoreError(
+                    .untrusted,
+                    "\(OriginLayout.trust(next)) is in \(place) already, with other keys: an interrupted rotation is repeated "
+                        + "as it was; if no pointer has ever named it, delete the file")
+            }
+            try rotation.checkOwn(file)
+            return try rotation.step(file, isThere: true, rotation.pointers, now: now)
+        }
+        var file = TrustFile(
+            origin: rotation.origin, version: next, trusted: trusted, createdAt: now)
+        file.signatures = try sealing.signers.sign(file.signedBytes)
+        try file.check(follows: previous, version, of: rotation.origin)
+        return try rotation.step(file, isThere: false, rotation.pointers, now: now)
+    }
+
+    private func isMet(by trusted: TrustedKeys) -> Bool {
+        let ids = Set(trusted.keys.map(\.id))
+        return added.allSatisfy(trusted.keys.contains) && ids.isDisjoint(with: removed)
+            && trusted.threshold == threshold ?? trusted.threshold
+    }
+
+    private func changed(_ previous: TrustedKeys) throws(StoreError) -> TrustedKeys {
+        for id in removed where !previous.keys.contains(where: { $0.id == id }) {
+            throw StoreError(.badKey, "key \(id) is to be removed, and does not count")
+        }
+        for key in added where previous.keys.contains(key) {
+            throw StoreError(.badKey, "key \(key.id) is to be added, and counts already")
+        }
+        let keys = previous.keys.filter { !removed.contains($0.id) } + added
+        let changed = try TrustedKeys(keys, threshold: threshold ?? previous.threshold)
+        guard changed != previous else {
+            throw StoreError(.badKey, "a rotation needs --add, --remove or --threshold")
+        }
+        return changed
+    }
+}
+
+/// A rotation of one origin, while it is decided.
+private struct Rotation {
+    let pointers: [ChannelPointer]
+    let origin: String
+    var log: Int64?
+    /// The channels whose pointers are signed; `nil` for all.
+    var wanted: Set<ChannelName>?
+    /// The newest version that a pointer names.
+    let version: Int64
+    private let sealing: PointerSealing
+    private let place: String
+    /// Each of these must have signed what is built upon.
+    private let old: TrustedKeys
+
+    init(
+        _ rotation: TrustRotation, _ pointers: [ChannelName: ChannelPointer],
+        _ sealing: PointerSealing, _ place: String
+    ) throws(StoreError) {
+        let known = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
+        let keys = sealing.trusted.isEmpty ? known : sealing.trusted
+        guard !keys.isEmpty else {
+            throw StoreError(
+                .badKey,
+                "no key of the version before signs the new one: name it by --sign-key, too")
+        }
+        old = try TrustedKeys(keys, threshold: keys.count)
+        self.sealing = sealing
+        self.place = place
+        self.pointers = pointers.values.sorted { $0.channel < $1.channel }
+        var origins: Set<String> = []
+        for pointer in self.pointers {
+            guard pointer.isSigned, let origin = pointer.origin else {
+                throw StoreError(
+                    .untrusted,
+                    "channel \(pointer.channel) of \(place) is not signed; castree resign --adopt signs it first"
+                )
+            }
+            origins.insert(origin)
+        }
+        guard let origin = origins.first, origins.count == 1 else {
+            throw StoreError(
+                .untrusted,
+                origins.isEmpty
+                    ? "\(place) has no channel yet: there is nothing to trust"
+                    : "the channels of \(place) belong to different origins: somebody has copied them together"
+            )
+        }
+        self.origin = origin
+        version = self.pointers.map { $0.trustVersion ?? TrustFile.firstVersion }.max() ?? 1
+    }
+
+    /// The keys of the version before.
+    ///
+    /// Of the first version nobody has written them down: they are those that sign now or are named by `--trust`.
+    func previous(
+        _ read: (Int64) throws(StoreError) -> TrustFile?
+    ) throws(StoreError) -> TrustedKeys {
+        guard version > TrustFile.firstVersion else { return try TrustedKeys(old.keys) }
+        guard let file = try read(version), file.origin == origin else {
+            throw StoreError(
+                .untrusted,
+                "\(OriginLayout.trust(version)) is not in \(place), and its pointers name it: put it back"
+            )
+        }
+        // Somebody else could name a key of his own in it.
+        guard old.signers(of: file.signedBytes, file.signatures).count == old.keys.count else {
+            throw StoreError(
+                .untrusted,
+                "\(OriginLayout.trust(version)) in \(place) is not signed by the keys that are trusted here; name by --trust "
+                    + "who signed it")
+        }
+        return file.trusted
+    }
+
+    /// - Throws: `.untrusted` unless all who sign now have made a version of the trust.
+    func checkOwn(_ file: TrustFile) throws(StoreError) {
+        let own = try TrustedKeys(sealing.signers.map(\.key), threshold: sealing.signers.count)
+        guard file.origin == origin,
+            own.signers(of: file.signedBytes, file.signatures).count == own.threshold
+        else {
+            throw StoreError(
+                .untrusted,
+                "\(OriginLayout.trust(file.version)) in \(place) is not signed by all keys that sign now: an interrupted "
+                    + "rotation is repeated as it was")
+        }
+    }
+
+    /// - Throws: `.untrusted` for a pointer that the keys of the version before have not signed, or an old one.
+    func checkVouched(_ pointers: [ChannelPointer]) throws(StoreError) {
+        for pointer in pointers {
+            if let objection = old.judge(pointer).objection {
+                throw StoreError(
+                    .untrusted,
+                    "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
+                        + "signed anew: \(objection)")
+            }
+            try sealing.checkSequence(of: pointer, place)
+        }
+    }
+
+    /// Pointers that are to be signed by the keys that count from a version on.
+    func step(
+        _ file: TrustFile, isThere: Bool, _ pointers: [ChannelPointer], now: Int64
+    ) throws(StoreError) -> TrustRotation.Step {
+        var sealing = sealing
+        sealing.signers = sealing.signers.filter { file.trusted.keys.contains($0.key) }
+        guard sealing.signers.count >= file.trusted.threshold else {
+            throw StoreError(
+                .badKey,
+                "\(sealing.signers.count) of the new keys sign, and devices will ask for \(file.trusted.threshold): name "
+                    + "more of them by --sign-key")
+        }
+        var signed: [ChannelPointer] = []
+        for pointer in pointers {
+            guard wanted?.contains(pointer.channel) ?? true else { continue }
+            var next = pointer.renewed(now: now)
+            next.trustVersion = file.version
+            if log != nil { next.log = log }
+            signed.append(try sealing.sign(next, now: now))
+        }
+        return TrustRotation.Step(
+            file: file, isThere: isThere, channels: pointers.map(\.channel), pointers: signed)
+    }
+}

@@ -1,0 +1,141 @@
+import CASStore
+package import Console
+package import HotPush
+import StoreCommands
+package import StrictJSON
+
+extension Option {
+    /// Who signs what an origin offers, and what may be built upon.
+    package static let signing: [Option] =
+        signers + [
+            .flag(
+                "unsigned",
+                "let fewer keys sign than before, or none: devices that trust them refuse it"),
+            .flag(
+                "adopt",
+                "sign also what the channel offers already, whoever has put it there: look at it first"
+            ),
+            trustedKey,
+            .text(
+                "origin-id", placeholder: "HEX",
+                "the id of the origin, where its pointers are lost"),
+        ]
+
+    /// Who signs, and for how long.
+    package static let signers: [Option] = [
+        .text(
+            "sign-key", placeholder: "FILE", "sign by the private key in this file; repeatable",
+            repeats: true, environment: "CASTREE_SIGN_KEY", completion: .files),
+        .text(
+            "sign-command", placeholder: "COMMAND",
+            "sign by this command: it gets the bytes on standard input and prints their signature in base64; repeatable",
+            repeats: true),
+        .text(
+            "sign-command-key", placeholder: "FILE",
+            "the public key of the command's signatures; one for each --sign-command",
+            repeats: true, completion: .files),
+        .text(
+            "sign-timeout", placeholder: "TIME", "give up on a --sign-command after this long",
+            fallback: "60s"),
+        .text(
+            "valid-for", placeholder: "TIME",
+            "devices obey what is signed for this long: 24h, 30d, or never, for no end [else what it was]"
+        ),
+    ]
+
+    /// Whose signatures count of what is built upon.
+    package static let trustedKey = Option.text(
+        "trust", placeholder: "FILE",
+        "what is built upon must be signed by this public key [else by the keys that sign]; repeatable",
+        repeats: true, completion: .files)
+}
+
+extension Invocation {
+    /// How the command line says that pointers are signed.
+    ///
+    /// - Throws: `usage`; what reading keys throws.
+    package func sealing() throws -> PointerSealing {
+        var sealing = PointerSealing()
+        sealing.signers = try signers()
+        sealing.expiry = try expiry()
+        for file in values("trust") { sealing.trusted.append(try VerificationKey(file: file)) }
+        sealing.adopts = isDeclaredHere("adopt") && flag("adopt")
+        sealing.allowsFewer = isDeclaredHere("unsigned") && flag("unsigned")
+        if isDeclaredHere("origin-id"), let id = try value("origin-id") {
+            guard ChannelPointer.isOriginID(id) else {
+                throw CommandError.usage(
+                    "--origin-id takes 32 lower-case hexadecimal digits, not '\(id)'")
+            }
+            sealing.origin = id
+        }
+        let needsSigner = ["adopt", "trust", "origin-id", "valid-for"]
+        if sealing.signers.isEmpty,
+            let option = needsSigner.first(where: { isDeclaredHere($0) && isGiven($0) })
+        {
+            throw CommandError.usage("--\(option) needs --sign-key or --sign-command")
+        }
+        try parsed { () throws(StoreError) in try sealing.validate() }
+        return sealing
+    }
+
+    private func isDeclaredHere(_ name: String) -> Bool {
+        command.options.contains { $0.name == name }
+    }
+
+    private func signers() throws -> [any PointerSigner] {
+        var files = values("sign-key")
+        let commands = values("sign-command")
+        let keys = values("sign-command-key")
+        let isUnsigned = isDeclaredHere("unsigned") && flag("unsigned")
+        // The variable is for every command; who says --unsigned means to do without it.
+        if files.isEmpty, commands.isEmpty, !isUnsigned, let file = try value("sign-key") {
+            files = [file]
+        }
+        guard commands.count == keys.count else {
+            throw CommandError.usage(
+                "each --sign-command needs a --sign-command-key, the public key of its signatures")
+        }
+        var signers: [any PointerSigner] = []
+        for file in files { signers.append(try KeyFileSigner(file: file)) }
+        let limit = try duration("sign-timeout") ?? .seconds(60)
+        for (command, key) in zip(commands, keys) {
+            signers.append(try CommandSigner(command, keyFile: key, within: limit))
+        }
+        return signers
+    }
+
+    private func expiry() throws -> PointerSealing.Expiry {
+        guard let text = try value("valid-for") else { return .kept }
+        if text == "never" { return .never }
+        guard let seconds = Self.seconds(text), 1...Self.validityMax ~= seconds else {
+            throw CommandError.usage(
+                "--valid-for takes a number and s, m, h, d or w, up to a hundred years, or never, not '\(text)'"
+            )
+        }
+        return .after(seconds)
+    }
+
+    private static let validityMax: Int64 = 100 * 365 * 86_400
+}
+
+extension ChannelPointer {
+    /// Who has signed it, and until when it is to be obeyed: the end of a sentence; `nil` if nobody has.
+    package func signingText(_ time: (Int64) -> String) -> String? {
+        guard isSigned else { return nil }
+        let keys = signatures.map(\.key).joined(separator: ", ")
+        let end = expiresAt.map { ", until \(time($0))" } ?? ""
+        return "signed by \(signatures.count == 1 ? "key" : "keys") \(keys)\(end)"
+    }
+
+    /// Writes who has signed it: the same members where nobody has.
+    package func writeSigning(to writer: inout JSONWriter, _ time: (Int64) -> String) {
+        writer.member("signedBy", signatures.map(\.key))
+        writer.member("expiresAt", expiresAt.map(time))
+        writer.key("trustVersion")
+        if isSigned {
+            writer.integer(trustVersion ?? TrustFile.firstVersion)
+        } else {
+            writer.null()
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+
+extension Command {
+    /// `key new`: makes a key.
+    static let newKey = Command(
+        "key new", summary: "makes a key that signs releases",
+        discussion: """
+            Writes a private Ed25519 key to FILE, which nobody else can read, and its public key to \
+            FILE.pub, both in PEM, as OpenSSL writes them. Publish with --sign-key FILE; give FILE.pub \
+            to the devices (castree trust add). Who has FILE can publish to them: keep it apart from \
+            the origin, and a copy of it where nobody publishes. No key is written over.
+
+                castree key new release.key
+                castree publish 42 /srv/www/updates --sign-key release.key
+            """,
+        arguments: [Argument("FILE", "the file to write", completion: .files)]
+    ) { invocation in
+        let file = invocation.argument("FILE")
+        let key = try SigningKey.generate()
+        let publicFile = "\(file).pub"
+        if try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, publicFile) != nil {
+            throw StoreError(
+                .io,
+                "\(printable(publicFile)) exists, and no key is written over: choose another name"
+            )
+        }
+        try key.write(to: file)
+        try key.verificationKey.write(to: publicFile)
+        return try invocation.report { writer in
+            writer.member("key", key.verificationKey.id)
+            writer.member("file", file)
+            writer.member("publicFile", publicFile)
+            writer.member("publicKey", key.verificationKey.pem)
+        } text: { output in
+            output.print(
+                "Made key \(key.verificationKey.id): \(file), and its public key, \(publicFile).")
+        }
+    }
+
+    /// `key show`: the public key of a private one.
+    static let showKey = Command(
+        "key show", summary: "prints the public key of a key, and its id",
+        discussion: """
+            FILE is a private key or a public one. What is printed can stand in a file of its own; the \
+            id, by which messages name the key, is said on standard error, and in the JSON document.
+
+                castree key show release.key > release.key.pub
+            """,
+        arguments: [Argument("FILE", "the key's file", completion: .files)]
+    ) { invocation in
+        let key = try invocation.shownKey()
+        if !invocation.isJSON { invocation.note("key \(key.id)") }
+        return try invocation.report { writer in
+            writer.member("key", key.id)
+            writer.member("publicKey", key.pem)
+        } text: { output in
+            for line in key.pem.split(separator: "\n") { output.print("\(String(line))") }
+        }
+    }
+}
+
+extension Invocation {
+    fileprivate func shownKey() throws -> VerificationKey {
+        let file = argument("FILE")
+        do throws(StoreError) {
+            return try SigningKey(file: file).verificationKey
+        } catch {
+            guard error.code == .badKey || error.code == .permission else { throw error }
+            // A public key is no private one, and others may read it. What is neither is told as it was.
+            guard let key = try? VerificationKey(file: file) else { throw error }
+            return key
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+@Suite struct SigningTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace(inMemory: true)
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+    }
+
+    struct KeyDocument: Decodable {
+        let key: String
+        let publicKey: String
+    }
+
+    struct SignedDocument: Decodable {
+        let signedBy: [String]
+        let expiresAt: String?
+        let trustVersion: Int?
+    }
+
+    struct ResignDocument: Decodable {
+        let originId: String
+        let channels: [SignedDocument]
+    }
+
+    struct RotationDocument: Decodable {
+        let version: Int
+        let keys: [String]
+        let threshold: Int
+        let channels: [SignedDocument]
+    }
+
+    /// Makes a key; returns its id.
+    private func makeKey(_ name: String) throws -> String {
+        let made = try place.castree("key", "new", name, "--json")
+        try #require(made.status == 0, "\(made)")
+        return try made.document(KeyDocument.self).key
+    }
+
+    private func publish(
+        _ arguments: String..., environment: [String: String] = [:]
+    ) throws -> Finished {
+        try place.run(
+            .castree, ["publish"] + arguments + ["--no-sync", "--no-packs", "--json"],
+            environment: environment)
+    }
+
+    private func signers(_ finished: Finished) throws -> [String] {
+        #expect(finished.status == 0, "\(finished)")
+        return try finished.document(SignedDocument.self).signedBy
+    }
+
+    @Test func `a key is made in two files, shown, and never written over`() throws {
+        let id = try makeKey("release.key")
+        let modes = try ["release.key", "release.key.pub"].map {
+            try FileManager.default.attributesOfItem(
+                atPath: place.directory.appending(path: $0).path)[.posixPermissions] as? Int
+        }
+        #expect(modes == [0o600, 0o644])
+        let shown = try place.castree("key", "show", "release.key")
+        #expect(try shown.text == place.contents("release.key.pub"))
+        #expect(shown.errors.contains(id))
+        #expect(try place.castree("key", "show", "release.key.pub").text == shown.text)
+        let again = try place.castree("key", "new", "release.key")
+        #expect(again.status == 1 && again.errors.contains("no key is written over"))
+        try FileManager.default.removeItem(at: place.directory.appending(path: "release.key"))
+        let beside = try place.castree("key", "new", "release.key")
+        #expect(beside.status == 1 && !place.exists("release.key"))
+    }
+
+    @Test func `a release is signed by the keys that the command line or the variable names`()
+        throws
+    {
+        let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
+        #expect(try signers(publish("1", "site", "--sign-key", "one.key")) == [one])
+        let both = try publish(
+            "2", "site", "--sign-key", "one.key", "--sign-key", "two.key", "--trust", "one.key.pub")
+        #expect(try signers(both) == [one, two].sorted())
+        let withdrawn = try place.castree(
+            "withdraw", "2", "site", "--sign-key", "one.key", "--sign-key", "two.key",
+            "--valid-for", "30d", "--json")
+        #expect(try signers(withdrawn) == [one, two].sorted())
+        #expect(try withdrawn.document(SignedDocument.self).expiresAt != nil)
+        let byVariable = try publish("1", "other", environment: ["CASTREE_SIGN_KEY": "one.key"])
+        #expect(try signers(byVariable) == [one])
+        let shown = try place.castree("channels", "other")
+        #expect(shown.text.contains("signed by key \(one)"))
+        let usage = try place.castree("du", "other")
+        #expect(usage.text.contains("stable: signed by key \(one)"))
+        let unsigned = try publish(
+            "2", "other", "--unsigned", environment: ["CASTREE_SIGN_KEY": "one.key"])
+        #expect(try signers(unsigned) == [])
+    }
+
+    @Test func `what is not trusted ends with status 22, and what helps is said`() throws {
+        _ = try makeKey("one.key")
+        _ = try makeKey("two.key")
+        #expect(try publish("1", "site").status == 0)
+        let refusals = [
+            (["2", "site", "--sign-key", "one.key"], "--adopt"),
+            (["2", "signed"], "--unsigned"),
+            (["2", "signed", "--sign-key", "two.key"], "--trust"),
+        ]
+        #expect(try publish("1", "signed", "--sign-key", "one.key").status == 0)
+        for (arguments, remedy) in refusals {
+            let refused = try place.run(
+                .castree, ["publish"] + arguments + ["--no-sync", "--no-packs", "--json"])
+            #expect(refused.status == 22, "\(refused)")
+            let error = try refused.error()
+            #expect(error.code == "untrusted" && error.message.contains(remedy), "\(error)")
+            let dry = try place.run(
+                .castree, ["publish"] + arguments + ["--dry-run", "--no-packs", "--json"])
+            #expect(dry.status == 22)
+        }
+        #expect(try publish("2", "site", "--sign-key", "one.key", "--adopt").status == 0)
+        for arguments in [
+            ["--adopt"], ["--valid-for", "3d"], ["--origin-id", String(repeating: "0", count: 32)],
+            ["--sign-command", "true"], ["--sign-key", "one.key", "--valid-for", "0s"],
+            ["--sign-key", "one.key", "--sign-key", "one.key"],
+            ["--sign-key", "one.key", "--origin-id", "x"],
+        ] {
+            let wrong = try place.run(.castree, ["publish", "2", "site"] + arguments)
+            #expect(wrong.status == 2, "\(arguments) \(wrong)")
+        }
+    }
+
+    /// What a key service does: signs what stands on its standard input.
+    private static let signing = """
+        cat > to-sign && openssl pkeyutl -sign -rawin -inkey one.key -in to-sign | base64 -w 40
+        """
+
+    @Test func `a command signs in the place of a key, and its failures are told`() throws {
+        let one = try makeKey("one.key")
+        _ = try makeKey("two.key")
+        let signed = try publish(
+            "1", "site", "--sign-command", Self.signing, "--sign-command-key", "one.key.pub")
+        #expect(try signers(signed) == [one])
+        let verified = try place.castree("resign", "site", "--sign-key", "one.key", "--json")
+        #expect(try verified.document(ResignDocument.self).channels.map(\.signedBy) == [[one]])
+        let before = try place.contents("site/channels/stable.json")
+        let failures = [
+            ("exit 3", "ended with status 3"), ("kill -9 $$", "was ended by a signal"),
+            ("exec sleep 100", "did not end within --sign-timeout"),
+            ("exec >&-; exec sleep 100", "did not end within --sign-timeout"),
+            ("echo hello", "not a signature"), ("cat /dev/zero", "answered more than"),
+            (":", "answered 0 bytes"),
+        ]
+        for (command, problem) in failures {
+            let failed = try publish(
+                "2", "site", "--sign-command", command, "--sign-command-key", "one.key.pub",
+                "--sign-timeout", "300ms")
+            let error = try failed.error()
+            #expect(failed.status == 1 && error.code == "signingFailed", "\(error)")
+            #expect(error.message.contains(problem), "\(error)")
+        }
+        // Its key is another one than it was said to be.
+        let other = try publish(
+            "2", "site", "--sign-command", Self.signing, "--sign-command-key", "two.key.pub",
+            "--trust", "one.key.pub")
+        #expect(try other.error().code == "badKey")
+        #expect(try place.contents("site/channels/stable.json") == before)
+    }
+
+    @Test func `keys are changed, and every channel is signed by the new ones`() throws {
+        let one = try makeKey("one.key")
+        let two = try makeKey("two.key")
+        for channel in ["stable", "beta"] {
+            let published = try publish(
+                "1", "site", "--channel", channel, "--sign-key", "one.key")
+            #expect(try signers(published) == [one])
+        }
+        let rotated = try place.castree(
+            "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
+            "one.key", "--sign-key", "two.key", "--json")
+        #expect(rotated.status == 0, "\(rotated)")
+        let document = try rotated.document(RotationDocument.self)
+        #expect(document.version == 2 && document.keys == [two] && document.threshold == 1)
+        #expect(document.channels.map(\.signedBy) == [[two], [two]])
+        #expect(document.channels.map(\.trustVersion) == [2, 2])
+        #expect(place.exists("site/trust/2.json"))
+        #expect(try publish("2", "site", "--sign-key", "one.key").status == 22)
+        #expect(try signers(publish("2", "site", "--sign-key", "two.key")) == [two])
+        let again = try place.castree(
+            "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
+            "one.key", "--sign-key", "two.key")
+        #expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
+    }
+
+    @Test func `no command prints a private key`() throws {
+        _ = try makeKey("one.key")
+        let secret = try place.contents("one.key").split(separator: "\n")[1]
+        var printed = ""
+        for arguments in [
+            ["key", "show", "one.key"], ["publish", "1", "site", "--sign-key", "one.key"],
+            ["resign", "site", "--sign-key", "one.key"], ["report"], ["log"], ["channels", "site"],
+        ] {
+            let finished = try place.run(.castree, arguments)
+            #expect(finished.status == 0, "\(finished)")
+            printed += finished.text + finished.errors
+        }
+        #expect(!printed.contains(secret) && !printed.contains("PRIVATE KEY"))
+    }
+}

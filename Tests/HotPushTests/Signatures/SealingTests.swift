@@ -1,0 +1,297 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("A publisher that signs") struct SealingTests {
+    let place: SignedPlace
+
+    init() throws { place = try SignedPlace() }
+
+    @Test("draws the id of a new origin, and puts it into pointer and marker")
+    func firstSigning() throws {
+        try place.publish("1", place.sealing(place.alice))
+        try place.expectSigned(by: place.alice)
+        let origin = try #require(try place.pointer().origin)
+        #expect(ChannelPointer.isOriginID(origin))
+        let marker = try Damage.contents(place.place.origin + "/origin.json")
+        #expect(
+            String(decoding: marker, as: UTF8.self)
+                == "{\"castreeOrigin\":2,\"origin\":\"\(origin)\"}\n")
+        // Another channel belongs to the same origin, and so does every later release.
+        try place.publish("1", place.sealing(place.alice), to: "beta")
+        try place.publish("2", place.sealing(place.alice))
+        #expect(try place.pointer("beta").origin == origin && place.pointer().origin == origin)
+        try place.expectSigned(by: place.alice, channel: "beta")
+        #expect(try place.pointer().releases.count == 2)
+    }
+
+    @Test("writes nothing for what is offered and signed already, and signs by a key that lacks")
+    func again() throws {
+        try place.publish("1", place.sealing(place.alice))
+        let before = try place.place.published()
+        #expect(try !place.publish("1", place.sealing(place.alice)).writesPointer)
+        #expect(try place.place.published() == before)
+        try place.publish(
+            "1",
+            place.sealing(place.alice, place.bob) { $0.trusted = [try place.key(place.alice)] })
+        try place.expectSigned(by: place.alice, place.bob)
+    }
+
+    @Test("signs an origin that nobody has signed only if it is told to, and lists what it signs")
+    func adoption() throws {
+        try place.place.publish("1")
+        let before = try place.place.published()
+        let error = refusal { try place.publish("2", place.sealing(place.alice)) }
+        #expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        #expect(try place.place.published() == before)
+        var options = PublisherOptions()
+        let notices = SignedNotices()
+        options.isDurable = false
+        options.notice = { notices.add($0) }
+        options.sealing = try place.sealing(place.alice) { $0.adopts = true }
+        try place.place.publisher(on: POSIXFileSystem(), options).publish(
+            "2", of: place.place.versions)
+        try place.expectSigned(by: place.alice)
+        #expect(notices.all.contains { $0.contains("version 1 (manifest") })
+    }
+
+    @Test("is not replaced by one that does not, unless it says so")
+    func unsigned() throws {
+        try place.publish("1", place.sealing(place.alice))
+        let before = try place.bytes()
+        let publisher = place.publisher(PointerSealing())
+        let verbs: [() throws -> Void] = [
+            { try publisher.publish("2", of: place.place.versions) },
+            { _ = try publisher.withdraw(VersionName("1")) },
+            { _ = try publisher.plan("2", of: place.place.versions) },
+        ]
+        for verb in verbs {
+            let error = refusal(verb)
+            #expect(error?.code == .untrusted && error?.message.contains("--unsigned") == true)
+        }
+        #expect(try place.bytes() == before)
+        let unsigned = try place.sealing { $0.allowsFewer = true }
+        try place.publish("2", unsigned)
+        #expect(try !place.pointer().isSigned)
+    }
+
+    @Test("is not replaced by fewer keys, unless it says so")
+    func fewer() throws {
+        try place.publish("1", place.sealing(place.alice, place.bob))
+        let error = refusal { try place.publish("2", place.sealing(place.alice)) }
+        #expect(error?.code == .untrusted)
+        try place.expectSigned(by: place.alice, place.bob)
+        try place.publish("2", place.sealing(place.alice) { $0.allowsFewer = true })
+        try place.expectSigned(by: place.alice)
+    }
+
+    /// What a stranger who can write to the origin may put in the place of a pointer.
+    private func tampered() throws -> [(String, ChannelPointer)] {
+        let right = try place.pointer()
+        let mallory = try place.sealing(place.mallory)
+        var evil = right
+        evil.releases[0].isMandatory = true
+        var unsigned = right
+        unsigned.signatures = []
+        var renamed = try mallory.sign(evil, now: 1)
+        renamed.signatures = [
+            PointerSignature(
+                key: right.signatures[0].key, signature: renamed.signatures[0].signature)
+        ]
+        var beside = try mallory.sign(evil, now: 1)
+        beside.signatures = (beside.signatures + right.signatures).sorted { $0.key < $1.key }
+        return [
+            ("changed", evil), ("unsigned", unsigned),
+            ("signed by a stranger", try mallory.sign(evil, now: 1)),
+            ("signed under another's name", renamed),
+            ("with a stranger's signature beside", beside),
+        ]
+    }
+
+    @Test("does not sign what a stranger has put there, whatever it does")
+    func strangers() throws {
+        try place.publish("1", place.sealing(place.alice))
+        let sealing = try place.sealing(place.alice)
+        let publisher = place.publisher(sealing)
+        for (what, pointer) in try tampered() {
+            try place.put(pointer)
+            let before = try place.bytes()
+            let verbs: [() throws -> Void] = [
+                { try place.publish("2", sealing) }, { try place.publish("1", sealing) },
+                { _ = try publisher.withdraw(VersionName("1")) },
+                { _ = try publisher.resign() },
+                { _ = try publisher.rotate(TrustRotation(adding: [place.key(place.bob)])) },
+            ]
+            for verb in verbs { #expect(refusal(verb)?.code == .untrusted, "\(what)") }
+            #expect(try place.bytes() == before, "\(what)")
+        }
+    }
+
+    @Test("with two keys signs nothing that only one of them has signed")
+    func stolenKey() throws {
+        let both = try place.sealing(place.alice, place.bob)
+        try place.publish("1", both)
+        // Bob's key is stolen, and Alice's is not.
+        var evil = try place.pointer()
+        evil.releases[0].isMandatory = true
+        try place.put(try place.sealing(place.bob).sign(evil, now: 1))
+        #expect(refusal { try place.publish("2", both) }?.code == .untrusted)
+    }
+
+    @Test("builds upon what those have signed whom --trust names")
+    func trusted() throws {
+        try place.publish("1", place.sealing(place.alice))
+        #expect(refusal { try place.publish("2", place.sealing(place.bob)) }?.code == .untrusted)
+        let sealing = try place.sealing(place.bob) { $0.trusted = [try place.key(place.alice)] }
+        try place.publish("2", sealing)
+        try place.expectSigned(by: place.bob)
+        #expect(try place.pointer().releases.count == 2)
+    }
+
+    @Test("notices an old pointer that somebody puts back, and a channel that is gone")
+    func oldPointer() throws {
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        let old = try place.bytes()
+        try place.publish("2", sealing)
+        let newest = try place.pointer()
+        _ = FileManager.default.createFile(atPath: place.path(), contents: Data(old))
+        let error = refusal { _ = try place.publisher(sealing).withdraw(VersionName("1")) }
+        #expect(error?.code == .untrusted && error?.message.contains("old pointer") == true)
+        // Gone, with another channel beside it that says which origin this is.
+        try Data(newest.serialized()).write(to: URL(filePath: place.path()))
+        try place.publish("1", sealing, to: "beta")
+        try FileManager.default.removeItem(atPath: place.path())
+        #expect(refusal { try place.publish("1", sealing) }?.code == .untrusted)
+        // Begun anew on purpose it goes on above all that devices have seen.
+        try place.publish("1", place.sealing(place.alice) { $0.adopts = true })
+        #expect(try place.pointer().sequence > newest.sequence)
+        #expect(try place.pointer().origin == newest.origin)
+    }
+
+    @Test("draws no new id for an origin of which only the marker is left")
+    func onlyMarker() throws {
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        let before = try place.pointer()
+        for channel in ["stable", "beta"] {
+            // It is gone the second time.
+            try? FileManager.default.removeItem(atPath: place.path())
+            let error = refusal { try place.publish("1", sealing, to: channel) }
+            #expect(error?.code == .untrusted)
+            #expect(error?.message.contains("--origin-id \(before.origin ?? "")") == true)
+        }
+        try place.publish("1", place.sealing(place.alice) { $0.adopts = true })
+        #expect(try place.pointer().origin == before.origin)
+        #expect(try place.pointer().sequence > before.sequence)
+    }
+
+    @Test("makes a lost origin anew under its id")
+    func lostOrigin() throws {
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        let before = try place.pointer()
+        try FileManager.default.removeItem(atPath: place.place.origin)
+        try place.publish("1", place.sealing(place.alice) { $0.origin = before.origin })
+        #expect(try place.pointer().origin == before.origin)
+        #expect(try place.pointer().sequence > before.sequence)
+        let other = String(repeating: "0", count: 32)
+        #expect(
+            refusal { try place.publish("2", place.sealing(place.alice) { $0.origin = other }) }?
+                .code == .untrusted)
+    }
+
+    @Test("takes no id from a channel that a stranger has signed")
+    func strangersOrigin() throws {
+        try place.publish("1", place.sealing(place.mallory), to: "beta")
+        let error = refusal { try place.publish("1", place.sealing(place.alice)) }
+        #expect(error?.code == .untrusted)
+    }
+
+    @Test("remembers beside the key what it has signed, and does not forget the higher")
+    func memory() throws {
+        let memory = SignedSequences(besideKey: place.alice)
+        #expect(try memory.sequence(of: .stable, in: "x") == nil)
+        var pointer = ChannelPointer.empty(.stable, now: 100)
+        pointer.origin = String(repeating: "a", count: 32)
+        let origin = try #require(pointer.origin)
+        for sequence: Int64 in [5, 9, 7] {
+            pointer.sequence = sequence
+            try memory.note(pointer)
+        }
+        #expect(try memory.sequence(of: .stable, in: origin) == 9)
+        #expect(try memory.sequence(of: ChannelName("beta"), in: origin) == nil)
+        for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}"] {
+            try Data(damaged.utf8).write(to: URL(filePath: place.alice + ".signed"))
+            #expect(refusal { try memory.sequence(of: .stable, in: origin) }?.code == .badKey)
+            #expect(refusal { try place.publish("1", place.sealing(place.alice)) }?.code == .badKey)
+        }
+    }
+
+    @Test("says until when, keeps that, and does not sign what nobody would obey")
+    func expiry() throws {
+        let clock = place.place.clock
+        try place.publish("1", place.sealing(place.alice) { $0.expiry = .after(3600) })
+        let end = clock.now + 3600
+        #expect(try place.pointer().expiresAt == end)
+        clock.advance(by: 60)
+        try place.publish("2", place.sealing(place.alice))
+        #expect(try place.pointer().expiresAt == end)
+        clock.advance(by: 3600)
+        let error = refusal { try place.publish("1", place.sealing(place.alice)) }
+        #expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
+        let renewing = try place.sealing(place.alice) { $0.expiry = .after(60) }
+        #expect(try place.publisher(renewing).resign().map(\.expiresAt) == [clock.now + 60])
+        #expect(try place.pointer().releases.count == 2)
+        let never = try place.sealing(place.alice) { $0.expiry = .never }
+        #expect(try place.publisher(never).resign().map(\.expiresAt) == [nil])
+        try place.expectSigned(by: place.alice)
+    }
+
+    @Test(
+        "prunes a signed channel only with the key; without it nothing is trimmed, all else collected"
+    )
+    func pruning() throws {
+        let sealing = try place.sealing(place.alice)
+        for version in ["1", "2"] { try place.publish(version, sealing) }
+        try place.publish("1", sealing, to: "beta")
+        _ = try place.publisher(sealing).withdraw(VersionName("1"), from: ChannelName("beta"))
+        try place.place.store.add("3", ["only.txt": "three"])
+        try place.publish("3", sealing, to: "beta")
+        _ = try place.publisher(sealing).withdraw(VersionName("3"), from: ChannelName("beta"))
+        let before = try place.bytes()
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+        let plan = try place.publisher(PointerSealing()).collect(retention)
+        #expect(plan.pointers.isEmpty && plan.manifests.count == 1 && plan.objects.count == 1)
+        #expect(try place.bytes() == before)
+        #expect(try place.publisher(sealing).collect(retention).releaseCount == 1)
+        #expect(try place.pointer().releases.count == 1)
+        try place.expectSigned(by: place.alice)
+        // With a key that must not build upon it nothing is deleted.
+        try place.publish("1", sealing)
+        let whole = try place.place.published()
+        let stranger = try place.publisher(place.sealing(place.mallory))
+        #expect(refusal { try stranger.collect(retention) }?.code == .untrusted)
+        #expect(try place.place.published() == whole)
+    }
+
+    @Test("signs nothing with a key that is not the one it says")
+    func wrongKey() throws {
+        struct Liar: PointerSigner {
+            let key: VerificationKey
+            let memory: SignedSequences? = nil
+            let other: SigningKey
+            func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] { try other.sign(bytes) }
+        }
+        var sealing = PointerSealing()
+        sealing.signers = [Liar(key: try place.key(place.alice), other: try SigningKey.generate())]
+        #expect(refusal { try place.publish("1", sealing) }?.code == .badKey)
+        #expect(try DirectoryOrigin(place.place.origin).pointer(.stable) == nil)
+        sealing = try place.sealing(place.alice, place.alice)
+        #expect(refusal { try sealing.validate() }?.code == .badKey)
+    }
+}

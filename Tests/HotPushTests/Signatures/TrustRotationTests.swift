@@ -1,0 +1,281 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+@Suite("A rotation") struct TrustRotationTests {
+    let place: SignedPlace
+
+    init() throws {
+        place = try SignedPlace()
+        for channel in ["beta", "stable"] {
+            try place.publish("1", place.sealing(place.alice), to: channel)
+        }
+    }
+
+    /// From Alice's key to Bob's.
+    private func rotation() throws -> TrustRotation {
+        let alice = try place.key(place.alice).id
+        return TrustRotation(adding: [try place.key(place.bob)], removing: [alice])
+    }
+
+    private func trust(_ version: Int64) throws -> TrustFile {
+        let bytes = try Damage.contents("\(place.place.origin)/trust/\(version).json")
+        return try TrustFile(parsing: bytes, version: version)
+    }
+
+    @Test("writes what leads from the old keys to the new ones, and signs every channel by these")
+    func rotating() throws {
+        let both = try place.sealing(place.alice, place.bob)
+        let before = try place.pointer()
+        let step = try place.publisher(both).rotate(rotation())
+        #expect(step.file.version == 2 && step.pointers.count == 2)
+        let file = try trust(2)
+        let (old, new) = (
+            try TrustedKeys([place.key(place.alice)]), try TrustedKeys([place.key(place.bob)])
+        )
+        let origin = try #require(before.origin)
+        try file.check(follows: old, 1, of: origin)
+        #expect(file.trusted == new)
+        for channel in ["beta", "stable"] {
+            try place.expectSigned(by: place.bob, channel: channel)
+            #expect(try place.pointer(channel).trustVersion == 2)
+            #expect(try place.pointer(channel).origin == origin)
+        }
+        #expect(try place.pointer().releases == before.releases)
+        // The old key signs nothing any more, and the next release needs only the new one.
+        #expect(refusal { try place.publish("2", place.sealing(place.alice)) }?.code == .untrusted)
+        try place.publish("2", place.sealing(place.bob))
+        #expect(try place.pointer().trustVersion == 2)
+        try place.publish("2", place.sealing(place.bob), to: "gamma")
+        #expect(try place.pointer("gamma").trustVersion == 2)
+        // And so on: whoever has version 1 can follow to 3.
+        let next = TrustRotation(adding: [try place.key(place.alice)], threshold: 2)
+        var trusting = both
+        trusting.trusted = [try place.key(place.bob)]
+        try place.publisher(trusting).rotate(next)
+        try trust(3).check(follows: new, 2, of: origin)
+        #expect(try trust(3).trusted.threshold == 2)
+        try place.expectSigned(by: place.alice, place.bob)
+        #expect(
+            refusal { try trust(3).check(follows: old, 1, of: origin) }?.code == .untrusted)
+    }
+
+    @Test("needs the old keys and the new ones, and must change something")
+    func refusals() throws {
+        let before = try place.place.published()
+        func code(_ rotation: TrustRotation, _ sealing: PointerSealing) -> StoreError.Code? {
+            refusal { try place.publisher(sealing).rotate(rotation) }?.code
+        }
+        let (alice, bob) = (try place.sealing(place.alice), try place.sealing(place.bob))
+        let both = try place.sealing(place.alice, place.bob)
+        // The new key alone; the old one alone, which is to go; a stranger; nobody.
+        #expect(code(try rotation(), bob) == .badKey)
+        #expect(code(try rotation(), alice) == .untrusted)
+        #expect(code(try rotation(), try place.sealing(place.mallory, place.bob)) == .untrusted)
+        #expect(code(try rotation(), PointerSealing()) == .badKey)
+        #expect(code(TrustRotation(), alice) == .badKey)
+        #expect(code(TrustRotation(adding: [try place.key(place.alice)]), both) != nil)
+        let unknown = TrustRotation(removing: [try place.key(place.mallory).id])
+        #expect(code(unknown, alice) == .badKey)
+        #expect(code(TrustRotation(threshold: 2), alice) == .badKey)
+        let last = TrustRotation(removing: [try place.key(place.alice).id])
+        #expect(code(last, alice) == .badKey)
+        #expect(try place.place.published() == before)
+        // A channel that nobody has signed.
+        try place.place.publish("1", to: "gamma")
+        #expect(code(try rotation(), both) == .untrusted)
+    }
+
+    @Test("adds a key that is not there yet, such as one kept apart")
+    func spare() throws {
+        let rotation = TrustRotation(adding: [try place.key(place.bob)])
+        let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
+        // It has not signed that it counts: nothing else asks for it.
+        #expect(step.file.trusted.keys.count == 2 && step.file.trusted.threshold == 1)
+        try step.file.check(
+            follows: TrustedKeys([place.key(place.alice)]), 1, of: step.file.origin)
+        try place.expectSigned(by: place.alice)
+    }
+
+    @Test(
+        "that is cut short at any call goes on when it is repeated, and names no version that is not there"
+    )
+    func crashes() throws {
+        let both = try place.sealing(place.alice, place.bob)
+        let old = try TrustedKeys([place.key(place.alice)])
+        let new = try TrustedKeys([place.key(place.bob)])
+        let copy = place.place.store.directory.appending("copy")
+        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let share = TestShare(oneIn: 3)
+        let count = try share.count { point in
+            try FileManager.default.removeItem(atPath: place.place.origin)
+            try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
+            for key in [place.alice, place.bob] {
+                // There is none yet the first time.
+                try? FileManager.default.removeItem(atPath: key + ".signed")
+            }
+            let disk = FaultyFileSystem()
+            disk.arm(.stop(after: point))
+            let failure = refusal {
+                try place.publisher(both, on: disk, isDurable: true).rotate(rotation())
+            }
+            for channel in ["beta", "stable"] {
+                let pointer = try place.pointer(channel)
+                if let version = pointer.trustVersion {
+                    let file = try trust(version)
+                    try file.check(follows: old, 1, of: file.origin)
+                    #expect(new.judge(pointer).objection == nil, "\(point)")
+                } else {
+                    #expect(old.judge(pointer).objection == nil, "\(point)")
+                }
+            }
+            if failure != nil {
+                let again = refusal { try place.publisher(both).rotate(rotation()) }
+                // All was written before it was cut.
+                #expect(again == nil || again?.message.contains("nothing changes") == true)
+            }
+            for channel in ["beta", "stable"] {
+                try place.expectSigned(by: place.bob, channel: channel)
+            }
+            return disk.hasFired
+        }
+        #expect(count > 20)
+    }
+
+    @Test("does not go on from a version that a stranger has put there")
+    func strangers() throws {
+        let both = try place.sealing(place.alice, place.bob)
+        let origin = try #require(try place.pointer().origin)
+        let mallory = try place.key(place.mallory)
+        func put(_ keys: [VerificationKey], _ version: Int64, by files: String...) throws {
+            var file = TrustFile(
+                origin: origin, version: version, trusted: try TrustedKeys(keys), createdAt: 1)
+            let signers = try files.map { try KeyFileSigner(file: $0) } as [any PointerSigner]
+            file.signatures = try signers.sign(file.signedBytes)
+            let path = "\(place.place.origin)/trust"
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            _ = FileManager.default.createFile(
+                atPath: "\(path)/\(version).json", contents: Data(file.serialized()))
+        }
+        // In the place of the next one.
+        try put([mallory, place.key(place.bob)], 2, by: place.mallory)
+        #expect(
+            refusal { try place.publisher(both).rotate(rotation()) }?.code == .untrusted)
+        try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
+        try place.publisher(both).rotate(rotation())
+        // In the place of one that counts: with his own key beside Bob's.
+        try put([mallory, place.key(place.bob)], 2, by: place.mallory)
+        let next = TrustRotation(adding: [try place.key(place.alice)])
+        let bob = try place.sealing(place.bob)
+        #expect(refusal { try place.publisher(bob).rotate(next) }?.code == .untrusted)
+        try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
+        #expect(refusal { try place.publisher(bob).rotate(next) }?.code == .untrusted)
+    }
+}
+
+@Suite("A version of the trust") struct TrustFileTests {
+    static let origin = String(repeating: "5e", count: 16)
+    let keys: [SigningKey]
+
+    init() throws {
+        keys = try (0..<3).map { _ in try SigningKey.generate() }.sorted {
+            $0.verificationKey.id < $1.verificationKey.id
+        }
+    }
+
+    private func trusted(_ numbers: Int..., threshold: Int = 1) throws -> TrustedKeys {
+        try TrustedKeys(numbers.map { keys[$0].verificationKey }, threshold: threshold)
+    }
+
+    private func file(
+        _ trusted: TrustedKeys, version: Int64 = 2, by numbers: Int...
+    ) throws -> TrustFile {
+        var file = TrustFile(
+            origin: Self.origin, version: version, trusted: trusted, createdAt: 7)
+        for number in numbers {
+            file.signatures.append(
+                PointerSignature(
+                    key: keys[number].verificationKey.id,
+                    signature: try keys[number].sign(file.signedBytes)))
+        }
+        return file
+    }
+
+    @Test("is read and written without a byte of difference, in its canonical form alone")
+    func roundTrip() throws {
+        let file = try file(try trusted(0, 1, threshold: 2), by: 0, 1)
+        let text = String(decoding: file.serialized(), as: UTF8.self)
+        let lines = keys[0...1].map { "\"\($0.verificationKey.base64)\"" }
+        #expect(
+            text.hasPrefix(
+                "{\"castreeTrust\":1,\"createdAt\":7,\"keys\":[\(lines.joined(separator: ","))],"
+                    + "\"origin\":\"\(Self.origin)\",\"signatures\":[{\"key\":"))
+        #expect(text.hasSuffix("],\"threshold\":2,\"version\":2}\n"))
+        #expect(try TrustFile(parsing: Array(text.utf8), version: 2) == file)
+        let signed = String(decoding: file.signedBytes, as: UTF8.self)
+        #expect(
+            signed.hasPrefix("castree-trust 1\n{\"castreeTrust\":1,") && !signed.hasSuffix("\n"))
+        let wrong = [
+            text.replacingOccurrences(of: "\"version\":2", with: "\"version\":3"),
+            text.replacingOccurrences(of: "\"threshold\":2", with: "\"threshold\":3"),
+            text.replacingOccurrences(of: "\"threshold\":2", with: "\"threshold\":0"),
+            text.replacingOccurrences(
+                of: "\(lines[0]),\(lines[1])", with: "\(lines[1]),\(lines[0])"),
+            text.replacingOccurrences(of: "\(lines[0]),", with: "\(lines[0]),\(lines[0]),"),
+            text.replacingOccurrences(of: lines[0], with: "\"\""),
+            text.replacingOccurrences(of: ",\"threshold\"", with: ", \"threshold\""),
+            text.replacingOccurrences(of: "\"createdAt\":7", with: "\"createdAt\":7.0"),
+            String(text.dropLast()), text + "\n", "", "[]",
+        ]
+        for text in wrong {
+            let error = refusal { try TrustFile(parsing: Array(text.utf8), version: 2) }
+            #expect(error?.code == .untrusted, "\(text)")
+        }
+        let newer = text.replacingOccurrences(of: "\"castreeTrust\":1", with: "\"castreeTrust\":2")
+        #expect(
+            refusal { try TrustFile(parsing: Array(newer.utf8), version: 2) }?.code
+                == .unsupportedFormat)
+    }
+
+    @Test("follows only if the threshold before it and its own have signed it, one after the other")
+    func following() throws {
+        let old = try trusted(0)
+        func objection(
+            _ file: TrustFile, _ previous: TrustedKeys, _ version: Int64 = 1,
+            _ origin: String = Self.origin
+        ) -> StoreError.Code? {
+            refusal { try file.check(follows: previous, version, of: origin) }?.code
+        }
+        #expect(objection(try file(trusted(1), by: 0, 1), old) == nil)
+        #expect(objection(try file(trusted(1), by: 1), old) == .untrusted)
+        #expect(objection(try file(trusted(1), by: 0), old) == .untrusted)
+        #expect(objection(try file(trusted(1), by: 1, 2), old) == .untrusted)
+        #expect(objection(try file(trusted(1), version: 3, by: 0, 1), old) == .untrusted)
+        #expect(objection(try file(trusted(1), by: 0, 1), old, 2) == .untrusted)
+        #expect(objection(try file(trusted(1), by: 0, 1), old, 3) == .untrusted)
+        let other = String(repeating: "0", count: 32)
+        #expect(objection(try file(trusted(1), by: 0, 1), old, 1, other) == .untrusted)
+        let two = try trusted(0, 1, threshold: 2)
+        #expect(objection(try file(trusted(2), by: 0, 2), two) == .untrusted)
+        #expect(objection(try file(trusted(2), by: 0, 1, 2), two) == nil)
+        #expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1), old) == .untrusted)
+        #expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
+    }
+
+    @Test("is signed as such: a signature of a pointer is none of it")
+    func prefix() throws {
+        var file = try file(try trusted(0))
+        let bytes = Array("castree-pointer 1\n".utf8) + file.signedBytes.dropFirst(16)
+        file.signatures = [
+            PointerSignature(
+                key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
+        ]
+        #expect(
+            refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code == .untrusted)
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import Platform
+
+@Suite("The file of a key") struct KeyFileTests {
+    let directory = TemporaryDirectory()
+
+    private var path: String { directory.appending("release.key") }
+
+    private func write(_ text: String, mode: Int = 0o600) throws {
+        _ = FileManager.default.createFile(
+            atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: mode])
+    }
+
+    private func refusal(_ text: String, mode: Int = 0o600) throws -> StoreError? {
+        try write(text, mode: mode)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return #expect(throws: StoreError.self) { try SigningKey(file: path) }
+    }
+
+    /// RFC 8410, section 10.3, the first example.
+    static let example = """
+        -----BEGIN PRIVATE KEY-----
+        MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+        -----END PRIVATE KEY-----
+
+        """
+    /// RFC 8410, section 10.1.
+    static let examplePublic = """
+        -----BEGIN PUBLIC KEY-----
+        MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+        -----END PUBLIC KEY-----
+
+        """
+
+    @Test("is read as RFC 8410 shows it, and its public key is the one shown there")
+    func read() throws {
+        try write(Self.example)
+        let key = try SigningKey(file: path)
+        #expect(key.verificationKey.pem == Self.examplePublic)
+        #expect(try VerificationKey(pem: Self.examplePublic) == key.verificationKey)
+        // Text for people may stand before it, and lines may end as elsewhere (RFC 7468, section 2).
+        let other = "castree\n" + Self.examplePublic.replacingOccurrences(of: "\n", with: "\r\n")
+        #expect(try VerificationKey(pem: other) == key.verificationKey)
+        #expect("\(key)" == "key \(key.verificationKey.id)")
+        let digest = try Digester.digest(
+            .sha256, of: #require(Base64.bytes(key.verificationKey.base64)))
+        #expect(key.verificationKey.id == Hex.string(digest.prefix(8)))
+    }
+
+    @Test("is written so that only its owner can read it, and never over another")
+    func written() throws {
+        let key = try SigningKey.generate()
+        try key.write(to: path)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try SigningKey(file: path).verificationKey == key.verificationKey)
+        let error = #expect(throws: StoreError.self) { try SigningKey.generate().write(to: path) }
+        #expect(error?.message.contains("no key is written over") == true)
+        #expect(try SigningKey(file: path).verificationKey == key.verificationKey)
+        #expect(Damage.names(directory.path) == ["release.key"])
+    }
+
+    @Test("leaves nothing behind if it cannot be written, whatever call fails")
+    func failing() throws {
+        let key = try SigningKey.generate()
+        var count = 0
+        while true {
+            let disk = FaultyFileSystem()
+            disk.arm(.fail(EIO, at: count + 1))
+            do { try key.write(to: path, disk) } catch { #expect(disk.hasFired) }
+            guard disk.hasFired else { break }
+            count += 1
+            let names = Damage.names(directory.path)
+            // The name may be there if only its durability is in doubt.
+            #expect(names.isEmpty || names == ["release.key"], "\(count)")
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        #expect(count > 3)
+    }
+
+    @Test("that others can read is refused with what to do about it")
+    func modes() throws {
+        for mode in [0o604, 0o640, 0o644, 0o620, 0o601] {
+            let error = try refusal(Self.example, mode: mode)
+            #expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
+        }
+        for mode in [0o600, 0o400, 0o700] {
+            try write(Self.example, mode: mode)
+            _ = try SigningKey(file: path)
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    @Test("under a passphrase is refused, and --sign-command named")
+    func encrypted() throws {
+        let text = Self.example.replacingOccurrences(of: "PRIVATE", with: "ENCRYPTED PRIVATE")
+        let error = try refusal(text)
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("--sign-command") == true)
+    }
+
+    @Test("of another kind, or damaged, is refused")
+    func damaged() throws {
+        let body = "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC"
+        let texts = [
+            "", "hello", Self.examplePublic,
+            Self.example.replacingOccurrences(of: "BQYDK2Vw", with: "BQYDK2Vx"),
+            Self.example.replacingOccurrences(of: body, with: String(body.dropLast())),
+            Self.example.replacingOccurrences(of: body, with: String(body.dropLast(4))),
+            Self.example.replacingOccurrences(of: body, with: body + "AAAA"),
+            Self.example.replacingOccurrences(of: body, with: body + "===="),
+            Self.example.replacingOccurrences(of: body, with: "*" + body.dropFirst()),
+            Self.example.replacingOccurrences(of: "END", with: "FIN"),
+            Self.example.replacingOccurrences(of: "PRIVATE", with: "EC PRIVATE"),
+        ]
+        for text in texts {
+            #expect(try refusal(text)?.code == .badKey, "\(text)")
+        }
+        for text in [
+            "", Self.example, Self.examplePublic.replacingOccurrences(of: "VwAyEA", with: "VwAyEB"),
+            Self.examplePublic.replacingOccurrences(of: "uE=", with: "uF="),
+            Self.examplePublic.replacingOccurrences(of: "uE=", with: "uE"),
+        ] {
+            #expect(throws: StoreError.self, "\(text)") { try VerificationKey(pem: text) }
+        }
+    }
+
+    private func openssl(_ arguments: String...) throws -> Data {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.currentDirectoryURL = URL(filePath: directory.path)
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+        return output
+    }
+
+    @Test("and a signature go both ways between castree and OpenSSL's command line")
+    func interoperability() throws {
+        let message = Array("castree-pointer 1\n{}".utf8)
+        _ = FileManager.default.createFile(
+            atPath: directory.appending("message"), contents: Data(message))
+        // Their key and signature, read and verified here.
+        _ = try openssl("genpkey", "-algorithm", "ed25519", "-out", "theirs.key")
+        _ = try openssl("pkey", "-in", "theirs.key", "-pubout", "-out", "theirs.pub")
+        let signed = try openssl(
+            "pkeyutl", "-sign", "-rawin", "-inkey", "theirs.key", "-in", "message")
+        let theirs = try VerificationKey(file: directory.appending("theirs.pub"))
+        #expect(theirs.verifies(Array(signed), of: message))
+        #expect(try SigningKey(file: directory.appending("theirs.key")).verificationKey == theirs)
+        #expect(
+            try SigningKey(file: directory.appending("theirs.key")).sign(message) == Array(signed))
+        // Our key and signature, read and verified there.
+        let ours = try SigningKey.generate()
+        try ours.write(to: directory.appending("ours.key"))
+        try ours.verificationKey.write(to: directory.appending("ours.pub"))
+        _ = FileManager.default.createFile(
+            atPath: directory.appending("signature"), contents: Data(try ours.sign(message)))
+        let verified = try openssl(
+            "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "ours.pub", "-in", "message",
+            "-sigfile", "signature")
+        #expect(String(decoding: verified, as: UTF8.self).contains("Verified Successfully"))
+        #expect(
+            try openssl("pkey", "-in", "ours.key", "-pubout")
+                == Data(ours.verificationKey.pem.utf8))
+        #expect(
+            try openssl("pkeyutl", "-sign", "-rawin", "-inkey", "ours.key", "-in", "message")
+                == Data(ours.sign(message)))
+    }
+}
