@@ -14,6 +14,7 @@ def demand(condition: bool, message: str) -> None:
 
 
 PACKLESS = "ERROR: this castree publishes no packs"
+SIGNATURELESS = "ERROR: this castree signs no releases"
 
 
 class Castree:
@@ -47,6 +48,10 @@ class Castree:
             _, text = self.stopwatch.run([self.program, "publish", "--help"], told=False)
             self._knows_packs = "--no-packs" in text
         return self._knows_packs
+
+    def knows_signatures(self) -> bool:
+        _, text = self.stopwatch.run([self.program, "publish", "--help"], told=False)
+        return "--sign-key" in text
 
     def without_packs(self) -> list[str]:
         """What makes `publish` and `pull` work with objects alone; an older castree knows nothing else."""

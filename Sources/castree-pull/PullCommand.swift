@@ -35,6 +35,7 @@ extension Invocation {
         if flag("until-input-ends") { options.isInterrupted = { hasInputEnded() } }
         options.retried = retryTeller
         options.journal = flag("dry-run") ? nil : Journal(versions)
+        if !isJSON { options.notice = { note("\($0)") } }
         // Whoever has started it only wants to know whether its words are right, or is gone already.
         guard !options.isInterrupted() else {
             throw StoreError(.interrupted, "interrupted; nothing was asked")
@@ -69,7 +70,7 @@ extension Invocation {
         if lifecycle.pending == report.version {
             isMandatory = try versions.noteForced(report.version, isMandatory: isMandatory)
         }
-        return try show(report, lifecycle, isMandatory: isMandatory)
+        return try show(report, lifecycle, reply, isMandatory: isMandatory)
     }
 
     /// Shows progress to a person, or as lines to a program.
@@ -109,7 +110,7 @@ extension Invocation {
         var report: PullReport
         switch reply.answer {
         case .release(let found):
-            return try show(pull.plan(found), found.choice, isMandatory: reply.isMandatory)
+            return try show(pull.plan(found), found.choice, reply)
         case .known(let version): report = PullReport(version: version)
         case .embedded:
             guard let embedded = try pull.versions.lifecycle().embedded else {
@@ -121,7 +122,7 @@ extension Invocation {
         }
         report.requests = pull.requestCount
         report.isUnchanged = true
-        return try show(report, pull.versions.lifecycle(), isMandatory: reply.isMandatory)
+        return try show(report, pull.versions.lifecycle(), reply, isMandatory: reply.isMandatory)
     }
 
     /// Tells each retry to a person who watches.
@@ -177,7 +178,7 @@ extension Invocation {
     // MARK: Results
 
     private func show(
-        _ report: PullReport, _ lifecycle: Lifecycle, isMandatory: Bool
+        _ report: PullReport, _ lifecycle: Lifecycle, _ reply: OriginReply, isMandatory: Bool
     ) throws -> ExitStatus {
         for reason in report.fallbacks {
             note(
@@ -202,6 +203,7 @@ extension Invocation {
             writer.member("embedded", report.isEmbedded)
             writer.member("skipped", report.skipped)
             writer.member("fallbacks", report.fallbacks)
+            writer.member("signedBy", reply.signers)
         } text: { output in
             if report.isEmbedded {
                 output.print(
@@ -239,14 +241,14 @@ extension Invocation {
     }
 
     private func show(
-        _ plan: DownloadPlan, _ choice: DeliveryChoice?, isMandatory: Bool
+        _ plan: DownloadPlan, _ choice: DeliveryChoice?, _ reply: OriginReply
     ) throws -> ExitStatus {
         let version = plan.release.version.description
         let least = plan.isLowerBound ? "at least " : ""
         let ways = choice?.ways(missing: plan.contents.count, plan.byteCount) ?? []
         return try reported { writer in
             writer.member("version", version)
-            writer.member("mandatory", isMandatory)
+            writer.member("mandatory", reply.isMandatory)
             writer.member("files", plan.release.files.count)
             writer.member("objects", plan.contents.count)
             writer.member("bytes", Int(plan.byteCount))
@@ -254,6 +256,7 @@ extension Invocation {
             writer.member("reusedObjects", plan.reusedObjects)
             writer.member("reusedBytes", Int(plan.reusedBytes))
             writer.member("dryRun", true)
+            writer.member("signedBy", reply.signers)
             writer.member("ways", ways) { writer, way in
                 writer.member("way", way.name)
                 writer.member("pack", way.pack?.address.description)
@@ -289,6 +292,7 @@ extension Invocation {
             writer.member("version", String?.none)
             writer.member("requests", pull.requestCount)
             writer.member("reasons", reply.reasons)
+            writer.member("signedBy", reply.signers)
         } text: { output in
             output.print(
                 reply.isOlderCopy
@@ -306,7 +310,9 @@ extension CommandError {
         let kind: ErrorKind? =
             switch (error.code, error.transferKind) {
             case (.bannedVersion, _): .banned
-            case (.mismatch, _), (.damagedOrigin, _), (_, .security): .untrusted
+            case (.mismatch, _), (.damagedOrigin, _), (.untrusted, _), (.badTrust, _),
+                (_, .security):
+                .untrusted
             case (_, .resolve), (_, .connect), (_, .timeout), (_, .broken): .offline
             default: nil
             }

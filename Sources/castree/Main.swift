@@ -23,7 +23,8 @@ enum CastreeProgram {
 
             The store is --store DIR, else $CASTREE_STORE, else .castree. If there is none here, \
             the nearest .castree above is used and named, as git looks for a repository: on the \
-            same file system, and yours. Only init, add and pull make one here all the same.
+            same file system, and yours. Only init, add, pull and trust add make one here all the \
+            same.
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
@@ -49,7 +50,7 @@ enum CastreeProgram {
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
                 origin: { try $0.originUsage(of: $1) }), .report,
-        ] + Command.synonyms
+        ] + Command.trusting + Command.synonyms
     }
 
     static func main() {

@@ -52,6 +52,8 @@ public struct Finding: Sendable, Hashable {
         case damagedLifecycle
         /// `lifecycle.json` can be read but does not say what castree wrote: somebody has edited it.
         case editedLifecycle
+        /// `trust.json` cannot be read: nothing is taken from any origin.
+        case damagedTrust
         /// The lifecycle names a version that is not registered.
         case unknownVersion
         /// `current` does not point to the current version.

@@ -18,6 +18,7 @@
 ///   last-check.json        the result of the last check; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
+///   trust.json             whose releases are taken from which origin
 ///   server.json            what a server remembers: its port and its token
 ///   channels.json          the newest sequence seen of every channel
 ///   pointers/<digits>      the last pointer of each channel, as its server sent it; derived
@@ -41,6 +42,7 @@ package enum StoreLayout {
     package static let lastCheck = "last-check.json"
     package static let reserve = "reserve"
     package static let server = "server.json"
+    package static let trust = "trust.json"
     package static let channels = "channels.json"
     package static let pointers = "pointers"
     package static let packing = "packing"
@@ -55,8 +57,8 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, server,
-            channels, pointers, packing, owed, events, olderEvents, index + "-journal",
+            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, trust,
+            server, channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
     /// Whether something at the top of a store comes without anybody having put anything in.
@@ -136,12 +138,14 @@ extension StoreLayout {
     package static let serverLock = ".server"
     package static let eventsLock = ".events"
     package static let channelsLock = ".channels"
+    package static let trustLock = ".trust"
     /// Held by the process that watches a start.
     package static let startLock = ".start"
 
     /// Locks that say nothing of what a store holds.
     static let plainLocks: Set<String> = [
-        indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, startLock,
+        indexLock, writerLock, lifecycleLock, serverLock, eventsLock, channelsLock, trustLock,
+        startLock,
     ]
 
     /// Held by the pull that fetches a release, whatever it calls it.

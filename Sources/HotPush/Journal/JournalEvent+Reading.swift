@@ -67,6 +67,10 @@ private struct Fields {
         return figures
     }
 
+    func texts(_ key: String) throws(Missing) -> [String] {
+        try required(value[key]?.asArray).compactMap(\.asString)
+    }
+
     func kinds() throws(Missing) -> [String: Int] {
         var kinds: [String: Int] = [:]
         for member in try required(value["kinds"]?.asObject) {
@@ -85,6 +89,18 @@ extension JournalEvent {
                 origin: try fields.text("origin"),
                 outcome: try fields.required(CheckOutcome(rawValue: try fields.text("outcome"))),
                 version: fields["version"], reason: fields["reason"])
+        case "verify":
+            self = .verified(
+                origin: try fields.text("origin"), channel: try fields.text("channel"),
+                sequence: try fields.number("pointer"), keys: try fields.texts("keys"))
+        case "trust":
+            self = .trusting(
+                origin: try fields.text("origin"), keys: try fields.texts("keys"),
+                threshold: try fields.count("threshold"))
+        case "rotate":
+            self = .rotated(
+                origin: try fields.text("origin"), version: try fields.number("trustVersion"),
+                keys: try fields.texts("keys"))
         case "found":
             self = .found(kinds: try fields.kinds(), repaired: try fields.count("repaired"))
         case "collect":

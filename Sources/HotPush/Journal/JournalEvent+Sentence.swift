@@ -7,6 +7,17 @@ extension JournalEvent {
         switch self {
         case .checked(let origin, let outcome, let version, let reason):
             "asked \(origin): " + Self.answer(outcome, version) + Self.because(reason)
+        case .verified(let origin, let channel, let sequence, let keys):
+            "verified \(sequence) of channel \(channel) at \(origin): signed by key "
+                + keys.joined(separator: ", ")
+        case .trusting(let origin, let keys, let threshold):
+            keys.isEmpty
+                ? "takes from \(origin) what comes"
+                : "takes from \(origin) what \(threshold) of these keys have signed: "
+                    + keys.joined(separator: ", ")
+        case .rotated(let origin, let version, let keys):
+            "trusts version \(version) of the keys of \(origin) now: "
+                + keys.joined(separator: ", ")
         case .planned(let version, let cost):
             "version \(version) would take \(cost.files) files, \(cost.bytes) bytes; "
                 + "\(cost.reusedFiles) files, \(cost.reusedBytes) bytes are here"

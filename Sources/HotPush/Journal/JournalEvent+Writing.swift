@@ -13,6 +13,15 @@ extension JournalEvent {
         case .checked(let origin, let outcome, let version, let reason):
             Record("check").with("origin", origin).with("outcome", outcome.rawValue)
                 .with("version", version).with("reason", reason.map { withoutPaths($0) })
+        case .verified(let origin, let channel, let sequence, let keys):
+            Record("verify").with("origin", origin).with("channel", channel)
+                .with("pointer", sequence).with("keys", keys)
+        case .trusting(let origin, let keys, let threshold):
+            Record("trust").with("origin", origin).with("keys", keys)
+                .with("threshold", threshold)
+        case .rotated(let origin, let version, let keys):
+            Record("rotate").with("origin", origin).with("trustVersion", version)
+                .with("keys", keys)
         case .planned(let version, let cost): Record("plan").with("version", version).with(cost)
         case .downloadBegan(let version): Record("downloadBegan").with("version", version)
         case .downloadEnded(let version, let outcome, let figures, let reason):
@@ -83,6 +92,10 @@ private struct Record {
 
     func with(_ key: String, _ number: some BinaryInteger) -> Record {
         with(key, value: .integer(Int64(number)))
+    }
+
+    func with(_ key: String, _ ids: [String]) -> Record {
+        with(key, value: .array(ids.map { .string($0) }))
     }
 
     func with(_ key: String, _ counts: [String: Int]) -> Record {

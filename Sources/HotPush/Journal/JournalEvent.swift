@@ -8,6 +8,12 @@ import VersionTree
 package enum JournalEvent: Sendable, Hashable {
     /// An origin was asked for news.
     case checked(origin: String, outcome: CheckOutcome, version: String?, reason: String?)
+    /// A channel's pointer was verified for the first time: these keys have signed it.
+    case verified(origin: String, channel: String, sequence: Int64, keys: [String])
+    /// A person has said whose releases are taken from an origin: with no key, whatever comes.
+    case trusting(origin: String, keys: [String], threshold: Int)
+    /// Other keys are trusted from now on, because those before said so.
+    case rotated(origin: String, version: Int64, keys: [String])
     /// What a download would cost was computed.
     case planned(version: String, cost: UpdateCost)
     /// A download began.

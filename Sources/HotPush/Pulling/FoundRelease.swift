@@ -14,6 +14,8 @@ public struct FoundRelease: Sendable {
     let content: ObjectID?
     /// The channel's pointer that offers it; `nil` for other formats.
     var sighting: SeenSequences.Sighting?
+    /// What the store makes of that pointer.
+    var standing = PointerStanding.unjudged
     /// What the channel's pointer names; `nil` for other formats.
     var published: PublishedVersion?
     /// Where its objects stand, if that came with its manifest; `nil` if it did not, or all stand in its epoch.
@@ -62,10 +64,23 @@ package struct OriginReply: Sendable {
     var known: Release?
     /// The channel's pointer; nil for other formats and for an older copy.
     var sighting: SeenSequences.Sighting?
+    /// The trusted keys that have signed the channel's pointer, by id; empty where the store takes what comes.
+    package var signers: [String] = []
     /// Whether the pointer is an older copy: a cache or mirror is behind.
     package var isOlderCopy = false
 
     init(_ answer: OriginAnswer) { self.answer = answer }
+
+    /// The reply to a pointer that is older than one seen before.
+    static func olderCopy(_ pointer: ChannelPointer, than newer: Int64) -> OriginReply {
+        var reply = OriginReply(
+            .nothing([
+                "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
+                    + "and \(newer) was seen before; a cache or mirror may be behind"
+            ]))
+        reply.isOlderCopy = true
+        return reply
+    }
 
     /// Whether its publisher says that the app must not go on without it.
     package var isMandatory: Bool {

@@ -41,7 +41,9 @@ extension Pull {
         let reference = try OriginReference(parsing: text)
         let location = reference.location
         let wanted = try wantedFormat()
-        let memory = try formatMemory(wanted, reference)
+        // In other formats nothing is signed.
+        let isTrusting = try isTrusting(location)
+        let memory = isTrusting ? nil : try formatMemory(wanted, reference)
         if let reply = try askRemembered(memory, at: location, judges) { return reply }
         var status = 0
         if wanted == nil || wanted is CastreeFormat {
@@ -54,13 +56,14 @@ extension Pull {
             // No server of another format stands behind a bucket.
             var isBucket = false
             if case .bucket = location { isBucket = true }
-            if wanted != nil || options.release != nil || isBucket {
+            if wanted != nil || options.release != nil || isBucket || isTrusting {
                 throw try noChannel(channel, at: location, status)
             }
         } else if options.release != nil {
             throw StoreError(
                 .unsupported, "only the channels of castree's own origins offer several releases")
         }
+        if let wanted { try refuseUnsignable(wanted, at: location) }
         var refusal: StoreError?
         for format in wanted.map({ [$0] }) ?? ReleaseFormats.all where !(format is CastreeFormat) {
             do throws(StoreError) {

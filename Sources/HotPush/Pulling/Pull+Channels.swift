@@ -19,23 +19,23 @@ extension Pull {
     func askChannel(
         _ channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
     ) throws(StoreError) -> ChannelAnswer<OriginReply> {
-        var pointer: ChannelPointer
+        var judged: JudgedPointer
         switch try askPointer(of: channel, at: origin, pastCaches: pastCaches) {
         case .absent(let status): return .absent(status: status)
-        case .found(let found): pointer = found
+        case .found(let found): judged = found
         }
         for _ in 0..<Self.overtakenCountMax {
             do throws(StoreError) {
-                return .found(try reply(to: pointer, at: origin))
+                return .found(try reply(to: judged, at: origin))
             } catch {
                 guard error.code == .notFound,
                     case .found(let next) = try pointerAfter(error, channel, at: origin),
-                    next != pointer
+                    next.pointer != judged.pointer
                 else { throw error }
-                pointer = next
+                judged = next
             }
         }
-        return .found(try reply(to: pointer, at: origin))
+        return .found(try reply(to: judged, at: origin))
     }
 
     /// A channel that changes more often than this while it is asked is left to the next pull.
@@ -45,7 +45,7 @@ extension Pull {
     /// - Throws: `failure` if it cannot be had: the first failure says more. `.interrupted`.
     private func pointerAfter(
         _ failure: StoreError, _ channel: ChannelName, at origin: OriginLocation
-    ) throws(StoreError) -> ChannelAnswer<ChannelPointer> {
+    ) throws(StoreError) -> ChannelAnswer<JudgedPointer> {
         do throws(StoreError) {
             return try askPointer(of: channel, at: origin, pastCaches: true)
         } catch {
@@ -55,7 +55,7 @@ extension Pull {
 
     private func askPointer(
         of channel: ChannelName, at origin: OriginLocation, pastCaches: Bool
-    ) throws(StoreError) -> ChannelAnswer<ChannelPointer> {
+    ) throws(StoreError) -> ChannelAnswer<JudgedPointer> {
         let memory = try KeptPointers(versions, channel, at: origin)
         // Who insists wants to hear what the origin says now.
         var kept = options.isForced ? nil : try memory.read()
@@ -78,42 +78,69 @@ extension Pull {
             }
             return .absent(status: answer.head.status)
         }
-        let pointer = try ChannelPointer(parsing: answer.bytes, of: channel)
+        let judged = try judged(answer.bytes, of: channel, at: origin)
+        let isCurrent =
+            judged.standing.newer == nil && judged.standing.expired(options.now()) == nil
         // What is the same keeps its age, whether the server says so by a 304 or sends it again.
-        if !isKept, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
+        if !isKept, isCurrent, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
             tag != kept?.tag || answer.bytes != kept?.bytes
         {
             memory.keep(.init(tag: tag, bytes: answer.bytes, cameAt: options.now()))
         }
-        return .found(pointer)
+        return .found(judged)
     }
 
     private func reply(
-        to pointer: ChannelPointer, at origin: OriginLocation
+        to judged: JudgedPointer, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
+        let (pointer, standing) = (judged.pointer, judged.standing)
         var sighting = SeenSequences.Sighting(pointer, at: origin)
-        if let newer = try seenSequences.newer(than: sighting) {
-            guard options.isForced else {
-                var reply = OriginReply(
-                    .nothing([
-                        "the channel's pointer is an older copy: its sequence is \(pointer.sequence), "
-                            + "and \(newer) was seen before; a cache or mirror may be behind"
-                    ]))
-                reply.isOlderCopy = true
-                return reply
+        if standing.isTrusted {
+            // Nobody may insist on what somebody else may have put there.
+            if let newer = standing.newer { return .olderCopy(pointer, than: newer) }
+            if standing.expired(options.now()) == nil, !options.isDryRun,
+                let newer = try noteVerified(judged, at: origin)
+            {
+                return .olderCopy(pointer, than: newer)
             }
-            sighting.isInsistedOn = true
+        } else {
+            let memory = try seenSequences.memory(of: sighting)
+            if let newer = memory.newer {
+                guard options.isForced else { return .olderCopy(pointer, than: newer) }
+                sighting.isInsistedOn = true
+            }
+            if !memory.isKnown { noticeUnsigned(pointer, at: origin) }
         }
-        return try choose(from: pointer, sighting, at: origin)
+        var reply = try choose(from: judged, sighting, at: origin)
+        reply.signers = standing.signers
+        return reply
+    }
+
+    /// Says of an origin, before its first pointer is obeyed, that anybody who can write to it can write here, too.
+    private func noticeUnsigned(_ pointer: ChannelPointer, at origin: OriginLocation) {
+        guard let notice = options.notice else { return }
+        // Who can write to a directory of this machine needs no release.
+        if case .directory = origin { return }
+        let name = origin.description
+        notice(
+            pointer.isSigned
+                ? "the releases of \(name) are signed, and this store trusts no key for them: castree trust add KEY.pub "
+                    + "--origin \(name)"
+                : "the releases of \(name) are not signed: whoever can write there can publish to this device"
+        )
     }
 
     /// Chooses the first release of a pointer that is for this device.
     private func choose(
-        from pointer: ChannelPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
+        from judged: JudgedPointer, _ sighting: SeenSequences.Sighting, at origin: OriginLocation
     ) throws(StoreError) -> OriginReply {
+        let pointer = judged.pointer
         let releases = try candidates(of: pointer)
-        // Who takes another release than the channel's has not obeyed its pointer.
-        let sighting = options.release == nil ? sighting : nil
+        let expired = judged.standing.expired(options.now()).map { time in
+            self.expired(pointer.channel, at: origin, time)
+        }
+        // Who takes another release than the channel's has not obeyed its pointer; nor does who meets an expired one.
+        let sighting = options.release == nil && expired == nil ? sighting : nil
         var reply = OriginReply(.nothing([]))
         reply.sighting = sighting
         reply.offered = releases.first
@@ -123,6 +150,11 @@ extension Pull {
             guard objections.isEmpty else {
                 reasons += objections
                 continue
+            }
+            if let expired {
+                guard let shown = try shown(offered) else { throw expired }
+                reply.answer = .known(version: shown)
+                return reply
             }
             if try isOvertakenMandatory(pointer) { offered.isMandatory = true }
             reply.offered = offered
@@ -136,11 +168,27 @@ extension Pull {
             }
             var found = try release(published, offered, of: pointer, at: origin)
             found.sighting = sighting
+            found.standing = judged.standing
             reply.answer = .release(found)
             return reply
         }
+        if let expired {
+            reply.offered = nil
+            reasons.append(expired.message)
+        }
         reply.answer = .nothing(reasons)
         return reply
+    }
+
+    /// The current version if it is what a release offers and nothing else waits: then there is nothing to decide.
+    private func shown(_ offered: OfferedRelease) throws(StoreError) -> String? {
+        let lifecycle = try versions.lifecycle()
+        guard lifecycle.pending == nil, let current = lifecycle.current else { return nil }
+        guard let published = offered.version else {
+            return current == lifecycle.embedded ? current : nil
+        }
+        let row = try versions.store.versionRow(current)
+        return row?.content == published.content && row?.isComplete == true ? current : nil
     }
 
     /// The releases to choose among: all, or the one that ``PullOptions/release`` names.

@@ -13,6 +13,7 @@ extension Pull {
     public func fetch(
         _ plan: DownloadPlan, of offer: FoundRelease
     ) throws(StoreError) -> PullReport {
+        try refuseExpired(offer)
         let turn = try takeTurn(for: offer)
         defer { withExtendedLifetime(turn) {} }
         return try fetch(offer, by: turn.hasWaited ? self.plan(offer) : plan)
@@ -22,6 +23,7 @@ extension Pull {
     ///
     /// - Throws: as ``plan(_:)`` and ``fetch(_:of:)``.
     package func fetch(_ offer: FoundRelease) throws(StoreError) -> PullReport {
+        try refuseExpired(offer)
         let turn = try takeTurn(for: offer)
         defer { withExtendedLifetime(turn) {} }
         // What an interrupted pull has brought, or another release has.

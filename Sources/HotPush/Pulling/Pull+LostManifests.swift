@@ -80,8 +80,9 @@ extension Pull {
             return []
         }
         var found: Set<String> = []
+        let vouched = try vouched(pointers, at: location)
         for one in lost {
-            for (pointer, offered) in pointers.flatMap({ p in p.releases.map { (p, $0) } })
+            for (pointer, offered) in vouched.flatMap({ p in p.releases.map { (p, $0) } })
             where one.isOffered(by: offered) {
                 guard try fetch(one, offered, of: pointer, at: location) else { continue }
                 found.insert(one.version)
@@ -89,6 +90,26 @@ extension Pull {
             }
         }
         return found
+    }
+
+    /// Those of the pointers that the store's trust allows, which is all of an origin that it takes everything from.
+    ///
+    /// Neither age nor expiry matters: the versions were here before.
+    private func vouched(
+        _ pointers: [ChannelPointer], at location: OriginLocation
+    ) throws(StoreError) -> [ChannelPointer] {
+        var vouched: [ChannelPointer] = []
+        for pointer in pointers {
+            do throws(StoreError) {
+                _ = try standing(of: pointer, at: location)
+                vouched.append(pointer)
+            } catch {
+                guard error.code == .untrusted else { throw error }
+                // Another channel, or the tree, may have what is lost.
+                Journal(versions).record(error, during: "repair")
+            }
+        }
+        return vouched
     }
 
     /// - Returns: whether the version is whole now.

@@ -40,6 +40,8 @@ public struct PullOptions: Sendable {
     package var manifestByteCountMax: Int64 = 512 << 20
     /// The most entries that a manifest may have; more are refused while it is read.
     public var entryCountMax = 250_000
+    /// Whose releases are taken, besides what the store's trust says; nil for that alone.
+    package var trust: GivenTrust?
     /// Where to note what is asked, planned and downloaded; nil notes nothing.
     public var journal: Journal?
     /// Called several times a second, in addition to the store's own; `true` stops the pull with
@@ -50,6 +52,9 @@ public struct PullOptions: Sendable {
 
     /// Gets each retry, on the pulling thread; the journal has it, too.
     package var retried: @Sendable (Retry) -> Void = { _ in }
+
+    /// Gets what a person should know of an origin at first, on the pulling thread; nil if nobody reads it.
+    package var notice: (@Sendable (String) -> Void)?
 
     /// Seconds since 1970; tests have a clock of their own.
     package var now: @Sendable () -> Int64 = { secondsNow() }

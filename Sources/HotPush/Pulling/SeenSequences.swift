@@ -46,12 +46,22 @@ struct SeenSequences {
         self.bound = bound
     }
 
-    /// The sequence that was noted before, if it is larger.
-    func newer(than sighting: Sighting) throws(StoreError) -> Int64? {
+    /// What was noted of a channel before.
+    struct Memory {
+        /// Whether one of its pointers was obeyed.
+        var isKnown: Bool
+        /// The sequence that was noted, if it is larger.
+        var newer: Int64?
+    }
+
+    /// What was noted of the channel of a pointer.
+    func memory(of sighting: Sighting) throws(StoreError) -> Memory {
         let noted = Self.sequence(of: sighting.key, in: try read())
         // 0.1.0 noted whatever came: a sequence above the bound should never have been noted.
-        guard let noted, noted > sighting.sequence, try bound.allows(noted) else { return nil }
-        return noted
+        guard let noted, noted > sighting.sequence, try bound.allows(noted) else {
+            return Memory(isKnown: noted != nil, newer: nil)
+        }
+        return Memory(isKnown: true, newer: noted)
     }
 
     /// Notes the sequence of a pointer that was obeyed, unless it is above the bound.

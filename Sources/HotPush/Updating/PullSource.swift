@@ -39,7 +39,8 @@ public final class PullSource: UpdateSource {
     /// - Parameters:
     ///   - origin: the URL of an origin, of a channel's pointer, or a directory.
     ///   - versions: where versions are stored: the store of the manager.
-    ///   - updating: the options of the manager; its app and device choose among what is offered.
+    ///   - updating: the options of the manager; its app and device choose among what is offered, its trust says whose
+    ///     releases are taken.
     ///   - options: how to pull; `app`, `device`, `destination`, `journal`, `progress` and `version` are
     ///     ignored, because the manager sets them.
     ///   - makeTransport: makes what carries requests; called on the thread that uses it, and again
@@ -52,6 +53,7 @@ public final class PullSource: UpdateSource {
         var options = options
         options.app = updating.app
         options.device = updating.device
+        options.trust = updating.trusted
         options.journal = nil
         options.version = nil
         options.progress = { _ in }

@@ -1,3 +1,4 @@
+public import CASStore
 import VersionTree
 
 /// How an app is kept up to date.
@@ -17,6 +18,26 @@ public struct UpdateOptions: Sendable {
     public var strikes = Lifecycle.usualStrikes
     /// How many versions that have proved good are kept, including the current one.
     public var keptGoodCount = 2
+
+    /// Whose releases are taken; `nil` for what the store's trust says.
+    package var trusted: GivenTrust?
+
+    /// Takes only releases that these keys have signed, whoever can write to the origin.
+    ///
+    /// A ``PullSource`` obeys it. The keys are part of the app: the store remembers them, follows the origin's rotations from
+    /// them to later ones, and goes back to what the app says only when the app says something else than before. Everything
+    /// else that comes throws `untrusted`, changes nothing, and the app goes on with what it has.
+    ///
+    /// - Parameters:
+    ///   - keys: public Ed25519 keys as PEM, as `castree key show` and `openssl pkey -pubout` print them.
+    ///   - threshold: so many different ones must have signed.
+    ///   - origin: the id of the origin, 32 hexadecimal digits: `origin.json` has it.
+    /// - Throws: `badKey` with what is wrong.
+    public mutating func trust(
+        _ keys: [String], threshold: Int = 1, origin: String
+    ) throws(StoreError) {
+        trusted = try GivenTrust(keys, threshold: threshold, origin: origin)
+    }
 
     /// Waits for the next start, judges within 30 s, keeps two good versions.
     public init() {}

@@ -31,7 +31,11 @@ extension Command {
                     castree pull s3://updates/app --endpoint https://s3.example.org
 
                 If a cache or mirror is behind and sends a channel's older pointer, nothing \
-                changes and the exit status is 21; --force takes the pointer all the same.
+                changes and the exit status is 21; --force takes the pointer all the same, unless \
+                releases must be signed.
+
+                'castree trust add' lets the store take only what its publisher has signed. \
+                Whatever else comes then ends with status 22 and changes nothing.
 
                 A mandatory release that waits then ends with status 25: start the app again soon. \
                 An origin that cannot be reached is status 23, a banned release 20.

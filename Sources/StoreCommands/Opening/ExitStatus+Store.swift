@@ -36,7 +36,7 @@ extension ExitStatuses {
         help: failures + [
             (.banned, "what the origin offers is banned here"),
             (.olderCopy, "the origin's answer is older than one seen before"),
-            (.untrusted, "what came is not what was promised, or a certificate is not trusted"),
+            (.untrusted, "what came is not what was promised, or who signed it is not trusted"),
             (.offline, "the origin cannot be reached"),
         ] + endings + [
             (.mandatoryWaits, "a mandatory release is here and waits for the next start")

@@ -255,7 +255,7 @@ extension RepairStep {
         case .leftover: .removeLeftover
         case .strayFile:
             finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
-        case .editedManifest, .recoveredManifest, .incompleteVersion: .nothing
+        case .editedManifest, .recoveredManifest, .incompleteVersion, .damagedTrust: .nothing
         }
     }
 

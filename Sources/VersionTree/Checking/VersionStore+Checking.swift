@@ -48,6 +48,7 @@ extension VersionStore {
         if repairing { report.findings = Self.withoutConsequences(report.findings) }
         report.findings += try checkLifecycle(repairing: repairing)
         report.findings += try checkNotes(repairing: repairing)
+        report.findings += try checkTrust()
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
         // What was removed, perhaps by a killed process, must not come back after a power cut.

@@ -23,6 +23,8 @@ struct BugReport {
     let usage: Answer<StoreUsage>
     let versions: Answer<[VersionSummary]>
     let lifecycle: Answer<Lifecycle>
+    /// Public keys only: nothing in it is a secret.
+    let trust: Answer<StoreTrust>
     let events: Answer<[JournalEntry]>
 
     /// The document as JSON.
@@ -65,6 +67,9 @@ struct BugReport {
         writer.member("lifecycle", lifecycle) { writer, lifecycle in
             writer.object { lifecycle.writeMembers(to: &$0, includesToken: false) }
         }
+        writer.member("trust", trust) { writer, trust in
+            writer.objects(trust.origins) { writer, origin in origin.writeMembers(to: &writer) }
+        }
         writer.member("events", events) { writer, entries in
             writer.objects(entries) { writer, entry in entry.writeMembers(to: &writer) }
         }
@@ -85,6 +90,10 @@ struct BugReport {
         versions.print("versions", to: output) { $0.print(to: output, .exact) }
         lifecycle.print("lifecycle", to: output) {
             $0.print(to: output, includesToken: false)
+        }
+        trust.print("trust", to: output) { trust in
+            if trust.origins.isEmpty { output.print("none: releases are taken as they come") }
+            for origin in trust.origins { origin.print(to: output) }
         }
         events.print("events", to: output) { entries in
             if entries.isEmpty { output.print("none") }

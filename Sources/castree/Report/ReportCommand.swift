@@ -59,6 +59,7 @@ extension Invocation {
             usage: versions.then { (versions) throws(StoreError) in try versions.store.usage() },
             versions: versions.then { (versions) throws(StoreError) in try versions.versions() },
             lifecycle: versions.then { (versions) throws(StoreError) in try versions.lifecycle() },
+            trust: versions.then { (versions) throws(StoreError) in try versions.trust() },
             events: versions.then { (versions) throws(StoreError) in
                 try Journal(versions).entries()
             })

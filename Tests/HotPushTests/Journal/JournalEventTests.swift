@@ -27,6 +27,11 @@ import Testing
                 origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
             .checked(
                 origin: "https://a.example/b", outcome: .failed, version: nil, reason: "refused"),
+            .verified(
+                origin: "https://a.example/b", channel: "stable", sequence: 7,
+                keys: ["0123456789abcdef"]),
+            .rotated(origin: "https://a.example/b", version: 2, keys: ["0123456789abcdef"]),
+            .trusting(origin: "https://a.example/b", keys: [], threshold: 1),
             .planned(version: "2", cost: cost()), .downloadBegan(version: "2"),
             .downloadEnded(
                 version: "2", outcome: .cancelled, figures: figures(), reason: "by the user"),

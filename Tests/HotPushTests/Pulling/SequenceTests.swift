@@ -212,7 +212,7 @@ import VersionTree
     }
 
     private func isKnown(_ origin: String) throws -> Bool {
-        try seen().newer(than: sighting(1, of: origin)) != nil
+        try seen().memory(of: sighting(1, of: origin)).newer != nil
     }
 
     private var file: String { device.path + "/channels.json" }
@@ -255,7 +255,7 @@ import VersionTree
         #expect(
             try #require(FileManager.default.contents(atPath: file)).count
                 <= SeenSequences.byteCountMax)
-        #expect(try seen().newer(than: sighting(150, of: "https://h/\(long)/0")) == 200)
+        #expect(try seen().memory(of: sighting(150, of: "https://h/\(long)/0")).newer == 200)
         #expect(try isKnown("https://h/\(long)/63"))
     }
 

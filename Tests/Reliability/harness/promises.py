@@ -25,6 +25,7 @@ class Promised:
     current: str | None = None
     known_good: frozenset = frozenset()
     published: str | None = None
+    trusted: frozenset = frozenset()  # the ids of the keys whose signatures count
     bad: frozenset = frozenset()  # banned
     forgiven: frozenset = frozenset()  # not banned any more
     damaged: str | None = None  # the test itself has damaged the object of its DAMAGED
@@ -61,6 +62,9 @@ class Places:
     def source(self, name):
         return os.path.join(self.outside, "release-" + name)
 
+    def key(self, name):
+        return os.path.join(self.outside, name + ".pub")
+
     def files(self, name):
         return release(int(name), self.seed)
 
@@ -82,6 +86,7 @@ def complaints(programs, places, before, after, partial=None):
     wrong = []
     wrong += _wrong_versions(json.loads(listed.output), places, before, after, partial)
     wrong += _wrong_lifecycle(programs, places, before, after)
+    wrong += _wrong_trust(programs, places, before, after)
     # The link follows lifecycle.json: between the two it may be one behind.
     moving = {"wrongCurrentLink"} if before.current != after.current else set()
     damaged = {name for name in (before.damaged, after.damaged) if name}
@@ -149,6 +154,17 @@ def _wrong_lifecycle(programs, places, before, after):
     if shown not in (before.current, after.current):
         wrong.append(f"the link shows {shown}, not {before.current} (or {after.current})")
     return wrong
+
+
+def _wrong_trust(programs, places, before, after):
+    """The old trust or the new one: never none, and never half of one."""
+    told = programs.run(["trust", "list", "--json"], places.store)
+    if told.status != 0:
+        return [f"trust list fails: {told.errors.strip()}"]
+    keys = {key for origin in json.loads(told.output)["origins"] for key in origin["keys"]}
+    if keys in (before.trusted, after.trusted):
+        return []
+    return [f"trusted are {sorted(keys)}, not {sorted(before.trusted)} (or {sorted(after.trusted)})"]
 
 
 def _wrong_findings(programs, places, allowed, damaged=()):

@@ -48,6 +48,19 @@ def _publish(version):
                 lambda promised: replace(promised, published=version))
 
 
+# The public keys of RFC 8032, section 7.1, tests 1 and 2, and how castree names them.
+KEYS = {
+    "06e3fd8fda29bb60": "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+    "deb2ded39dc26fce": "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=",
+}
+NOBODY = "https://nobody.invalid/app"
+
+
+def _trust(name, key):
+    return Verb(name, lambda places: ["trust", "add", places.key(key), "--origin", NOBODY],
+                lambda promised: replace(promised, trusted=promised.trusted | {key}))
+
+
 def _damage(places):
     """Other bytes in an object of version 3, as a disk does it: of the same length, and durable."""
     address = places.damaged_address("3")
@@ -76,6 +89,9 @@ def _lose_index(places):
 
 STORY = [
     Verb("init", lambda places: ["init"], lambda promised: replace(promised, store=True)),
+    *(_trust(name, key) for name, key in zip(("trust", "trust-more"), KEYS)),
+    Verb("untrust", lambda places: ["trust", "remove", NOBODY, min(KEYS)],
+         lambda promised: replace(promised, trusted=promised.trusted - {min(KEYS)}), repeated=(0, 3)),
     _add("1"),
     _add("2"),
     _activate("1"),
@@ -127,6 +143,9 @@ def positions(names):
 def prepare_outside(programs, places):
     """Writes the releases and the origin that is pulled from. Nothing of it fails."""
     os.makedirs(places.outside, exist_ok=True)
+    for key, body in KEYS.items():
+        with open(places.key(key), "w") as file:
+            file.write(f"-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
     for name in ("1", "2", "3", "4"):
         write_release(places.source(name), release(int(name), places.seed))
     store = os.path.join(places.outside, "upstream-store")

@@ -178,7 +178,7 @@ extension Scenario {
     static let origins = [pull, publish, publishFirst, withdraw, prune, replace, complete]
     /// All of them, or those whose names `CASTREE_TEST_VERBS` lists, with commas.
     static let all: [Scenario] = {
-        let all = stores + keeping + origins
+        let all = stores + keeping + origins + trustingOrigins
         guard let names = ProcessInfo.processInfo.environment["CASTREE_TEST_VERBS"] else {
             return all
         }

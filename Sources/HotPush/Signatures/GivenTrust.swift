@@ -1,0 +1,54 @@
+package import CASStore
+import VersionTree
+
+/// The keys that an app names: part of the app, so whoever updates the app may name others.
+package struct GivenTrust: Sendable, Hashable {
+    /// The id of the origin.
+    package let origin: String
+    /// Whose signatures count.
+    package let trusted: TrustedKeys
+    /// The keys and the threshold as one digest, by which a store sees that the app names others than before.
+    let digest: String
+
+    /// - Parameter keys: PEM files, as `castree key show` prints them.
+    /// - Throws: `.badKey` with what is wrong.
+    package init(
+        _ keys: [String], threshold: Int, origin: String
+    ) throws(StoreError) {
+        guard ChannelPointer.isOriginID(origin) else {
+            throw StoreError(
+                .badKey,
+                "the id of an origin has 32 lower-case hexadecimal digits; origin.json has it, and castree trust list on a "
+                    + "device that trusts the origin")
+        }
+        var read: [VerificationKey] = []
+        for text in keys { read.append(try VerificationKey(pem: text)) }
+        self.origin = origin
+        trusted = try TrustedKeys(read, threshold: threshold)
+        let text = ["\(threshold)"] + trusted.keys.map(\.base64)
+        digest = try ObjectID(of: Array(text.joined(separator: "\n").utf8)).description
+    }
+
+    /// The origin as a store trusts it from now on: by these keys, unless rotations have led from them to others.
+    /// - Parameter place: where it was asked.
+    func origin(in trust: StoreTrust, at place: String) -> TrustedOrigin {
+        var origin: TrustedOrigin
+        if let known = trust.origin(self.origin) ?? trust.origin(at: place),
+            known.id == nil || known.id == self.origin
+        {
+            origin = known
+            if origin.appKeys != digest {
+                origin.keys = trusted.keys
+                origin.threshold = trusted.threshold
+                origin.version = nil
+            }
+        } else {
+            origin = TrustedOrigin(
+                places: [], id: self.origin, keys: trusted.keys, threshold: trusted.threshold)
+        }
+        origin.id = self.origin
+        origin.appKeys = digest
+        if !origin.isAt(place) { origin.places.append(place) }
+        return origin
+    }
+}

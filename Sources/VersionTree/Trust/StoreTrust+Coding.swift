@@ -1,0 +1,163 @@
+import CASStore
+import StrictJSON
+
+// trust.json ↔ value: JSON without white space, keys sorted (RFC 8785), and a newline.
+//
+// A digest of the rest finds flipped bits and slips of the hand. What is damaged is refused and never guessed: half a
+// trust is worse than none.
+
+extension StoreTrust {
+    /// The version of the file's format.
+    static let formatVersion: Int64 = 1
+    /// The most bytes that the file may have: longer ones are neither written nor read.
+    static let byteCountMax = 16 << 20
+    /// The largest number that every reader of JSON takes for the same (RFC 8785).
+    private static let numberMax: Int64 = (1 << 53) - 1
+
+    /// The bytes of the file.
+    func serialized() throws(StoreError) -> [UInt8] {
+        let members: [JSONValue.Member] =
+            [
+                .init(key: "format", value: .integer(Self.formatVersion)),
+                .init(key: "origins", value: .array(origins.map { .object($0.members) })),
+            ] + foreign
+        let digest = try Lifecycle.digest(of: members)
+        let document = JSONValue.object(
+            members + [.init(key: Lifecycle.digestKey, value: .string(digest))])
+        return JSONWriter.serialize(document, sortedKeys: true) + [10]
+    }
+
+    /// Reads the file.
+    /// - Throws: `.badTrust` with what is wrong and what to do; `.unsupportedFormat` if it is newer than this castree.
+    init(parsing bytes: [UInt8]) throws(StoreError) {
+        let document: JSONValue
+        do throws(JSONError) {
+            document = try JSONValue.parse(bytes, limits: JSONLimits(byteCount: Self.byteCountMax))
+        } catch {
+            throw Self.refuse(error.message)
+        }
+        guard let members = document.asObject, let format = document["format"]?.asInt64, format > 0
+        else { throw Self.refuse("it has no format number") }
+        guard format <= Self.formatVersion else {
+            throw StoreError(
+                .unsupportedFormat,
+                "trust.json has format \(format); this castree knows up to \(Self.formatVersion), use a newer one"
+            )
+        }
+        guard try document[Lifecycle.digestKey]?.asString == Lifecycle.digest(of: members) else {
+            throw Self.refuse("it does not say what castree wrote")
+        }
+        guard let values = document["origins"]?.asArray else {
+            throw Self.refuse("\"origins\" is no list")
+        }
+        for value in values {
+            let origin = try Self.origin(value)
+            guard
+                !origins.contains(where: { $0.isSame(as: origin) || $0.sharesPlace(with: origin) })
+            else {
+                throw Self.refuse("an origin stands in it twice")
+            }
+            origins.append(origin)
+        }
+        foreign =
+            members.filter { !["format", "origins", Lifecycle.digestKey].contains($0.key) }
+            .withSortedKeys
+    }
+
+    private static func origin(_ value: JSONValue) throws(StoreError) -> TrustedOrigin {
+        guard let members = value.asObject else { throw refuse("an origin is no object") }
+        let id = try member("id", in: value) { $0.asString }
+        if let id, id.utf8.count != 32 || Hex.bytes(id) == nil {
+            throw refuse("the id of an origin is not 32 hexadecimal digits")
+        }
+        let keys = try keys(value["keys"])
+        guard let threshold = value["threshold"]?.asInt64, 1...Int64(keys.count) ~= threshold else {
+            throw refuse("a threshold is none")
+        }
+        var origin = TrustedOrigin(
+            places: try texts(value["places"], "places"), id: id, keys: keys,
+            threshold: Int(threshold))
+        origin.version = try member("version", in: value) { number($0) }
+        origin.appKeys = try member("appKeys", in: value) { $0.asString }
+        origin.latest = try member("latest", in: value) { number($0) } ?? 0
+        for member in try Self.member("sequences", in: value, { $0.asObject }) ?? [] {
+            guard let sequence = number(member.value) else {
+                throw refuse("a sequence is no number")
+            }
+            origin.sequences[member.key] = sequence
+        }
+        origin.foreign =
+            members.filter { !TrustedOrigin.knownKeys.contains($0.key) }
+            .withSortedKeys
+        return origin
+    }
+
+    private static func keys(_ value: JSONValue?) throws(StoreError) -> [VerificationKey] {
+        var keys: [VerificationKey] = []
+        for text in try texts(value, "keys") {
+            do throws(StoreError) {
+                keys.append(try VerificationKey(base64: text))
+            } catch {
+                throw error.code == .badKey ? refuse(error.message) : error
+            }
+        }
+        guard !keys.isEmpty, Set(keys.map(\.id)).count == keys.count else {
+            throw refuse("an origin has no key, or two with one id")
+        }
+        return keys
+    }
+
+    private static func texts(
+        _ value: JSONValue?, _ what: String
+    ) throws(StoreError) -> [String] {
+        let texts = (value?.asArray ?? []).map(\.asString)
+        guard value?.asArray != nil, !texts.contains(nil) else {
+            throw refuse("\"\(what)\" is no list of texts")
+        }
+        return texts.compactMap(\.self)
+    }
+
+    /// A member that may be absent, and is of its kind if it is not.
+    private static func member<Value>(
+        _ key: String, in object: JSONValue, _ read: (JSONValue) -> Value?
+    ) throws(StoreError) -> Value? {
+        guard let value = object[key] else { return nil }
+        guard let found = read(value) else { throw refuse("\"\(key)\" is of another kind") }
+        return found
+    }
+
+    private static func number(_ value: JSONValue) -> Int64? {
+        value.asInt64.flatMap { 0...numberMax ~= $0 ? $0 : nil }
+    }
+
+    /// The error for a file that nobody should believe.
+    static func refuse(_ problem: String) -> StoreError {
+        StoreError(
+            .badTrust,
+            "trust.json in the store is damaged (\(problem)), so nothing is taken from any origin: put it back from a "
+                + "copy; or delete it and name the keys again with castree trust add, which forgets what was seen of "
+                + "each origin")
+    }
+}
+
+extension TrustedOrigin {
+    fileprivate static let knownKeys: Set<String> = [
+        "appKeys", "id", "keys", "latest", "places", "sequences", "threshold", "version",
+    ]
+
+    fileprivate var members: [JSONValue.Member] {
+        var members: [JSONValue.Member] = [
+            .init(key: "keys", value: .array(keys.map { .string($0.base64) })),
+            .init(key: "latest", value: .integer(latest)),
+            .init(key: "places", value: .array(places.map { .string($0) })),
+            .init(
+                key: "sequences",
+                value: .object(sequences.map { .init(key: $0.key, value: .integer($0.value)) })),
+            .init(key: "threshold", value: .integer(Int64(threshold))),
+        ]
+        if let id { members.append(.init(key: "id", value: .string(id))) }
+        if let version { members.append(.init(key: "version", value: .integer(version))) }
+        if let appKeys { members.append(.init(key: "appKeys", value: .string(appKeys))) }
+        return members + foreign
+    }
+}

@@ -1,0 +1,97 @@
+package import CASStore
+package import StrictJSON
+
+/// Whose releases a store takes from which origin: what `trust.json` says.
+///
+/// Somebody who can write to an origin must not be able to write to devices, too. What is remembered here, nothing that
+/// comes over a network can make anybody forget.
+package struct StoreTrust: Sendable, Hashable {
+    /// The origins whose releases must be signed, in the order in which they were named.
+    package var origins: [TrustedOrigin] = []
+    /// Members that castree does not know, kept as they came.
+    var foreign: [JSONValue.Member] = []
+
+    package init() {}
+
+    /// The origin at a place; `nil` if the store takes from there what comes.
+    package func origin(at place: String) -> TrustedOrigin? {
+        origins.first { $0.isAt(place) }
+    }
+
+    /// The origin with an id.
+    package func origin(_ id: String?) -> TrustedOrigin? {
+        guard let id else { return nil }
+        return origins.first { $0.id == id }
+    }
+
+    /// Puts an origin in the place of what was known of it, or at the end.
+    ///
+    /// No other origin is at its places any more.
+    package mutating func put(_ origin: TrustedOrigin) {
+        let known = origins.firstIndex { $0.isSame(as: origin) }
+        for position in origins.indices where position != known {
+            origins[position].places.removeAll { origin.isAt($0) }
+        }
+        if let known { origins[known] = origin } else { origins.append(origin) }
+        // Nothing could ever find it again.
+        origins.removeAll { $0.places.isEmpty && $0.id == nil }
+    }
+}
+
+/// An origin from which a store takes only what enough of these keys have signed.
+package struct TrustedOrigin: Sendable, Hashable {
+    /// Where it is, in one spelling for each place.
+    package var places: [String]
+    /// Its id, which is in its pointers: 32 lower-case hexadecimal digits; `nil` until the first one was verified.
+    package var id: String?
+    /// The keys whose signatures count, no two with one id.
+    package var keys: [VerificationKey]
+    /// So many different ones must have signed.
+    package var threshold: Int
+    /// Which version of the origin's trust these keys are; `nil` for keys that somebody named, until a pointer was verified
+    /// by them.
+    package var version: Int64?
+    /// The keys that the app was built with, as one digest; `nil` if a person has named the keys.
+    ///
+    /// Keys change by rotation. Only if the app names others than before do its keys count again.
+    package var appKeys: String?
+    /// For each channel the highest sequence of a verified pointer; none is ever dropped.
+    package var sequences: [String: Int64] = [:]
+    /// The latest time in an accepted pointer, in seconds since 1970: it is later than that by now, whatever the clock says.
+    package var latest: Int64 = 0
+    /// Members that castree does not know, kept as they came.
+    var foreign: [JSONValue.Member] = []
+
+    package init(places: [String], id: String?, keys: [VerificationKey], threshold: Int) {
+        self.places = places
+        self.id = id
+        self.keys = keys
+        self.threshold = threshold
+    }
+
+    /// Whether it is at a place; a web server's answers over http and https are one's.
+    package func isAt(_ place: String) -> Bool {
+        let sought = Self.withoutScheme(place)
+        return places.contains { Self.withoutScheme($0).elementsEqual(sought) }
+    }
+
+    private static func withoutScheme(_ place: String) -> Substring.UTF8View {
+        for scheme in ["https:", "http:"] where place.hasPrefix(scheme) {
+            return place.dropFirst(scheme.count).utf8
+        }
+        return place[...].utf8
+    }
+
+    /// Whether another value is about the same origin.
+    func isSame(as other: TrustedOrigin) -> Bool {
+        if let id, let others = other.id { return id == others }
+        return sharesPlace(with: other)
+    }
+
+    func sharesPlace(with other: TrustedOrigin) -> Bool { other.places.contains { isAt($0) } }
+}
+
+extension StoreError.Code {
+    /// `trust.json` cannot be read: nothing is taken from any origin.
+    package static let badTrust = Self("badTrust")
+}

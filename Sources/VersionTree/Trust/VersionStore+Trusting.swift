@@ -1,0 +1,79 @@
+package import CASStore
+
+// The file of the trust.
+
+extension VersionStore {
+    /// Whose releases the store takes; without the file, whatever comes.
+    ///
+    /// Needs no index, and writes nothing.
+    /// - Throws: `.badTrust` if the file is damaged, `.unsupportedFormat` if it is newer than this castree.
+    package func trust() throws(StoreError) -> StoreTrust {
+        let root = directories.root.raw
+        guard let status = try fileSystem.status(root, StoreLayout.trust) else {
+            return StoreTrust()
+        }
+        guard status.kind == .regular else {
+            throw StoreTrust.refuse("something that is not a regular file stands in its place")
+        }
+        guard status.byteCount <= Int64(StoreTrust.byteCountMax) else {
+            throw StoreTrust.refuse("it has \(status.byteCount) bytes")
+        }
+        return try StoreTrust(
+            parsing: fileSystem.contents(
+                root, StoreLayout.trust, limit: StoreTrust.byteCountMax))
+    }
+
+    /// Changes the trust: alone among processes, durably, and as a whole.
+    ///
+    /// When it returns, what it says survives a power cut. If `body` throws, nothing changes.
+    /// - Throws: `.badTrust` rather than write over a damaged file; `.outOfSpace`, `.readOnly`.
+    package func changeTrust<R>(
+        _ body: (inout StoreTrust) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try store.checkWritable()
+        return try store.withReserve { () throws(StoreError) -> R in
+            let lock = try self.store.openLock(StoreLayout.trustLock)
+            try self.store.waitForLock(lock.raw, exclusive: true)
+            let before = try self.trust()
+            var trust = before
+            let result = try body(&trust)
+            if trust != before {
+                try self.write(trust)
+            } else {
+                // The process that wrote it may have been killed before its name was durable.
+                try self.store.sync(self.directories.root.raw)
+            }
+            return result
+        }
+    }
+
+    private func write(_ trust: StoreTrust) throws(StoreError) {
+        let bytes = try trust.serialized()
+        guard bytes.count <= StoreTrust.byteCountMax else {
+            throw StoreError(
+                .tooLarge,
+                "trust.json would have \(bytes.count) bytes, more than the \(StoreTrust.byteCountMax) that are read; "
+                    + "castree trust remove takes origins out of it")
+        }
+        do throws(StoreError) {
+            try fileSystem.replaceFile(
+                directories.root.raw, StoreLayout.trust, with: bytes, mode: 0o600, token: "new",
+                durably: store.options.isDurable)
+        } catch {
+            throw store.noteFailure(error)
+        }
+    }
+
+    /// Checks that the trust can be read.
+    ///
+    /// Nothing can make it again: a repair leaves it to a person.
+    func checkTrust() throws(StoreError) -> [Finding] {
+        do throws(StoreError) {
+            _ = try trust()
+        } catch {
+            guard error.code == .badTrust else { throw error }
+            return [Finding(.damagedTrust, path: StoreLayout.trust, error.message)]
+        }
+        return []
+    }
+}

@@ -1,0 +1,235 @@
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import StrictJSON
+import VersionTree
+
+// Whose releases a store takes. 'trust rotate', which changes an origin's keys, is the publisher's.
+
+extension Command {
+    /// The commands whose first word is `trust`, as a device has them.
+    static let trusting: [Command] = [.trustAdd, .trustList, .trustRemove]
+
+    /// `trust add`: from now on, signatures count.
+    static let trustAdd = Command(
+        "trust add", summary: "takes only signed releases from an origin",
+        discussion: """
+            From now on the store takes from the origin only what the key has signed: whoever else \
+            can write there can publish nothing to this device, and take nothing back. Name the key \
+            before the first pull. KEY is a file with a public key, as 'castree key show' prints it.
+
+                castree trust add release.pub --origin https://example.org/app
+
+            Of several keys, --threshold says how many must have signed. A key is added to those \
+            that are trusted already, so that one which was lost can be replaced; 'castree trust \
+            remove' takes the lost one out.
+
+                castree trust add a.pub b.pub c.pub --threshold 2 --origin https://example.org/app
+
+            The id of the origin keeps its pointers apart from those of others that the same key \
+            signs. Without --origin-id, the first pointer that is verified says it. What was \
+            verified is remembered in trust.json of the store, so that no older release can come \
+            back. A missing store is created.
+            """,
+        arguments: [
+            Argument("KEY", "files with public Ed25519 keys (PEM)", .some, completion: .files)
+        ],
+        options: [
+            .text(
+                "origin", placeholder: "URL", "the origin, as castree pull takes it",
+                required: true, completion: .directories),
+            .text(
+                "origin-id", placeholder: "HEX",
+                "the id of the origin: 32 hexadecimal digits, in its origin.json"),
+            .integer("threshold", in: 1...8, "so many different keys must have signed"),
+        ]
+    ) { try $0.addTrust() }
+
+    /// `trust list`: whose releases are taken.
+    static let trustList = Command(
+        "trust list", summary: "lists the origins whose releases must be signed",
+        discussion: """
+            For each origin: where it is, its id, the keys and how many must have signed, and of \
+            each channel the newest sequence that was verified. From all other origins the store \
+            takes what comes.
+
+                castree trust list --json
+            """
+    ) { try $0.listTrust() }
+
+    /// `trust remove`: signatures count no longer.
+    static let trustRemove = Command(
+        "trust remove", summary: "trusts a key no longer, or takes what comes again",
+        discussion: """
+            With KEY, that key counts no longer. Without it, the store takes from the origin \
+            whatever comes, as it did before 'castree trust add', and forgets what it has verified.
+
+                castree trust remove https://example.org/app 6b3f9c0d2e4a8175
+                castree trust remove https://example.org/app
+            """,
+        arguments: [
+            Argument("ORIGIN", "the origin's URL or directory, or its id"),
+            Argument("KEY", "the id of one of its keys", .optional),
+        ]
+    ) { try $0.removeTrust() }
+}
+
+extension Invocation {
+    fileprivate func addTrust() throws -> ExitStatus {
+        let place = try trustPlace(requiredValue("origin"))
+        let id = try value("origin-id")
+        if let id, !ChannelPointer.isOriginID(id) {
+            throw CommandError.usage(
+                "--origin-id takes 32 hexadecimal digits, as \"origin\" in origin.json has them, not '\(id)'"
+            )
+        }
+        // Before a store is made for them.
+        var keys: [VerificationKey] = []
+        for file in arguments("KEY") { keys.append(try VerificationKey(file: file)) }
+        let threshold = try integer("threshold")
+        let versions = try openOrCreateStore()
+        let (origin, isNews) = try versions.changeTrust { (trust) throws(StoreError) in
+            try trust.add(keys, threshold, at: place, id)
+        }
+        if isNews { origin.record(in: versions) }
+        return try report { writer in
+            origin.writeMembers(to: &writer)
+            writer.member("unchanged", !isNews)
+        } text: { output in
+            let names = origin.keys.map(\.id).joined(separator: ", ")
+            let whose =
+                switch (origin.keys.count, origin.threshold) {
+                case (1, _): "key \(names) has"
+                case (_, 1): "one of the keys \(names) has"
+                default: "\(origin.threshold) of the keys \(names) have"
+                }
+            output.print("Releases of \(place) are taken only if \(whose) signed them.")
+            if origin.id == nil {
+                output.print("  Which origin it is, the first verified pointer will say.")
+            }
+        }
+    }
+
+    fileprivate func listTrust() throws -> ExitStatus {
+        let origins = try openStore().trust().origins
+        return try report { writer in
+            writer.member("origins", origins) { writer, origin in
+                origin.writeMembers(to: &writer)
+            }
+        } text: { output in
+            if origins.isEmpty {
+                output.print(
+                    "No origin: releases are taken as they come. castree trust add changes that.")
+            }
+            for origin in origins { origin.print(to: output) }
+        }
+    }
+
+    fileprivate func removeTrust() throws -> ExitStatus {
+        let text = argument("ORIGIN")
+        let place = ChannelPointer.isOriginID(text) ? text : try trustPlace(text)
+        let key = optionalArgument("KEY")
+        let versions = try openStore()
+        let left: TrustedOrigin
+        do throws(StoreError) {
+            left = try versions.changeTrust { (trust) throws(StoreError) in
+                try trust.remove(key, at: place)
+            }
+        } catch {
+            throw CommandError(error, error.code == .notFound ? .notFound : nil)
+        }
+        left.record(in: versions)
+        return try report { writer in
+            left.writeMembers(to: &writer)
+        } text: { output in
+            if let key {
+                output.print("Key \(key) counts no longer for \(place).")
+            } else {
+                output.print("What \(place) offers is taken as it comes from now on.")
+            }
+        }
+    }
+
+    /// - Throws: `usage` for a pointer; `.badOrigin`.
+    private func trustPlace(_ text: String) throws -> String {
+        let reference = try OriginReference(parsing: text)
+        if let channel = reference.channel {
+            throw CommandError.usage(
+                "this is the pointer of channel \(channel); keys are trusted for the whole origin: "
+                    + reference.location.description)
+        }
+        return reference.location.trustPlace
+    }
+}
+
+extension StoreTrust {
+    /// Trusts keys for a place, besides those that are trusted there.
+    /// - Returns: the origin, and whether anything has changed.
+    fileprivate mutating func add(
+        _ keys: [VerificationKey], _ threshold: Int?, at place: String, _ id: String?
+    ) throws(StoreError) -> (TrustedOrigin, isNews: Bool) {
+        let known = if let there = origin(at: place) { there } else { origin(id) }
+        if let old = known?.id, let id, old != id {
+            throw StoreError(
+                .badKey,
+                "\(place) is the origin \(old) for this store, not \(id); if it was made anew there, castree trust remove "
+                    + "\(place) first")
+        }
+        var origin =
+            known ?? TrustedOrigin(places: [place], id: id, keys: [], threshold: threshold ?? 1)
+        for key in keys where !origin.keys.contains(key) { origin.keys.append(key) }
+        // Refuses two keys with one id, and more signatures than there are keys.
+        let trusted = try TrustedKeys(origin.keys, threshold: threshold ?? origin.threshold)
+        origin.keys = trusted.keys
+        origin.threshold = trusted.threshold
+        origin.id = origin.id ?? id
+        if !origin.isAt(place) { origin.places.append(place) }
+        guard origin != known else { return (origin, false) }
+        if Set(origin.keys) != Set(known?.keys ?? []) {
+            // Whoever names keys need not know which version of the origin's trust they are.
+            origin.version = nil
+            origin.appKeys = nil
+        }
+        put(origin)
+        return (origin, true)
+    }
+
+    /// Trusts a key no longer, or all of an origin.
+    /// - Returns: what is left of the origin, perhaps without keys.
+    fileprivate mutating func remove(
+        _ key: String?, at place: String
+    ) throws(StoreError) -> TrustedOrigin {
+        let known = if let there = origin(at: place) { there } else { origin(place) }
+        guard var origin = known else {
+            throw StoreError(
+                .notFound,
+                "nothing is trusted for \(printable(place)); castree trust list shows for what something is"
+            )
+        }
+        guard let key else {
+            origins.removeAll { $0 == origin }
+            origin.keys = []
+            return origin
+        }
+        guard origin.keys.contains(where: { $0.id == key }) else {
+            throw StoreError(
+                .notFound,
+                "key \(printable(key)) is not trusted for \(place); castree trust list shows those that are"
+            )
+        }
+        guard origin.keys.count > max(origin.threshold, 1) else {
+            throw StoreError(
+                .badKey,
+                origin.keys.count == 1
+                    ? "key \(key) is the only one for \(place): add another first, or leave it out to take what comes again"
+                    : "\(origin.threshold) keys must sign the releases of \(place), and fewer would be left: add another "
+                        + "first (castree trust add), or lower --threshold there")
+        }
+        origin.keys.removeAll { $0.id == key }
+        origin.version = nil
+        origin.appKeys = nil
+        put(origin)
+        return origin
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// docs/signing.md as its readers would follow it: from a key to the devices that trust it, and to the next key.
+@Suite("Signed releases, from the key to the device") struct SignedStoryTests {
+    private struct Origin: Decodable {
+        let keys: [String]
+        let trustVersion: Int?
+        let sequences: [String: Int]
+    }
+    private struct Origins: Decodable { let origins: [Origin] }
+
+    private let place = Workplace()
+
+    private func castree(_ words: String) throws {
+        let answer = try place.run(.castree, words.split(separator: " ").map(String.init))
+        #expect(answer.status == 0, "\(words): \(answer)")
+    }
+
+    private func device(_ words: String) throws -> Finished {
+        try place.run(.castree, ["--store", "device"] + words.split(separator: " ").map(String.init))
+    }
+
+    private func trusted() throws -> Origin {
+        try #require(try device("trust list --json").document(Origins.self).origins.first)
+    }
+
+    private func current() throws -> String? {
+        try device("lifecycle --json").document(LifecycleDocument.self).current
+    }
+
+    @Test("go to devices, are followed from one key to the next, and nobody else's are taken")
+    func story() throws {
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        try place.add("evil", ["index.html": "<h1>evil</h1>"])
+        try castree("key new release.key")
+        try castree("publish 1 site --no-sync --sign-key release.key")
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try device("trust add release.key.pub --origin \(web.url)").status == 0)
+        #expect(try device("pull \(web.url) --activate").status == 0)
+        #expect(try current() == "1")
+        let first = try trusted()
+
+        // Who copies an origin of his own over it has no key.
+        try castree("publish evil other --no-sync")
+        let pointer = place.directory.appending(path: "site/channels/stable.json")
+        let signed = try Data(contentsOf: pointer)
+        try Data(place.contents("other/channels/stable.json").utf8).write(to: pointer)
+        for option in ["", " --force"] {
+            let refused = try device("pull \(web.url) --activate" + option)
+            #expect(refused.status == 22 && refused.errors.contains("not signed"), "\(refused)")
+        }
+        #expect(try current() == "1")
+        try signed.write(to: pointer)
+
+        try castree("key new next.key")
+        try castree(
+            "trust rotate site --add next.key.pub --remove release.key.pub --sign-key release.key "
+                + "--sign-key next.key --no-sync")
+        try castree("publish 2 site --no-sync --sign-key next.key")
+        let pulled = try device("pull \(web.url) --activate")
+        #expect(pulled.status == 0, "\(pulled)")
+        #expect(try current() == "2")
+        let now = try trusted()
+        #expect(now.trustVersion == 2 && now.keys.count == 1 && now.keys != first.keys)
+        #expect(try device("log").text.contains("trusts version 2"))
+
+        // What was there before is an older copy for good.
+        try signed.write(to: pointer)
+        for option in ["", " --force"] {
+            #expect(try device("pull \(web.url)" + option).status == 22)
+        }
+        #expect(try current() == "2")
+    }
+}

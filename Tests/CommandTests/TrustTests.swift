@@ -1,0 +1,223 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree trust`: docs/signing.md, "On the device".
+@Suite("castree trust") struct TrustTests {
+    private struct Origin: Decodable {
+        let places: [String]
+        let origin: String?
+        let keys: [String]
+        let threshold: Int
+        let sequences: [String: Int]
+    }
+    private struct Origins: Decodable { let origins: [Origin] }
+    private struct Pulled: Decodable {
+        let version: String?
+        let signedBy: [String]
+    }
+
+    private static let id = "00112233445566778899aabbccddeeff"
+    private let place = Workplace()
+    /// The id of the public key in `keys/a.pub`.
+    private let key: String
+
+    init() throws {
+        try place.write(
+            [
+                "secret.pem": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+                "none.txt": "nothing\n",
+            ], to: "keys")
+        for name in ["a", "b"] {
+            try Self.openssl(
+                ["genpkey", "-algorithm", "ed25519", "-out", "\(name).pem"], in: place)
+            try Self.openssl(
+                ["pkey", "-in", "\(name).pem", "-pubout", "-out", "\(name).pub"], in: place)
+        }
+        try Self.openssl(
+            ["pkey", "-pubin", "-in", "a.pub", "-outform", "DER", "-out", "a.der"], in: place)
+        try Self.openssl(["dgst", "-sha256", "-r", "-out", "a.id", "a.der"], in: place)
+        key = String(try place.contents("keys/a.id").prefix(16))
+    }
+
+    /// OpenSSL's command line: what a publisher without castree may have.
+    private static func openssl(_ arguments: [String], in place: Workplace) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.currentDirectoryURL = place.directory.appending(path: "keys")
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+    }
+
+    private func device(_ arguments: String...) throws -> Finished {
+        try place.run(.castree, ["--store", "device"] + arguments)
+    }
+
+    private func trusted() throws -> [Origin] {
+        try device("trust", "list", "--json").document(Origins.self).origins
+    }
+
+    @Test("adds keys, lists them, and takes them out again")
+    func keys() throws {
+        let url = "https://Example.org:443/app/"
+        let added = try device("trust", "add", "keys/a.pub", "--origin", url)
+        #expect(added.status == 0 && added.text.contains(key), "\(added)")
+        #expect(try trusted().map(\.places) == [["https://example.org/app"]])
+        #expect(try trusted()[0].origin == nil)
+        let both = try device(
+            "trust", "add", "keys/b.pub", "--threshold", "2", "--origin", "https://example.org/app",
+            "--origin-id", Self.id)
+        #expect(both.status == 0, "\(both)")
+        #expect(try trusted()[0].keys.count == 2 && trusted()[0].threshold == 2)
+        #expect(try trusted()[0].origin == Self.id)
+        // What the threshold asks for cannot go.
+        let refused = try device("trust", "remove", Self.id, key)
+        #expect(refused.status == 1 && refused.errors.contains("--threshold"), "\(refused)")
+        #expect(
+            try device(
+                "trust", "add", "keys/a.pub", "--threshold", "1", "--origin",
+                "https://example.org/app"
+            ).status == 0)
+        #expect(try device("trust", "remove", Self.id, key).status == 0)
+        #expect(try trusted()[0].keys.count == 1)
+        let gone = try device("trust", "remove", "http://example.org/app")
+        #expect(gone.status == 0 && gone.text.contains("as it comes"), "\(gone)")
+        #expect(try trusted().isEmpty)
+        #expect(try device("trust", "list").text.contains("castree trust add"))
+        let log = try device("log").text
+        #expect(log.contains("of these keys have signed") && log.contains("what comes"))
+    }
+
+    @Test("says what to do about a wrong file, a wrong URL and a wrong id, and makes no store")
+    func refusals() throws {
+        let url = "https://example.org/app"
+        for (arguments, status, words) in [
+            (["keys/secret.pem", "--origin", url], 1, "castree key show"),
+            (["keys/none.txt", "--origin", url], 1, "BEGIN PUBLIC KEY"),
+            (["keys/missing.pub", "--origin", url], 1, "keys/missing.pub"),
+            (["keys/a.pub", "--origin", "ftp://example.org"], 1, "scheme"),
+            (["keys/a.pub", "--origin", url + "/channels/stable.json"], 2, "whole origin"),
+            (["keys/a.pub", "--origin", url, "--origin-id", "app"], 2, "32 hexadecimal"),
+            (["keys/a.pub"], 2, "--origin URL"),
+        ] {
+            let answer = try place.run(
+                .castree, ["--store", "device", "trust", "add"] + arguments)
+            #expect(answer.status == Int32(status), "\(answer)")
+            #expect(answer.errors.contains(words), "\(answer)")
+            #expect(!place.exists("device"))
+        }
+        // A threshold that cannot be reached.
+        let answer = try device("trust", "add", "keys/a.pub", "--threshold", "2", "--origin", url)
+        #expect(answer.status == 1 && answer.errors.contains("ask for 1"), "\(answer)")
+        #expect(try device("trust", "add", "keys/a.pub", "--origin", url).status == 0)
+        for (arguments, status) in [
+            (["https://example.org/other"], 3), ([url, "0123456789abcdef"], 3),
+            ([url, key], 1),
+        ] {
+            let answer = try place.run(
+                .castree, ["--store", "device", "trust", "remove"] + arguments)
+            #expect(answer.status == Int32(status), "\(answer)")
+        }
+        let other = try device(
+            "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", Self.id)
+        #expect(other.status == 0)
+        let another = String(Self.id.reversed())
+        let wrong = try device(
+            "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", another)
+        #expect(wrong.status == 1 && wrong.errors.contains("trust remove"), "\(wrong)")
+    }
+
+    @Test("lets a pull take what is signed, and ends it with 22 for all else")
+    func pull() throws {
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        #expect(
+            try place.castree("publish", "1", "site", "--no-sync", "--no-packs").status == 0)
+        // Nobody has signed it yet.
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try device("trust", "add", "keys/a.pub", "--origin", web.url).status == 0)
+        let unsigned = try device("pull", web.url, "--json")
+        #expect(unsigned.status == 22, "\(unsigned)")
+        #expect(try unsigned.error().code == "untrusted")
+        #expect(try device("pull", web.url, "--force").status == 22)
+        #expect(try device("pull", web.url, "--format", "meteor").status == 22)
+        try sign()
+        let pulled = try device("pull", web.url, "--activate")
+        #expect(pulled.status == 0 && pulled.errors.contains(Self.id), "\(pulled)")
+        let again = try device("pull", web.url, "--json").document(Pulled.self)
+        #expect(again.signedBy == [key])
+        #expect(try trusted()[0].sequences["stable"] != nil)
+        #expect(try device("trust", "list").text.contains("channel stable: verified up to"))
+        // The report names keys, which are public.
+        #expect(try device("report").text.contains(key))
+        // A damaged file is no reason to take what comes.
+        try Data("{}".utf8).write(to: place.directory.appending(path: "device/trust.json"))
+        for arguments in [["--force"], []] {
+            let damaged = try place.run(
+                .castree, ["--store", "device", "pull", web.url] + arguments)
+            #expect(damaged.status == 22 && damaged.errors.contains("trust add"), "\(damaged)")
+        }
+        #expect(try device("fsck", "--repair").status == 4)
+        #expect(try place.contents("device/trust.json") == "{}")
+    }
+
+    @Test("has a pull say once that nobody signs what it takes")
+    func unsigned() throws {
+        try place.add("1", Release.first)
+        #expect(
+            try place.castree("publish", "1", "site", "--no-sync", "--no-packs").status == 0)
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        let first = try device("pull", web.url)
+        #expect(first.status == 0 && first.errors.contains("are not signed"), "\(first)")
+        #expect(try !device("pull", web.url).errors.contains("not signed"))
+    }
+
+    @Test(
+        "lets a kiosk go on with what it shows while nobody signs what its origin offers",
+        .timeLimit(.minutes(5)))
+    func kiosk() throws {
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        #expect(
+            try device("add", "release-1", "--version", "1", "--no-sync", "--activate").status == 0)
+        #expect(
+            try place.castree("publish", "2", "site", "--no-sync", "--no-packs").status == 0)
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try device("trust", "add", "keys/a.pub", "--origin", web.url).status == 0)
+        let kiosk = try Kiosk(place, web.url)
+        try kiosk.hear("unable to update", "it is not signed")
+        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try sign()
+        #expect(try kiosk.page().post("update").status == 202)
+        try kiosk.hear("version 2 is here")
+        #expect(try kiosk.served.end().status == 0)
+    }
+
+    /// Signs the pointer with OpenSSL, by docs/origin-format.md.
+    private func sign() throws {
+        let file = place.directory.appending(path: "site/channels/stable.json")
+        let read = try JSONSerialization.jsonObject(with: Data(contentsOf: file))
+        var pointer = try #require(read as? [String: Any])
+        pointer["origin"] = Self.id
+        try (Data("castree-pointer 1\n".utf8) + Self.canonical(pointer)).write(
+            to: place.directory.appending(path: "keys/signed"))
+        try Self.openssl(
+            [
+                "pkeyutl", "-sign", "-rawin", "-inkey", "a.pem", "-in", "signed", "-out",
+                "signature",
+            ],
+            in: place)
+        let signature = try Data(contentsOf: place.directory.appending(path: "keys/signature"))
+        pointer["signatures"] = [["key": key, "signature": signature.base64EncodedString()]]
+        try (Self.canonical(pointer) + Data("\n".utf8)).write(to: file)
+    }
+
+    /// RFC 8785, for names and texts in ASCII and whole numbers.
+    private static func canonical(_ object: [String: Any]) throws -> Data {
+        try JSONSerialization.data(
+            withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+}

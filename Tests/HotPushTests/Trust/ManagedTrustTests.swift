@@ -1,0 +1,67 @@
+import CASStore
+import CurlTransport
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// `UpdateOptions.trust`: the keys are part of the app.
+@Suite("An app that names keys", .timeLimit(.minutes(60))) struct ManagedTrustTests {
+    private let origin: SignedOrigin
+
+    init() throws { origin = try SignedOrigin(isTrusted: false) }
+
+    /// The app as a new process has it.
+    private func process() throws -> UpdateManager {
+        var options = UpdateOptions()
+        try options.trust([origin.keys[0].verificationKey.pem], origin: SignedOrigin.id)
+        let versions = try origin.device.reopened()
+        let source = PullSource(
+            origin.url, into: versions, for: options, PullingFixture.options
+        ) { () throws(StoreError) in
+            var options = TransportOptions()
+            options.proxy = ""
+            return try CurlTransport(options)
+        }
+        return UpdateManager(versions, source: source, options: options, clock: ManualClock())
+    }
+
+    private func failure() async throws -> StoreError? {
+        do {
+            _ = try await process().update()
+            return nil
+        } catch let error as StoreError {
+            return error
+        }
+    }
+
+    @Test("updates from what they have signed, and goes on with what it has otherwise")
+    func updates() async throws {
+        let unsigned = try origin.publish("1")
+        origin.write(unsigned.serialized(), at: SignedOrigin.pointer)
+        #expect(try await failure()?.code == .untrusted)
+        #expect(try origin.device.versions.versions().isEmpty)
+        origin.write(try origin.signed(unsigned), at: SignedOrigin.pointer)
+        #expect(try await failure() == nil)
+        let started = try #require(try await process().start())
+        #expect(started.version == "1")
+        #expect(try origin.trusted?.sequences["stable"] == unsigned.sequence)
+        #expect(try origin.trusted?.appKeys != nil)
+        let state = try origin.state()
+        let next = try origin.publish("2")
+        for bytes in [
+            next.serialized(), try origin.signed(next, by: [origin.stranger]),
+            try origin.signed(next) { $0.origin = SignedOrigin.otherID },
+        ] {
+            origin.write(bytes, at: SignedOrigin.pointer)
+            #expect(try await failure()?.code == .untrusted)
+            #expect(try origin.state() == state)
+        }
+        let log = try origin.sentences().last ?? ""
+        #expect(log.contains("another origin"), "\(log)")
+        origin.write(try origin.signed(next), at: SignedOrigin.pointer)
+        #expect(try await failure() == nil)
+        #expect(try origin.device.versions.lifecycle().pending == "2")
+    }
+}

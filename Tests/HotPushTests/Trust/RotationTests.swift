@@ -1,0 +1,165 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Keys that change: each version of an origin's trust is proved by the one before.
+@Suite("Rotated keys") struct RotationTests {
+    private let origin: SignedOrigin
+    private let (second, third): (SigningKey, SigningKey)
+
+    init() throws {
+        origin = try SignedOrigin()
+        second = try SigningKey.generate()
+        third = try SigningKey.generate()
+        try origin.offer("1")
+        _ = try origin.pull()
+    }
+
+    private func offer(_ version: String, _ trustVersion: Int64, by key: SigningKey) throws {
+        let pointer = try origin.publish(version)
+        let bytes = try origin.signed(pointer, by: [key]) { $0.trustVersion = trustVersion }
+        origin.write(bytes, at: SignedOrigin.pointer)
+    }
+
+    @Test("are followed one version after the other, and the old ones count no longer")
+    func followed() throws {
+        let first = origin.keys[0]
+        try origin.write(2, [second], by: [first, second])
+        try origin.write(3, [third, second], threshold: 2, by: [second, third])
+        let pointer = try origin.publish("2")
+        let bytes = try origin.signed(pointer, by: [second, third]) { $0.trustVersion = 3 }
+        origin.write(bytes, at: SignedOrigin.pointer)
+        #expect(try origin.pull()?.version == "2")
+        let trusted = try #require(try origin.trusted)
+        #expect(trusted.version == 3 && trusted.threshold == 2)
+        #expect(Set(trusted.keys) == [second.verificationKey, third.verificationKey])
+        #expect(try origin.sentences().count { $0.contains("trusts version") } == 2)
+        // Nothing of it is asked for again.
+        let count = origin.requests.count { $0.path.contains("/trust/") }
+        #expect(count == 2)
+        _ = try origin.pull()
+        #expect(origin.requests.count { $0.path.contains("/trust/") } == count)
+        try offer("1", 3, by: first)
+        #expect(code { try origin.pull() } == .untrusted)
+    }
+
+    @Test("are refused unless the keys before say so")
+    func refused() throws {
+        let (first, stranger) = (origin.keys[0], origin.stranger)
+        let ways: [(String, () throws -> Void)] = [
+            ("signed by the new key only", { try origin.write(2, [stranger], by: [stranger]) }),
+            ("signed by the old key only", { try origin.write(2, [stranger], by: [first]) }),
+            (
+                "of another origin",
+                {
+                    try origin.write(
+                        2, [stranger], by: [first, stranger], of: SignedOrigin.otherID)
+                }
+            ),
+            (
+                "another version under its name",
+                {
+                    try origin.write(
+                        3, [stranger], by: [first, stranger], at: OriginLayout.trust(2))
+                }
+            ),
+            ("missing", { origin.write(nil, at: OriginLayout.trust(2)) }),
+            ("no JSON", { origin.write(Array("{".utf8), at: OriginLayout.trust(2)) }),
+        ]
+        try offer("2", 2, by: stranger)
+        let state = try origin.state()
+        for (name, write) in ways {
+            try write()
+            #expect(code { try origin.pull() } == .untrusted, "\(name)")
+            #expect(try origin.state() == state, "\(name)")
+        }
+    }
+
+    @Test("may not skip a version, and never go back")
+    func order() throws {
+        let first = origin.keys[0]
+        // Version 3 follows version 2, which nobody has.
+        try origin.write(3, [second], by: [first, second])
+        try offer("2", 3, by: second)
+        let state = try origin.state()
+        #expect(code { try origin.pull() } == .untrusted)
+        #expect(try origin.state() == state)
+        try origin.write(2, [first, second], by: [first, second])
+        try origin.write(3, [first, second], by: [first, second])
+        try offer("2", 3, by: second)
+        #expect(try origin.pull()?.version == "2")
+        // Signed by a key that still counts, and from before the rotation.
+        for version in [Int64?.none, 2] {
+            let pointer = try origin.publish("1")
+            origin.write(
+                try origin.signed(pointer, by: [first]) { $0.trustVersion = version },
+                at: SignedOrigin.pointer)
+            let before = try origin.state()
+            #expect(code { try origin.pull() } == .untrusted)
+            #expect(try origin.state() == before)
+        }
+    }
+
+    @Test("are kept as far as they were proved, when the rest cannot be had")
+    func partly() throws {
+        try origin.write(2, [second], by: [origin.keys[0], second])
+        try offer("2", 3, by: third)
+        #expect(code { try origin.pull() } == .untrusted)
+        #expect(try origin.trusted?.version == 2)
+        try origin.write(3, [third], by: [second, third])
+        #expect(try origin.pull()?.version == "2")
+    }
+
+    @Test("find a device whose key somebody has named, of whichever version it is")
+    func named() throws {
+        try origin.write(2, [second], by: [origin.keys[0], second])
+        try origin.write(3, [third], by: [second, third])
+        try offer("2", 3, by: third)
+        for key in [origin.keys[0], second, third] {
+            try origin.trust([key.verificationKey])
+            #expect(try origin.trusted?.version == nil)
+            _ = try origin.pull()
+            #expect(try origin.trusted?.version == 3)
+            #expect(try origin.trusted?.keys == [third.verificationKey])
+        }
+    }
+
+    @Test("outlive the app that names the first ones, until it names others")
+    func app() throws {
+        let first = origin.keys[0].verificationKey.pem
+        let given = try GivenTrust([first], threshold: 1, origin: SignedOrigin.id)
+        #expect(try origin.pull { $0.trust = given }?.version == "1")
+        try origin.write(2, [second], by: [origin.keys[0], second])
+        try offer("2", 2, by: second)
+        #expect(try origin.pull { $0.trust = given }?.version == "2")
+        #expect(try origin.trusted?.keys == [second.verificationKey])
+        #expect(try origin.pull { $0.trust = given }?.isUnchanged == true)
+        let sequence = try origin.trusted?.sequences["stable"]
+        // All keys are lost: an update of the app brings the next.
+        let anew = try GivenTrust(
+            [third.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
+        #expect(code { try origin.pull { $0.trust = anew } } == .untrusted)
+        try offer("1", 2, by: third)
+        #expect(try origin.pull { $0.trust = anew }?.version == "1")
+        #expect(try origin.trusted?.sequences["stable"] == sequence.map { $0 + 1 })
+    }
+
+    @Test("of an app are read before anything is asked, and say what is wrong")
+    func given() throws {
+        let (first, private_) = (origin.keys[0].verificationKey.pem, "-----BEGIN PRIVATE KEY-----")
+        for (keys, threshold, id) in [
+            ([], 1, SignedOrigin.id), ([first], 2, SignedOrigin.id), ([first], 0, SignedOrigin.id),
+            ([first, first], 1, SignedOrigin.id), ([private_], 1, SignedOrigin.id),
+            ([first], 1, "app"),
+        ] {
+            var options = UpdateOptions()
+            #expect(code { try options.trust(keys, threshold: threshold, origin: id) } == .badKey)
+        }
+        var options = UpdateOptions()
+        try options.trust([first], origin: SignedOrigin.id)
+        #expect(options.trusted?.trusted.threshold == 1)
+    }
+}

@@ -1,0 +1,196 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// An origin whose pointers are signed, and a device that trusts its keys: behind a web server, or in a bucket.
+///
+/// Its files are what readers see. Whoever can write to it changes them, as ``write(_:at:)`` does.
+final class SignedOrigin {
+    /// Where it stands.
+    enum Kind: CaseIterable { case server, bucket }
+
+    static let id = "00112233445566778899aabbccddeeff"
+    static let otherID = "ffeeddccbbaa99887766554433221100"
+
+    let place: PublishingPlace
+    let device: TemporaryStore
+    let kind: Kind
+    private let server: FaultyOrigin
+    private let store = ModelStore()
+    let keys: [SigningKey]
+    let stranger: SigningKey
+    /// The clock of the device.
+    var now: Int64
+    private(set) var files: [String: [UInt8]] = [:]
+
+    static let pointer = OriginLayout.pointer(.stable)
+
+    /// - Parameter threshold: so many of as many keys must sign.
+    init(_ kind: Kind = .server, threshold: Int = 1, isTrusted: Bool = true) throws {
+        self.kind = kind
+        place = try PublishingPlace()
+        device = try TemporaryStore()
+        server = try FaultyOrigin()
+        keys = try (0..<threshold).map { _ throws(StoreError) in try SigningKey.generate() }
+        stranger = try SigningKey.generate()
+        now = place.clock.now + 1000
+        if isTrusted { try trust(keys.map(\.verificationKey), threshold) }
+    }
+
+    var url: String {
+        switch kind {
+        case .server: server.url
+        case .bucket: "s3://updates/app"
+        }
+    }
+
+    /// What `trust add` does.
+    func trust(
+        _ keys: [VerificationKey], _ threshold: Int = 1, id: String? = SignedOrigin.id
+    ) throws {
+        let place = try OriginReference(parsing: url).location.trustPlace
+        try device.versions.changeTrust { (trust) throws(StoreError) in
+            trust.put(
+                TrustedOrigin(places: [place], id: id, keys: keys, threshold: threshold))
+        }
+    }
+
+    var trusted: TrustedOrigin? { get throws { try device.versions.trust().origins.first } }
+
+    // MARK: What readers see
+
+    func write(_ bytes: [UInt8]?, at path: String) {
+        files[path] = bytes
+        store.set(path, bytes)
+        let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+        server.put(bytes.map { Content($0, type: type) }, at: "/" + path)
+    }
+
+    /// Publishes a version and serves its content; not yet its pointer.
+    /// - Returns: the channel's pointer, which nobody has signed.
+    func publish(
+        _ version: String, to channel: String = "stable", packs: PackOptions.Moment = .never
+    ) throws -> ChannelPointer {
+        place.clock.advance(by: 1)
+        try place.publisher(packs: packs).publish(
+            version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
+        let pointer = try #require(
+            try DirectoryOrigin(place.origin).pointer(ChannelName(channel)))
+        for (path, bytes) in try place.published() where !path.hasPrefix("channels") {
+            if files[path] != bytes { write(bytes, at: path) }
+        }
+        return pointer
+    }
+
+    /// The pointer as its publisher signs it.
+    func signed(
+        _ pointer: ChannelPointer, by keys: [SigningKey]? = nil,
+        _ change: (inout ChannelPointer) -> Void = { _ in }
+    ) throws -> [UInt8] {
+        var pointer = pointer
+        pointer.origin = Self.id
+        change(&pointer)
+        pointer.signatures = try Self.signatures(of: pointer.signedBytes, by: keys ?? self.keys)
+        return pointer.serialized()
+    }
+
+    static func signatures(
+        of bytes: [UInt8], by keys: [SigningKey]
+    ) throws -> [PointerSignature] {
+        try keys.map { key throws(StoreError) in
+            PointerSignature(key: key.verificationKey.id, signature: try key.sign(bytes))
+        }.sorted { $0.key < $1.key }
+    }
+
+    /// Publishes a version as its publisher does.
+    @discardableResult
+    func offer(
+        _ version: String, _ change: (inout ChannelPointer) -> Void = { _ in }
+    ) throws -> [UInt8] {
+        let bytes = try signed(publish(version), change)
+        write(bytes, at: Self.pointer)
+        return bytes
+    }
+
+    /// A version of its trust, at its place.
+    func write(
+        _ version: Int64, _ keys: [SigningKey], threshold: Int = 1, by signers: [SigningKey],
+        of id: String = SignedOrigin.id, at path: String? = nil
+    ) throws {
+        var file = TrustFile(
+            origin: id, version: version,
+            trusted: try TrustedKeys(keys.map(\.verificationKey), threshold: threshold),
+            createdAt: now)
+        file.signatures = try Self.signatures(of: file.signedBytes, by: signers)
+        write(file.serialized(), at: path ?? OriginLayout.trust(version))
+    }
+
+    // MARK: The device
+
+    func options(_ change: (inout PullOptions) -> Void = { _ in }) -> PullOptions {
+        var options = PullingFixture.options
+        options.destination = .current
+        options.now = { [now] in now }
+        options.journal = Journal(device.versions)
+        change(&options)
+        return options
+    }
+
+    func client(_ change: (inout PullOptions) -> Void = { _ in }) throws -> Pull {
+        let options = options(change)
+        switch kind {
+        case .server:
+            return Pull(
+                into: try device.reopened(), over: try PullingFixture.transport(), options)
+        case .bucket:
+            var bucketOptions = BucketOptions()
+            bucketOptions.now = { 1_764_000_000 }
+            let bucket = S3Bucket(
+                try BucketLocation(parsing: url),
+                at: try BucketEndpoint(
+                    bucket: "updates", endpoint: "http://store:9000", region: nil),
+                keys: FixedKeys(AccessKeys(id: "AKIAIOSFODNN7EXAMPLE", secret: "secret")),
+                carrier: NoCarrier(), bucketOptions)
+            return Pull(
+                into: try device.reopened(),
+                over: SignedTransport(SignedServer(store), to: bucket), options)
+        }
+    }
+
+    @discardableResult
+    func pull(_ change: (inout PullOptions) -> Void = { _ in }) throws -> PullReport? {
+        try client(change).run(url)
+    }
+
+    /// The requests that came to the server.
+    var requests: [OriginRequest] { server.requests }
+
+    /// All that the device keeps, but its events and what is derived: path to bytes, links to where they lead.
+    func state() throws -> [String: [UInt8]] {
+        var state: [String: [UInt8]] = [:]
+        for name in Damage.names(device.path) {
+            let isLog = name.hasPrefix("events") || name.hasPrefix("leases")
+            if isLog || name.hasPrefix("index") || name == "stamp" { continue }
+            let path = device.path + "/" + name
+            if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
+                state[name] = Array(target.utf8)
+                continue
+            }
+            var isDirectory: ObjCBool = false
+            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            state[name] = isDirectory.boolValue ? [] : try Damage.contents(path)
+        }
+        return state
+    }
+
+    /// The sentences of the event log.
+    func sentences() throws -> [String] {
+        try Journal(device.versions).entries().map(\.sentence)
+    }
+}

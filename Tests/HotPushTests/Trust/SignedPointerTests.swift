@@ -1,0 +1,205 @@
+import CASStore
+import StorageTestSupport
+import Testing
+
+@testable import HotPush
+@testable import VersionTree
+
+/// What a device makes of signed pointers: joined.md's rules as docs/signing.md tells them, "On the device".
+@Suite("A device that trusts keys") struct SignedPointerTests {
+    @Test("takes what they have signed, and remembers it", arguments: SignedOrigin.Kind.allCases)
+    func takes(_ kind: SignedOrigin.Kind) throws {
+        let origin = try SignedOrigin(kind)
+        let bytes = try origin.offer("1")
+        let pointer = try ChannelPointer(parsing: bytes, of: .stable)
+        let pull = try origin.client()
+        var reply = try pull.inquire(origin.url)
+        let keys = origin.keys.map(\.verificationKey.id)
+        #expect(reply.signers == keys)
+        // Before anything comes of it, the sequence stands.
+        #expect(try origin.trusted?.sequences == ["stable": pointer.sequence])
+        #expect(try origin.trusted?.version == 1)
+        #expect(try pull.carryOut(&reply, of: origin.url)?.version == "1")
+        #expect(try origin.device.versions.lifecycle().current == "1")
+        #expect(try Damage.mode(origin.device.path + "/trust.json") == 0o600)
+        let sentence = try #require(origin.sentences().first { $0.contains("verified") })
+        #expect(sentence.contains(keys[0]) && sentence.contains("\(pointer.sequence)"))
+        // The next one changes nothing of it but the sequence.
+        try origin.offer("2")
+        #expect(try origin.pull()?.version == "2")
+        #expect(try origin.trusted?.sequences == ["stable": pointer.sequence + 1])
+        let state = try origin.state()
+        #expect(try origin.pull()?.isUnchanged == true)
+        #expect(try origin.state() == state)
+    }
+
+    @Test("learns which origin it is from the first pointer that is verified, and says so")
+    func learns() throws {
+        let origin = try SignedOrigin(isTrusted: false)
+        try origin.trust(origin.keys.map(\.verificationKey), id: nil)
+        let pointer = try origin.publish("1")
+        origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
+        #expect(code { try origin.pull() } == .untrusted)
+        #expect(try origin.trusted?.id == nil)
+        origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
+        let notices = Notices()
+        _ = try origin.pull { $0.notice = { notices.append($0) } }
+        #expect(try origin.trusted?.id == SignedOrigin.id)
+        #expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
+    }
+
+    @Test("writes nothing in a dry run")
+    func dryRun() throws {
+        let origin = try SignedOrigin()
+        try origin.offer("1")
+        let state = try origin.state()
+        let pull = try origin.client { $0.isDryRun = true }
+        #expect(try pull.inquire(origin.url).signers.count == 1)
+        #expect(try origin.state() == state)
+        origin.write(try origin.publish("2").serialized(), at: SignedOrigin.pointer)
+        #expect(code { try origin.client { $0.isDryRun = true }.inquire(origin.url) } == .untrusted)
+    }
+
+    @Test("asks as many of its keys as it was told")
+    func threshold() throws {
+        let origin = try SignedOrigin(threshold: 2)
+        let pointer = try origin.publish("1")
+        for key in origin.keys {
+            origin.write(try origin.signed(pointer, by: [key]), at: SignedOrigin.pointer)
+            #expect(code { try origin.pull() } == .untrusted)
+        }
+        origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
+        #expect(try origin.pull()?.version == "1")
+    }
+
+    @Test("holds a mirror that nobody named to the same keys")
+    func mirror() throws {
+        let origin = try SignedOrigin(isTrusted: false)
+        try origin.device.versions.changeTrust { (trust) throws(StoreError) in
+            trust.put(
+                TrustedOrigin(
+                    places: ["https://example.org/app"], id: SignedOrigin.id,
+                    keys: origin.keys.map(\.verificationKey), threshold: 1))
+        }
+        let pointer = try origin.publish("1")
+        origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
+        #expect(code { try origin.pull() } == .untrusted)
+        origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
+        #expect(try origin.pull()?.version == "1")
+    }
+
+    @Test("judges what it has kept anew when a server says that nothing has changed")
+    func notModified() throws {
+        let origin = try SignedOrigin(isTrusted: false)
+        try origin.offer("1") { $0.expiresAt = origin.now + 100 }
+        #expect(try origin.pull { $0.destination = .kept }?.version == "1")
+        #expect(try origin.pull { $0.destination = .kept }?.isUnchanged == true)
+        // Since then nobody trusts who signed it.
+        try origin.trust([origin.stranger.verificationKey])
+        #expect(code { try origin.pull { $0.destination = .kept } } == .untrusted)
+        try origin.trust(origin.keys.map(\.verificationKey))
+        #expect(try origin.pull { $0.destination = .kept }?.version == "1")
+        origin.now += 101
+        #expect(code { try origin.pull { $0.destination = .current } } == .untrusted)
+        let statuses = origin.requests.filter { $0.path.hasSuffix("stable.json") }
+        #expect(statuses.dropFirst().allSatisfy { $0["if-none-match"] != nil })
+    }
+
+    @Test("lets an expired pointer decide nothing, and goes on with what runs")
+    func expired() throws {
+        let origin = try SignedOrigin()
+        try origin.offer("1") { $0.expiresAt = origin.now + 100 }
+        #expect(try origin.pull()?.version == "1")
+        origin.now += 100
+        #expect(try origin.pull()?.version == "1", "the last second counts")
+        origin.now += 1
+        let state = try origin.state()
+        // What it offers is what runs.
+        #expect(try origin.pull()?.isUnchanged == true)
+        #expect(try origin.state() == state)
+        let time = origin.now
+        for change: (inout ChannelPointer) -> Void in [
+            { $0.expiresAt = time - 1 },
+            { pointer in
+                pointer.expiresAt = time - 1
+                pointer.releases = []
+            },
+        ] {
+            try origin.offer("2", change)
+            for isForced in [false, true] {
+                do {
+                    // A channel without releases offers nothing to fetch.
+                    #expect(try origin.pull { $0.isForced = isForced } == nil)
+                } catch let error as StoreError {
+                    #expect(error.code == .untrusted && error.message.contains("expired"))
+                }
+                #expect(try origin.state() == state)
+            }
+        }
+    }
+
+    @Test("does not believe a clock that is before what it has verified")
+    func clock() throws {
+        let origin = try SignedOrigin()
+        try origin.offer("1")
+        #expect(try origin.pull()?.version == "1")
+        let latest = origin.place.clock.now
+        try origin.offer("2") { $0.expiresAt = latest - 1 }
+        origin.now = 0
+        #expect(code { try origin.pull() } == .untrusted)
+        #expect(try origin.device.versions.lifecycle().current == "1")
+    }
+
+    @Test("does not fetch what expired after it was asked for")
+    func expiredMeanwhile() throws {
+        let origin = try SignedOrigin()
+        try origin.offer("1") { $0.expiresAt = origin.now + 10 }
+        let pull = try origin.client()
+        guard case .release(let found) = try pull.inquire(origin.url).answer else {
+            Issue.record("nothing was offered")
+            return
+        }
+        origin.now += 11
+        #expect(code { try origin.client().fetch(found) } == .untrusted)
+        #expect(try origin.device.versions.versions().isEmpty)
+    }
+
+    @Test("says once of an origin that its releases are not signed, and of a directory never")
+    func unsigned() throws {
+        let origin = try SignedOrigin(isTrusted: false)
+        origin.write(try origin.publish("1").serialized(), at: SignedOrigin.pointer)
+        let notices = Notices()
+        for _ in 0..<3 { _ = try origin.pull { $0.notice = { notices.append($0) } } }
+        #expect(notices.all.count == 1 && notices.all[0].contains("not signed"))
+        try origin.offer("2")
+        let other = try SignedOrigin(isTrusted: false)
+        try other.offer("1")
+        _ = try other.pull { $0.notice = { notices.append($0) } }
+        #expect(notices.all.count == 2 && notices.all[1].contains("castree trust add"))
+        let pull = try other.client { $0.notice = { notices.append($0) } }
+        _ = try pull.run(origin.place.origin)
+        #expect(notices.all.count == 2)
+    }
+
+    @Test("takes no manifest from an origin that it does not trust when it repairs itself")
+    func repair() throws {
+        let origin = try SignedOrigin()
+        try origin.offer("1")
+        _ = try origin.pull()
+        let lost = LostManifest(
+            version: "1", content: nil,
+            named: Set(try origin.device.versions.manifest(of: "1").entries.map(\.address)))
+        let pointer = try origin.publish("1")
+        origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
+        #expect(try origin.client().fetch([lost], from: origin.url).isEmpty)
+        origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
+        #expect(try origin.client().fetch([lost], from: origin.url) == ["1"])
+    }
+}
+
+/// What a pull told a person.
+final class Notices: @unchecked Sendable {
+    // One pull at a time, on the test's own thread.
+    private(set) var all: [String] = []
+    func append(_ text: String) { all.append(text) }
+}

@@ -1,0 +1,166 @@
+import CASStore
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+/// trust.json of a store (DESIGN.md, "trust.json"): damaged, it is refused, and nothing makes it up.
+@Suite("The file of whose releases are taken") struct TrustFileTests {
+    private let temporary: TemporaryStore
+    private let key: VerificationKey
+    private var path: String { temporary.path + "/trust.json" }
+
+    init() throws {
+        temporary = try TemporaryStore()
+        key = try SigningKey.generate().verificationKey
+    }
+
+    private func origin(
+        _ places: [String], id: String? = "00112233445566778899aabbccddeeff"
+    ) -> TrustedOrigin {
+        var origin = TrustedOrigin(places: places, id: id, keys: [key], threshold: 1)
+        origin.sequences = ["stable": 7, "beta": (1 << 53) - 1]
+        origin.latest = 1_760_000_000
+        origin.version = 3
+        origin.appKeys = "the app's"
+        return origin
+    }
+
+    private func put(_ origins: TrustedOrigin...) throws {
+        try temporary.versions.changeTrust { (trust) throws(StoreError) in
+            for origin in origins { trust.put(origin) }
+        }
+    }
+
+    @Test("says what was put into it, and only its owner may read it")
+    func roundTrip() throws {
+        #expect(try temporary.versions.trust() == StoreTrust())
+        let origins = [
+            origin(["https://example.org/app", "s3://bucket/app"]),
+            TrustedOrigin(places: ["/srv/origin"], id: nil, keys: [key], threshold: 1),
+        ]
+        try put(origins[0], origins[1])
+        #expect(try temporary.reopened().trust().origins == origins)
+        #expect(try Damage.mode(path) == 0o600)
+        // What changes nothing writes nothing.
+        let before = try status(path)
+        try put(origins[0])
+        #expect(try status(path) == before)
+    }
+
+    @Test("knows an origin by its places, whatever the scheme, and by its id")
+    func found() throws {
+        try put(origin(["https://example.org/app"]))
+        let trust = try temporary.versions.trust()
+        for place in ["https://example.org/app", "http://example.org/app"] {
+            #expect(trust.origin(at: place) != nil)
+        }
+        for place in ["https://example.org/ap", "https://example.org", "s3://example.org/app"] {
+            #expect(trust.origin(at: place) == nil)
+        }
+        let id: String? = "00112233445566778899aabbccddeeff"
+        #expect(trust.origin(id) != nil && trust.origin(nil as String?) == nil)
+    }
+
+    @Test("has each place once: the last that is named there counts")
+    func places() throws {
+        try put(origin(["https://a.example", "https://b.example"]))
+        try put(TrustedOrigin(places: ["https://c.example"], id: nil, keys: [key], threshold: 1))
+        let other = origin(["http://b.example"], id: "ffeeddccbbaa99887766554433221100")
+        try put(other)
+        #expect(
+            try temporary.versions.trust().origins.map(\.places) == [
+                ["https://a.example"], ["https://c.example"], ["http://b.example"],
+            ])
+        // One that nobody could find any more goes.
+        try put(origin(["https://a.example", "https://c.example"]))
+        #expect(try temporary.reopened().trust().origins.count == 2)
+    }
+
+    @Test("keeps members that a newer castree has put in")
+    func foreign() throws {
+        try put(origin(["https://a.example"]))
+        // That castree writes the digest, too.
+        let text = String(decoding: try readBytes(path), as: UTF8.self)
+            .replacingOccurrences(of: "\"id\"", with: "\"hint\":[1],\"id\"")
+            .replacingOccurrences(of: ",\"origins\"", with: ",\"more\":true,\"origins\"")
+        try writeFile(path, Self.sealed(text))
+        try temporary.versions.changeTrust { (trust) throws(StoreError) in
+            trust.origins[0].sequences["stable"] = 8
+        }
+        let after = String(decoding: try readBytes(path), as: UTF8.self)
+        #expect(after.contains("\"hint\":[1]") && after.contains("\"more\":true"))
+        #expect(after.contains("\"stable\":8"))
+    }
+
+    /// A document with its digest, made without the code that is tested.
+    private static func sealed(_ body: String) throws -> [UInt8] {
+        let object = try JSONSerialization.jsonObject(with: Data(body.utf8))
+        var document = try #require(object as? [String: Any])
+        document["digest"] = nil
+        let plain = try JSONSerialization.data(
+            withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes])
+        document["digest"] = Hex.string(try Digester.digest(.sha256, of: Array(plain)))
+        return Array(
+            try JSONSerialization.data(
+                withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes])) + [10]
+    }
+
+    @Test("is refused with any bit turned, and cut anywhere")
+    func everyBit() throws {
+        try put(origin(["https://a.example"]))
+        let bytes = try readBytes(path)
+        #expect(throws: Never.self) { try StoreTrust(parsing: bytes) }
+        for place in bytes.indices.dropLast() {
+            for bit in 0..<8 {
+                var changed = bytes
+                changed[place] ^= 1 << UInt8(bit)
+                let trust = try? StoreTrust(parsing: changed)
+                if trust != nil { Issue.record("bit \(bit) of byte \(place)") }
+            }
+            if (try? StoreTrust(parsing: Array(bytes[..<place]))) != nil {
+                Issue.record("cut at \(place)")
+            }
+        }
+    }
+
+    @Test(
+        "is found damaged by a check, and left to a person by a repair and by every change",
+        arguments: ["{}", "", "directory", "link"])
+    func damaged(_ what: String) throws {
+        try put(origin(["https://a.example"]))
+        unlink(path)
+        switch what {
+        case "directory": mkdir(path, 0o755)
+        case "link": symlink("/etc/passwd", path)
+        default: try writeFile(path, what)
+        }
+        expectRefusal(.badTrust) { try temporary.versions.trust() }
+        expectRefusal(.badTrust) { try put(origin(["https://b.example"])) }
+        for repairing in [false, true] {
+            let findings = try temporary.reopened().check(repairing: repairing).findings
+            #expect(findings.map(\.kind) == [.damagedTrust])
+            #expect(findings.allSatisfy { !$0.isRepaired && $0.message.contains("trust add") })
+        }
+        #expect(try temporary.reopened().evidentFindings().map(\.kind) == [.damagedTrust])
+        if what.isEmpty || what == "{}" { #expect(try readBytes(path) == Array(what.utf8)) }
+    }
+
+    @Test("of a newer format is refused, and left as it is")
+    func newer() throws {
+        try writeFile(path, #"{"format":2,"origins":[]}"#)
+        expectRefusal(.unsupportedFormat) { try temporary.versions.trust() }
+        expectRefusal(.unsupportedFormat) { try put(origin(["https://b.example"])) }
+    }
+
+    @Test("keeps its store from being taken for an unused one")
+    func used() throws {
+        let store = try TemporaryStore()
+        try store.versions.changeTrust { (trust) throws(StoreError) in
+            trust.put(TrustedOrigin(places: ["/a"], id: nil, keys: [key], threshold: 1))
+        }
+        #expect(try !store.versions.store.removeUnlessUsed())
+        #expect(try store.reopened().trust().origins.count == 1)
+    }
+}
