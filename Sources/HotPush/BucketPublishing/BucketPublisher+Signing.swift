@@ -10,7 +10,7 @@ extension BucketPublisher {
     func checkSigning(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
-        let pointers = try trusted(state, channel, log).pointers
+        let pointers = try trusted(state, channel, log, isSaid: false).pointers
         try options.sealing.check(channel, upon: pointers, in: bucket.place, marker: markedID)
     }
 
@@ -58,9 +58,10 @@ extension BucketPublisher {
     /// Entries of the log never go: one that a stranger has written must not keep others from publishing. Only pointers of
     /// entries from ``LogEntry/keptFrom`` on are taken, since the files of older ones may be gone; and none that keys
     /// have signed which were changed since.
+    /// - Parameter isSaid: whether somebody is told that it is another one than the newest.
     /// - Returns: the state as it is, if there is no such pointer: whoever builds upon it is refused.
     func trusted(
-        _ state: OriginState, _ channel: ChannelName, _ log: OriginLog
+        _ state: OriginState, _ channel: ChannelName, _ log: OriginLog, isSaid: Bool = true
     ) throws(StoreError) -> OriginState {
         let sealing = options.sealing
         guard sealing.isSigning, !sealing.adopts, let newest = state.pointers[channel],
@@ -76,10 +77,12 @@ extension BucketPublisher {
             // Live by rule G only if an entry from `kept` on still offers it: `before` is one.
             guard try sealing.vouches(for: pointer) else { continue }
             guard try !isRotated(since: pointer) else { return state }
-            options.notice(
-                "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
-                    + "\(bucket.place) is not signed by the keys that are trusted here: somebody else has written it, and "
-                    + "that of entry \(earlier) is built upon")
+            if isSaid {
+                options.notice(
+                    "the pointer of channel \(channel) in entry \(state.entry.channels[channel] ?? 0) of the log in "
+                        + "\(bucket.place) is not signed by the keys that are trusted here: somebody else has written it, and "
+                        + "that of entry \(earlier) is built upon")
+            }
             var pointers = state.pointers
             pointers[channel] = pointer
             return OriginState(number: state.number, entry: state.entry, pointers: pointers)
