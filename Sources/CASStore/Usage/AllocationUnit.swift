@@ -1,5 +1,3 @@
-import Platform
-
 /// How a file system rounds: what files of a size take on it, where nobody looks at the files themselves.
 package struct AllocationUnit: Sendable, Hashable {
     /// The unit, in bytes.

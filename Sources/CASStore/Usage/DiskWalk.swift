@@ -1,5 +1,3 @@
-import Platform
-
 /// The walk through a store that ``DiskUsage`` comes from.
 struct DiskWalk {
     private let store: Store

@@ -1,5 +1,3 @@
-import Platform
-
 /// What each object takes on disk, and its executable copy, by its rank in a ``UsageTable``.
 ///
 /// The objects are known by the first eight bytes of their addresses: who made two that agree there would only
@@ -53,6 +51,13 @@ struct ObjectBlocks: Sendable {
         } else {
             own[Int(ranks[place])] += diskBytes
         }
+    }
+
+    /// What each object takes with its executable copy, by rank.
+    var all: [Int64] {
+        var all = own
+        for (rank, bytes) in copies { all[Int(rank)] += bytes }
+        return all
     }
 
     /// What an object takes, and its executable copy; `nil` if it is not known.

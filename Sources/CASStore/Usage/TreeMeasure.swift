@@ -1,5 +1,3 @@
-import Platform
-
 /// What some directories take on disk, name by name: for a few trees, where ``DiskUsage`` is for a whole store.
 ///
 /// It looks at every file once, whatever its names.
@@ -68,9 +66,6 @@ package struct TreeMeasure: Sendable {
                 isExecutable: status.mode & 0o111 != 0)
         ].names += 1
     }
-
-    /// What the objects that the directories show take, each once.
-    package var distinctBytes: Int64 { files.values.reduce(0) { $0 + $1.diskBytes } }
 
     /// What comes back in a store when the directories go, and these files of objects with them.
     ///

@@ -44,8 +44,7 @@ package struct UsageTable: Sendable {
         diskBefore.reserveCapacity(references.count + 1)
         uniqueDiskBefore.reserveCapacity(references.count + 1)
         var (all, unique, unreferenced): (Int64, Int64, Int64) = (0, 0, 0)
-        for (rank, count) in references.enumerated() {
-            let bytes = blocks.own[rank] + (blocks.copies[UInt32(rank)] ?? 0)
+        for (bytes, count) in zip(blocks.all, references) {
             all += bytes
             if count == 1 { unique += bytes }
             if count == 0 { unreferenced += bytes }
@@ -71,9 +70,27 @@ package struct UsageTable: Sendable {
 // MARK: Questions
 
 extension UsageTable {
-    /// The bytes of a version's objects that are there, each once.
-    package func distinctBytes(of version: Int) -> Int64 {
-        spans[version].reduce(0) { $0 + bytes($1) }
+    /// What a version's objects that are there come to, each once, in bytes.
+    package struct Sums {
+        /// Their sizes.
+        package var bytes: Int64 = 0
+        /// What they take on disk; 0 like the next if nobody looked.
+        package var diskBytes: Int64 = 0
+        /// What those take on disk that no other version names.
+        package var uniqueDiskBytes: Int64 = 0
+    }
+
+    /// What a version's objects come to.
+    package func sums(of version: Int) -> Sums {
+        var sums = Sums()
+        for span in spans[version] {
+            let (lower, upper) = (Int(span.lower), Int(span.upper))
+            sums.bytes += before[upper] - before[lower]
+            guard knowsDisk else { continue }
+            sums.diskBytes += diskBefore[upper] - diskBefore[lower]
+            sums.uniqueDiskBytes += uniqueDiskBefore[upper] - uniqueDiskBefore[lower]
+        }
+        return sums
     }
 
     /// The bytes of the objects that both versions name.
@@ -89,17 +106,6 @@ extension UsageTable {
             if one.upper <= other.upper { here += 1 } else { there += 1 }
         }
         return total
-    }
-
-    /// What a version's objects take on disk, each once.
-    package func diskBytes(of version: Int) -> Int64 { sum(diskBefore, version) }
-
-    /// What those of its objects take on disk that no other version names.
-    package func uniqueDiskBytes(of version: Int) -> Int64 { sum(uniqueDiskBefore, version) }
-
-    private func sum(_ before: [Int64], _ version: Int) -> Int64 {
-        before.isEmpty
-            ? 0 : spans[version].reduce(0) { $0 + before[Int($1.upper)] - before[Int($1.lower)] }
     }
 
     /// For each version, the bytes of the objects that no older version names, and what they take on disk.

@@ -19,10 +19,13 @@ package struct DiskShare: Sendable, Hashable {
 
 extension VersionStore {
     /// How many entries of manifests are read at most, where versions have no trees that can be measured.
-    private static var untreedEntriesMax: Int { 50_000 }
+    private static var untreedEntriesMax: Int { 10_000 }
 
     /// What each version of a table takes on disk; empty if the table does not know the disk.
-    func diskShares(_ table: UsageTable) throws(StoreError) -> [DiskShare] {
+    /// - Parameter sums: what the objects of each come to.
+    func diskShares(
+        _ table: UsageTable, _ sums: [UsageTable.Sums]
+    ) throws(StoreError) -> [DiskShare] {
         guard table.knowsDisk else { return [] }
         let disk = table.usage.disk
         var copies = PlainCopies(
@@ -30,7 +33,7 @@ extension VersionStore {
             entriesLeft: Self.untreedEntriesMax)
         var result: [DiskShare] = []
         for (place, row) in table.versions.enumerated() {
-            let (all, unique) = (table.diskBytes(of: place), table.uniqueDiskBytes(of: place))
+            let (all, unique) = (sums[place].diskBytes, sums[place].uniqueDiskBytes)
             var share = DiskShare()
             share.sharedBytes = all - unique
             share.uniqueBytes = unique + (disk.manifests[StoreLayout.manifest(row.name)] ?? 0)

@@ -28,8 +28,12 @@ package struct GrowthPoint: Sendable, Hashable {
 }
 
 extension UsageSurvey {
-    /// - Parameter usages: what the versions of the table use, in the same order.
-    static func growth(_ table: UsageTable, _ usages: [VersionUsage]) -> [GrowthPoint] {
+    /// - Parameters:
+    ///   - usages: what the versions of the table use, in the same order.
+    ///   - sums: what their objects come to.
+    static func growth(
+        _ table: UsageTable, _ usages: [VersionUsage], _ sums: [UsageTable.Sums]
+    ) -> [GrowthPoint] {
         let newBytes = table.newBytes()
         var point = GrowthPoint(
             version: "", createdAt: 0, newBytes: 0, uniqueBytes: 0, apparentBytes: 0,
@@ -44,7 +48,7 @@ extension UsageSurvey {
             point.apparentBytes = point.apparentBytes.addingClamped(row.byteCount)
             point.objectBytes += newBytes[place].bytes
             // What no other version can have: its directories, its manifest, files that are no links.
-            let own = (disk?.uniqueBytes ?? 0) - table.uniqueDiskBytes(of: place)
+            let own = (disk?.uniqueBytes ?? 0) - sums[place].uniqueDiskBytes
             point.newDiskBytes = newBytes[place].diskBytes + own
             point.diskBytes += point.newDiskBytes
             point.uniqueDiskBytes = disk?.uniqueBytes ?? 0

@@ -81,9 +81,9 @@ extension VersionStore {
         }
         .map(\.name)
         survey.usableGood = lifecycle.knownGood.filter { usable.contains($0) }
-        let all = try usages(table)
+        let (all, sums) = try usages(table)
         survey.versions = chosen.map { all[$0] }
-        survey.growth = UsageSurvey.growth(table, all)
+        survey.growth = UsageSurvey.growth(table, all, sums)
         survey.plainDiskBytes = options.looksAtDisk ? survey.growth.last?.plainDiskBytes ?? 0 : nil
         survey.sharing = SharingMatrix(table, of: chosen, limit: options.sharingMax)
         if !options.retiring.isEmpty {

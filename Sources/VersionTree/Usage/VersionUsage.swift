@@ -37,7 +37,7 @@ extension VersionStore {
     /// Named versions cost what they show; all of them cost one pass over the index, and one over the disk.
     /// - Throws: `.noVersion`.
     package func usage(of names: [String] = []) throws(StoreError) -> [VersionUsage] {
-        guard !names.isEmpty else { return try usages(store.usageTable(looksAtDisk: true)) }
+        guard !names.isEmpty else { return try usages(store.usageTable(looksAtDisk: true)).all }
         var found: [(row: VersionRow, usage: VersionUsage)] = []
         // Names of versions are ASCII.
         for name in names where !found.contains(where: { $0.row.name == name }) {
@@ -52,13 +52,17 @@ extension VersionStore {
             .map(\.usage)
     }
 
-    /// What each version of a table uses, newest first.
-    func usages(_ table: UsageTable) throws(StoreError) -> [VersionUsage] {
-        let disk = try diskShares(table)
-        return table.versions.indices.map { place in
+    /// What each version of a table uses, newest first, and what their objects come to.
+    func usages(
+        _ table: UsageTable
+    ) throws(StoreError) -> (all: [VersionUsage], sums: [UsageTable.Sums]) {
+        let sums = table.versions.indices.map { table.sums(of: $0) }
+        let disk = try diskShares(table, sums)
+        let all = table.versions.indices.map { place in
             VersionUsage(
-                table.versions[place], present: table.distinctBytes(of: place),
+                table.versions[place], present: sums[place].bytes,
                 missing: table.missingBytes[place], disk: disk.isEmpty ? nil : disk[place])
         }
+        return (all, sums)
     }
 }
