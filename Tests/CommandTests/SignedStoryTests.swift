@@ -19,7 +19,8 @@ import Testing
     }
 
     private func device(_ words: String) throws -> Finished {
-        try place.run(.castree, ["--store", "device"] + words.split(separator: " ").map(String.init))
+        let words = words.split(separator: " ").map(String.init)
+        return try place.run(.castree, ["--store", "device"] + words)
     }
 
     private func trusted() throws -> Origin {

@@ -1,5 +1,5 @@
 package import CASStore
-package import StrictJSON
+import StrictJSON
 
 /// Whose releases a store takes from which origin: what `trust.json` says.
 ///
