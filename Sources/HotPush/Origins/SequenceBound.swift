@@ -6,7 +6,6 @@ import VersionTree
 /// Sequences begin as times and grow by one: one far ahead of all times does not come from counting,
 /// and remembering it would end all updates. The bound counts from the latest time that anything here
 /// knows: a clock that begins in 1970 at every start must not make every sequence look wrong.
-/// must not make every sequence look wrong.
 struct SequenceBound {
     /// How far ahead of the time a sequence may be: a year of seconds.
     static let lead: Int64 = 365 * 86_400
