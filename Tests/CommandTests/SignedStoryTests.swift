@@ -19,7 +19,8 @@ import Testing
     }
 
     private func device(_ words: String) throws -> Finished {
-        try place.run(.castree, ["--store", "device"] + words.split(separator: " ").map(String.init))
+        try place.run(
+            .castree, ["--store", "device"] + words.split(separator: " ").map(String.init))
     }
 
     private func trusted() throws -> Origin {
