@@ -96,9 +96,10 @@ extension ChannelPointer {
     /// Whether the sequence cannot come from counting: it is beyond what devices remember.
     ///
     /// Judged by the latest of the clock and the times in the pointer: a publisher whose clock is
-    /// behind must not take back what others have counted.
+    /// behind must not take back what others have counted. A signed one is never so: devices that trust its
+    /// keys remember each sequence that they have verified.
     private func isAheadOfTime(_ now: Int64) -> Bool {
-        sequence > latestTime(now) + SequenceBound.lead
+        signatures.isEmpty && sequence > latestTime(now) + SequenceBound.lead
     }
 
     private func latestTime(_ now: Int64) -> Int64 {

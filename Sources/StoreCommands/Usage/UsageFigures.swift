@@ -1,5 +1,5 @@
-package import CASStore
-package import Console
+import CASStore
+import Console
 package import VersionTree
 
 /// What `du` shows as text: the store, its versions, its largest objects.

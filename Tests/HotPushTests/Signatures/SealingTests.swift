@@ -59,6 +59,20 @@ import VersionTree
         #expect(notices.all.contains { $0.contains("version 1 (manifest") })
     }
 
+    @Test("never counts back: devices remember each sequence that they have verified")
+    func countingOn() throws {
+        try place.publish("1", place.sealing(place.alice))
+        var pointer = try place.pointer()
+        pointer.sequence = 1 << 45
+        let now = pointer.createdAt + 1
+        let signed = try pointer.withdrawing(VersionName("1"), now: now)
+        #expect(signed?.sequence == (1 << 45) + 1)
+        // Nobody remembers one that far ahead if nobody has signed it.
+        pointer.signatures = []
+        let unsigned = try #require(try pointer.withdrawing(VersionName("1"), now: now))
+        #expect(unsigned.sequence <= now + SequenceBound.lead + 1)
+    }
+
     @Test("is not replaced by one that does not, unless it says so")
     func unsigned() throws {
         try place.publish("1", place.sealing(place.alice))
