@@ -4,7 +4,11 @@ SWIFT ?= swift
 
 # The debug build and the tests share their flags, so nothing is compiled twice. A module at a time, and nothing that
 # the tests do not use (an index, debug information, the module files of tests): that is a third of a build's time.
-whole := -whole-module-optimization -num-threads 2 -no-emit-module-separately-wmo -gnone
+# Package.swift optimizes what takes a quarter of the tests' time; not where each line or each read is looked at.
+export CASTREE_OPTIMIZE_HOT := 1
+coverage fuzz sanitize: export CASTREE_OPTIMIZE_HOT := 0
+whole := -whole-module-optimization -num-threads 2 -no-emit-module-separately-wmo -gnone \
+    -Xfrontend -disable-llvm-verify
 debug := --disable-index-store -Xswiftc -warnings-as-errors $(addprefix -Xswiftc ,$(whole))
 # Tests/XCTMain.swift starts the tests: else they would be looked for in the index. So Swift Testing must be asked for.
 tests := --disable-xctest --enable-swift-testing
