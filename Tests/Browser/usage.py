@@ -141,7 +141,7 @@ def by_mouse(tab, where):
         "(() => { const { map } = castreeUsage.page;"
         " const box = map.boxes.find(each => each.isOpen && each.depth === 0);"
         " const frame = map.canvas.getBoundingClientRect();"
-        " return [frame.left + box.x + box.w / 2, frame.top + box.y + box.h / 2,"
+        " return [frame.left + box.x + box.w / 2, frame.top + box.y + box.header / 2 + 1,"
         " castreeUsage.page.model.label(box.node)]; })()")
     tab.click(spot[0], spot[1])
     settle(tab)
