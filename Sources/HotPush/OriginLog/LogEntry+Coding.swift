@@ -39,31 +39,16 @@ extension LogEntry {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, number)
         } catch {
-            let problem: String
-            switch error {
-            case .newer(let format):
-                throw StoreError(
-                    .unsupportedFormat,
-                    "entry \(number) of the origin's log has format \(format); this castree knows up to "
-                        + "\(Self.formatVersion), use a newer one")
-            case .broken(let text): problem = text
-            case .tooLarge(let count): problem = "it has \(count) bytes"
-            }
-            throw StoreError(
-                .damagedOrigin, "entry \(number) of the origin's log is refused: \(problem)")
+            throw error.storeError(
+                "entry \(number) of the origin's log", .damagedOrigin,
+                formatVersion: Self.formatVersion)
         }
     }
 
     private static func parse(
         _ bytes: [UInt8], _ number: Int64
     ) throws(PointerProblem) -> LogEntry {
-        guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
-        let document: JSONValue
-        do throws(JSONError) {
-            document = try JSONValue.parse(bytes, limits: JSONLimits(depth: 20))
-        } catch {
-            throw .broken(error.message)
-        }
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 20)
         guard let members = document.asObject else { throw .broken("it is no object") }
         var fields = FieldReader(members, place: "the entry")
         let format = try fields.integer("castreeLog", 1...ChannelPointer.sequenceMax)

@@ -33,20 +33,20 @@ extension ChannelPointer {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, channel)
         } catch {
-            throw error.storeError(channel)
+            let subject = "the pointer of channel \(channel)"
+            if case .tooLarge(let count) = error {
+                throw StoreError(
+                    .tooLarge,
+                    "\(subject) has \(count) bytes; at most \(Self.byteCountMax) are read")
+            }
+            throw error.storeError(subject, .badPointer, formatVersion: Self.formatVersion)
         }
     }
 
     private static func parse(
         _ bytes: [UInt8], _ channel: ChannelName
     ) throws(PointerProblem) -> ChannelPointer {
-        guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
-        let document: JSONValue
-        do throws(JSONError) {
-            document = try JSONValue.parse(bytes, limits: JSONLimits(depth: 16))
-        } catch {
-            throw .broken(error.message)
-        }
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 16)
         let pointer = try ChannelPointer(document, of: channel)
         guard pointer.signatures.isEmpty || pointer.serialized() == bytes else {
             throw Self.notCanonical

@@ -1,28 +1,44 @@
 import CASStore
 import StrictJSON
 
-/// Why a text is not a channel's pointer.
+/// Why a document of an origin is not what it should be.
 enum PointerProblem: Error {
     case broken(String)
     case newer(Int64)
     case tooLarge(Int)
 
-    func storeError(_ channel: ChannelName) -> StoreError {
+    /// - Parameters:
+    ///   - subject: the document, as a sentence about it begins.
+    ///   - code: that of a document which is refused.
+    ///   - formatVersion: the newest format of it that this castree knows.
+    func storeError(
+        _ subject: String, _ code: StoreError.Code, formatVersion: Int64
+    ) -> StoreError {
         switch self {
         case .broken(let problem):
             let end = problem.hasSuffix(".") ? String(problem.dropLast()) : problem
-            return StoreError(
-                .badPointer, "the pointer of channel \(channel) is refused: \(end)")
+            return StoreError(code, "\(subject) is refused: \(end)")
         case .newer(let format):
             return StoreError(
                 .unsupportedFormat,
-                "the pointer of channel \(channel) has format \(format); this castree knows up to "
-                    + "\(ChannelPointer.formatVersion), use a newer one")
+                "\(subject) has format \(format); this castree knows up to \(formatVersion), use a newer one"
+            )
         case .tooLarge(let count):
-            return StoreError(
-                .tooLarge,
-                "the pointer of channel \(channel) has \(count) bytes; at most "
-                    + "\(ChannelPointer.byteCountMax) are read")
+            return StoreError(code, "\(subject) is refused: it has \(count) bytes")
+        }
+    }
+}
+
+extension JSONValue {
+    /// Reads a document of an origin.
+    static func read(
+        _ bytes: [UInt8], byteCountMax: Int, depth: Int
+    ) throws(PointerProblem) -> JSONValue {
+        guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
+        do throws(JSONError) {
+            return try JSONValue.parse(bytes, limits: JSONLimits(depth: depth))
+        } catch {
+            throw .broken(error.message)
         }
     }
 }

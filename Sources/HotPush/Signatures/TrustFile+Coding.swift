@@ -32,31 +32,16 @@ extension TrustFile {
         do throws(PointerProblem) {
             self = try Self.parse(bytes, version)
         } catch {
-            let problem: String
-            switch error {
-            case .newer(let format):
-                throw StoreError(
-                    .unsupportedFormat,
-                    "\(OriginLayout.trust(version)) of the origin has format \(format); this castree knows up to "
-                        + "\(Self.formatVersion), use a newer one")
-            case .broken(let text): problem = text
-            case .tooLarge(let count): problem = "it has \(count) bytes"
-            }
-            throw StoreError(
-                .untrusted, "\(OriginLayout.trust(version)) of the origin is refused: \(problem)")
+            throw error.storeError(
+                "\(OriginLayout.trust(version)) of the origin", .untrusted,
+                formatVersion: Self.formatVersion)
         }
     }
 
     private static func parse(
         _ bytes: [UInt8], _ version: Int64
     ) throws(PointerProblem) -> TrustFile {
-        guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
-        let document: JSONValue
-        do throws(JSONError) {
-            document = try JSONValue.parse(bytes, limits: JSONLimits(depth: 16))
-        } catch {
-            throw .broken(error.message)
-        }
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 16)
         guard let members = document.asObject else { throw .broken("it is no object") }
         var fields = FieldReader(members, place: "it")
         let format = try fields.integer("castreeTrust", 1...ChannelPointer.sequenceMax)
