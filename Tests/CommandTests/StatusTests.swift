@@ -211,7 +211,7 @@ import Testing
         for (name, contents) in [
             ("server.json", ["{", "[]", #"{"ports":{"a":0}}"#, #"{"token":"x"}"#]),
             ("owed.json", ["", "{}", #"{"version":2}"#]),
-            ("channels.json", ["{", #"{"a":"b"}"#]),
+            ("channels.json", [#"{"a":"b"}"#]),
             ("events.jsonl", ["nothing\n", "[]\n{}\n"]), ("events.older.jsonl", ["x\n"]),
         ] {
             // A directory in its place is damage, too.
@@ -240,9 +240,11 @@ import Testing
             #expect(kept.count >= contents.count + 1, "\(name) \(kept)")
         }
         // What a power cut leaves is no damage.
-        try Data().write(to: store.appending(path: "channels.json"))
-        try Data("{\"at\":1".utf8).write(to: store.appending(path: "events.jsonl"))
-        #expect(try status().well)
+        for (channels, events) in [("", "{\"at\":1"), ("{\"a", "\0\0\0\"}\n")] {
+            try Data(channels.utf8).write(to: store.appending(path: "channels.json"))
+            try Data(events.utf8).write(to: store.appending(path: "events.jsonl"))
+            #expect(try status().well)
+        }
     }
 
     /// Each way to be in need of somebody, done to a store with the versions 1 (current) and 2, and its code.

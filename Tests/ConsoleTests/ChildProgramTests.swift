@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// A program that this one has started and follows to its end, whatever it does.
-@Suite(.timeLimit(.minutes(2))) struct ChildProgramTests {
+@Suite struct ChildProgramTests {
     private func child(_ script: String, hasInput: Bool = true) throws -> ChildProgram {
         try ChildProgram("/bin/sh", ["-c", script], hasInput: hasInput)
     }

@@ -44,9 +44,8 @@ struct StoreNote: Sendable {
             "one older copy of a channel may pass for news; the next pull makes it anew, and "
             + "castree fsck --repair sets it aside"
     ) { bytes in
-        // It is not synced: a power cut may leave nothing of it.
-        if bytes.allSatisfy({ $0 == 0 }) { return true }
-        return object(bytes)?.asObject?.allSatisfy { $0.value.asInt64 != nil } ?? false
+        // It is not synced: a power cut may leave any part of it, which the next pull writes anew.
+        object(bytes)?.asObject?.allSatisfy { $0.value.asInt64 != nil } ?? true
     }
 
     private static let logs = [StoreLayout.events, StoreLayout.olderEvents].map { name in
@@ -54,8 +53,9 @@ struct StoreNote: Sendable {
             name: name, lock: StoreLayout.eventsLock,
             loss: "what happened before is not known; castree fsck --repair sets it aside"
         ) { bytes in
-            // A power cut tears the last line; what ends no line says nothing. One event in it makes it a log.
-            guard let end = bytes.lastIndex(of: 10) else { return true }
+            // It is not synced either: a power cut tears the last line, or leaves zeros; what ends no line says
+            // nothing. One event in it makes it a log.
+            guard let end = bytes.lastIndex(of: 10), !bytes.contains(0) else { return true }
             let lines = bytes[...end].split(separator: 10).reversed()
             return lines.isEmpty
                 || lines.contains { object(Array($0))?["sequence"]?.asInt64 != nil }
