@@ -135,6 +135,14 @@ import Testing
         #expect(try kiosk.served.end().status == 0)
     }
 
+    @Test func `what keeps the program that fetches from running is noted, and said`() throws {
+        let program = try program(fetchingBy: "echo 'libcurl.so.4: not found'; exit 127")
+        let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
+        try kiosk.hear("libcurl.so.4: not found")
+        #expect(try place.device("log").text.contains("libcurl.so.4: not found"))
+        #expect(try kiosk.served.end().status == 0)
+    }
+
     // MARK: The clock
 
     @Test func `a clock that begins in 1970, jumps ahead and is set back stops nothing`() throws {

@@ -141,6 +141,18 @@ import Testing
         #expect(try signers(signed) == [one])
         let verified = try place.castree("resign", "site", "--sign-key", "one.key", "--json")
         #expect(try verified.document(ResignDocument.self).channels.map(\.signedBy) == [[one]])
+        // A parent may ignore the ends of children, and whoever it starts inherits that.
+        let castree = ProgramUnderTest.castree.url.path
+        let inherited = try place.run(
+            .shell,
+            [
+                "-c",
+                """
+                exec env --ignore-signal=CHLD '\(castree)' resign site --sign-command-key one.key.pub \
+                    --sign-command "$1"
+                """, "sh", Self.signing,
+            ])
+        #expect(inherited.status == 0, "\(inherited)")
         let before = try place.contents("site/channels/stable.json")
         let failures = [
             ("exit 3", "ended with status 3"), ("kill -9 $$", "was ended by a signal"),

@@ -13,7 +13,7 @@ extension Invocation {
     package func waiting<Value: Sendable>(
         for work: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
-        let ends = try System.makePipe()
+        let ends = try System.makePipe(isWake: true)
         defer {
             for end in [ends.source, ends.target] {
                 // A pipe holds nothing that closing could lose.

@@ -26,10 +26,10 @@ package final class ChildProgram: Sendable {
     package init(
         _ path: String, _ words: [String], hasInput: Bool = true
     ) throws(SystemError) {
-        let out = try Self.makePipe()
+        let out = try System.makePipe()
         let inward: (source: Int32, target: Int32)
         do throws(SystemError) {
-            inward = try Self.makePipe()
+            inward = try System.makePipe()
         } catch {
             Self.shut([out.source, out.target])
             throw error
@@ -141,10 +141,12 @@ package final class ChildProgram: Sendable {
     /// How it is at this moment; takes nothing away.
     private func glance() -> Glance {
         var info = siginfo_t()
-        guard
-            waitid(P_PID, id_t(process), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0,
-            info.si_signo != 0
-        else { return .runs }
+        guard waitid(P_PID, id_t(process), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0
+        else {
+            // Somebody else has waited for it.
+            return errno == ECHILD ? .ended : .runs
+        }
+        guard info.si_signo != 0 else { return .runs }
         return Int(info.si_code) == Int(CLD_STOPPED) ? .stopped : .ended
     }
 
@@ -205,13 +207,6 @@ package final class ChildProgram: Sendable {
             guard !hasEnded else { return }
             cKill(process, signal)
         }
-    }
-
-    static func makePipe() throws(SystemError) -> (source: Int32, target: Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        return (ends[0], ends[1])
     }
 
     static func shut(_ descriptors: [Int32]) {

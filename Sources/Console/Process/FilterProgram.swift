@@ -51,10 +51,10 @@ package struct FilterProgram {
     }
 
     private init(_ command: String) throws(SystemError) {
-        let out = try ChildProgram.makePipe()
+        let out = try System.makePipe()
         let inward: (source: Int32, target: Int32)
         do throws(SystemError) {
-            inward = try ChildProgram.makePipe()
+            inward = try System.makePipe()
         } catch {
             ChildProgram.shut([out.source, out.target])
             throw error

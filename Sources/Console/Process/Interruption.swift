@@ -44,12 +44,14 @@ package enum Interruption {
     static func install() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        // A parent may ignore it for itself, which is inherited: then nobody hears how a child has ended (wait(2)).
+        signal(SIGCHLD, SIG_DFL)
         // Touches every variable once: the handler must not be the one that initializes them.
         guard signalCount.load(ordering: .relaxed) == 0, wakeDescriptor == nil,
             wakeTarget.load(ordering: .relaxed) < 0, firstSignal.load(ordering: .relaxed) == 0
         else { return }
         // If no descriptor is left for a pipe, `isRequested` still works.
-        if let ends = try? System.makePipe() {
+        if let ends = try? System.makePipe(isWake: true) {
             wakeSource.store(ends.source, ordering: .relaxed)
             wakeTarget.store(ends.target, ordering: .relaxed)
         }

@@ -71,7 +71,8 @@ extension VersionStore {
         do throws(StoreError) {
             _ = try trust()
         } catch {
-            guard error.code == .badTrust else { throw error }
+            // Whatever it is, it must not keep the rest of the store from being checked.
+            guard [.badTrust, .permission, .io].contains(error.code) else { throw error }
             return [Finding(.damagedTrust, path: StoreLayout.trust, error.message)]
         }
         return []

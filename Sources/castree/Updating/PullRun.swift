@@ -83,18 +83,20 @@ struct PullRun {
         var last: JSONValue?
         /// The sentence of the error that it reported.
         var error: String?
+        /// Whether that was its own, and not a loader's.
+        var isOwnError = false
         var withdrawal: Withdrawal?
 
         mutating func take(_ line: [UInt8], _ warned: (String) -> Void) {
             // What is no JSON is said by a library or a loader: it is told as it is.
             guard let document = try? JSONValue.parse(line) else {
-                error = String(decoding: line, as: UTF8.self)
+                (error, isOwnError) = (String(decoding: line, as: UTF8.self), false)
                 return
             }
             if let sentence = document["warning"]?["message"]?.asString {
                 warned(sentence)
             } else if let sentence = document["error"]?["message"]?.asString {
-                error = sentence
+                (error, isOwnError) = (sentence, true)
             } else if let withdrawn = document["withdrawn"] {
                 withdrawal = Withdrawal(withdrawn)
             } else {
@@ -121,7 +123,7 @@ struct PullRun {
             return .failed(
                 error ?? "\(FetchingProgram.name) \(how)",
                 // What it refuses of its command line, it notes nowhere.
-                isNoted: status != nil && status != ExitStatus.usage.rawValue)
+                isNoted: isOwnError && status != ExitStatus.usage.rawValue)
         }
     }
 }
@@ -140,6 +142,11 @@ extension UpdateSettings {
         } heard: { line in
             // What is no JSON comes from a loader, and its status is not that of a usage error.
             sentence = (try? JSONValue.parse(line))?["error"]?["message"]?.asString ?? sentence
+        }
+        if end.wasSilent {
+            throw CommandError(
+                code: "noFetchingProgram",
+                message: "\(FetchingProgram.name) did not read its command line within 30 seconds")
         }
         guard end.status == ExitStatus.usage.rawValue, let sentence else { return }
         throw .usage("--pull-option: \(sentence)")
