@@ -57,7 +57,7 @@ import Testing
         let address = try place.address(of: "index.html", in: "1")
         let algorithm = try place.castree("cat", "sha256:" + address)
         #expect(algorithm.status == 3)
-        #expect(algorithm.errors.contains("an address is written without it: \(address)"))
+        #expect(algorithm.errors.contains("without that word: castree cat \(address)"))
     }
 
     @Test func `of an address the first four digits are enough, where only one object has them`()

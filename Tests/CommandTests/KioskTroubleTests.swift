@@ -58,7 +58,7 @@ import Testing
         let checks: [Event] = try place.device("log", "--json").document([Event].self)
             .filter { $0.event == "check" }
         #expect(checks.map(\.times) == [1, 3] && checks[1].since != nil, "\(checks)")
-        #expect(checks[1].sentence.hasSuffix("nothing new, 3 times in a row"), "\(checks)")
+        #expect(checks[1].sentence.hasSuffix("nothing new (3 times in a row)"), "\(checks)")
         #expect(try place.device("status").text.contains("nothing new"))
     }
 

@@ -110,18 +110,15 @@ package enum System {
         }
     }
 
-    /// Makes a pipe that child processes do not inherit and whose writing end never waits.
+    /// Makes a pipe that child processes do not inherit.
+    ///
+    /// - Parameter isWake: whether its writing end never waits.
     static func makePipe(
         isWake: Bool = false
     ) throws(SystemError) -> (source: Int32, target: Int32) {
         var ends: [Int32] = [-1, -1]
-        #if canImport(Glibc)
-            // In one call: a program that another thread starts meanwhile would hold them open.
-            guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SystemError(number: errno) }
-        #else
-            guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        #endif
+        guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         if isWake { _ = fcntl(ends[1], F_SETFL, fcntl(ends[1], F_GETFL) | O_NONBLOCK) }
         return (ends[0], ends[1])
     }

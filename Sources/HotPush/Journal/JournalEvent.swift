@@ -122,5 +122,5 @@ public struct JournalEntry: Sendable, Hashable {
     package var since: Int64?
 
     /// What happened, as a sentence for people, with exact sizes.
-    public var sentence: String { event.sentence + (times > 1 ? ", \(times) times in a row" : "") }
+    public var sentence: String { event.sentence + (times > 1 ? " (\(times) times in a row)" : "") }
 }

@@ -9,7 +9,7 @@ private let shownGarbageCount = 10
 extension CollectionPlan {
     fileprivate var groups: [(name: String, meaning: String, files: [Garbage])] {
         [
-            ("unreferenced", "in no version", objects),
+            ("unreferenced", "in no version that stays", objects),
             ("quarantined", "damaged, in quarantine", quarantined),
             ("staged", "partial; no version waits for them", staged),
         ]

@@ -28,7 +28,7 @@ package struct StoreFigures: Sendable {
         add(
             "versions show", usage.apparentBytes, plainDiskBytes,
             "as plain copies; \(ratioText) times the objects")
-        add("the store", disk.total.apparentBytes, disk.total.diskBytes, "what du says of it")
+        add("the store", disk.total.apparentBytes, disk.total.diskBytes, "on disk what du -B1 says")
         addSaving(add)
         for (part, name, meaning) in Self.parts where isWorthALine(part) {
             add(

@@ -175,8 +175,8 @@ extension Lifecycle {
         guard let left = try leave(reason, request, versions) else {
             throw StoreError(
                 .nothingToRollBackTo,
-                "there is nothing to go back to: no version of other content that can be shown is known "
-                    + "good, was current before or is embedded; castree activate chooses one")
+                "there is nothing to go back to: nobody has confirmed a version of other content that can be "
+                    + "shown, and none is embedded; castree activate chooses one")
         }
         return left
     }

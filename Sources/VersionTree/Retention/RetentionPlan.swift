@@ -179,7 +179,8 @@ private struct Deciding {
                 return "it is incomplete, and older than the current version\(age)"
             }
             if version.isKnownGood, let count = policy.goodCount {
-                return "\(max(1, count)) newer versions are good\(age)"
+                return count <= 1
+                    ? "a newer version is good\(age)" : "\(count) newer versions are good\(age)"
             }
             return "it is older than the current version\(age)"
         }

@@ -78,7 +78,8 @@ private enum Subject {
                 // An address as other tools spell it.
                 guard error.code == .noVersion, version == "sha256" else { throw error }
                 throw Self.absence(
-                    "there is no version sha256; an address is written without it: \(path)")
+                    "there is no version sha256; an address is written without that word: castree cat \(path)"
+                )
             }
             guard let entry = try manifest[Self.treePath(path)] else {
                 throw Self.absence(

@@ -84,7 +84,7 @@ extension Lifecycle {
                 "\(trial.version): \(starts) not confirmed, \(trial.takenBack) taken back",
             ])
         }
-        if let wayBack { table.add(["way back", name(wayBack)]) }
+        if let wayBack, wayBack != current { table.add(["way back", name(wayBack)]) }
         // What is known good may be started again and again, and needs no confirmation.
         if let boot, !knownGood.contains(boot.version) {
             let token: DisplayText = includesToken ? ", token \(boot.token)" : ""

@@ -100,8 +100,8 @@ extension StoreStatus {
 
     /// Where a failing version would be left for.
     private var wayBack: String? {
-        lifecycle.knownGood.first { $0 != lifecycle.current } ?? lifecycle.wayBack
-            ?? lifecycle.embedded.flatMap { $0 == lifecycle.current ? nil : $0 }
+        let known = lifecycle.knownGood + [lifecycle.wayBack, lifecycle.embedded].compactMap { $0 }
+        return known.first { $0 != lifecycle.current }
     }
 
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {

@@ -42,7 +42,7 @@ import VersionTree
                 == [.booted(version: "1"), check(.nothingNew, "1"), .confirmed(version: "1")])
         #expect(entries[1].times == 3000 && entries[1].since == 1_760_000_000)
         #expect(entries[1].at == 1_760_000_000 + 2999 * 900)
-        #expect(entries[1].sentence.hasSuffix("nothing new, 3000 times in a row"))
+        #expect(entries[1].sentence.hasSuffix("nothing new (3000 times in a row)"))
         #expect(entries.map(\.sequence) == [1, 2, 3])
     }
 
