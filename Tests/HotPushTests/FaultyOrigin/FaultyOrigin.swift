@@ -87,12 +87,17 @@ final class FaultyOrigin: Sendable {
     }
 
     /// Refuses connections from now on and breaks off those that are open.
-    func close() { state.close() }
+    func close() {
+        state.close()
+        // Another test's server would answer in its place.
+        state.hold(port)
+    }
 
     /// Accepts connections again, on the same port.
     func reopen() throws {
         guard let listener = OriginSocket.listen(port) else { throw POSIXError(.EADDRINUSE) }
         state.accept(on: listener)
+        state.hold(nil)
     }
 
     // MARK: What happened

@@ -28,6 +28,19 @@ enum OriginSocket {
         return raw
     }
 
+    /// Keeps a port of the IPv4 loopback from everybody else while nobody listens on it.
+    static func hold(_ port: UInt16) -> Int32? {
+        let raw = TestSocket.make()
+        guard raw >= 0 else { return nil }
+        _ = fcntl(raw, F_SETFD, FD_CLOEXEC)
+        set(raw, SOL_SOCKET, SO_REUSEADDR)
+        guard TestSocket.bind(raw, to: port) else {
+            close(raw)
+            return nil
+        }
+        return raw
+    }
+
     /// Whether somebody accepts connections on a port of the IPv4 loopback.
     static func isListening(_ port: UInt16) -> Bool {
         let raw = TestSocket.make()

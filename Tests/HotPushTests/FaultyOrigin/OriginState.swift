@@ -17,6 +17,8 @@ final class OriginState: Sendable {
         var requests: [OriginRequest] = []
         var connectionCount = 0
         var listener: Int32?
+        /// What keeps the port until it listens again.
+        var held: Int32?
         /// How connections end before they begin.
         var slamming: Fault.Ending?
         /// The sockets of open connections.
@@ -26,6 +28,18 @@ final class OriginState: Sendable {
     let shared: Mutex<Shared>
 
     init(_ contents: [String: Content]) { shared = Mutex(Shared(contents: contents)) }
+
+    deinit { hold(nil) }
+
+    /// Holds a port, or none, in place of the one held before.
+    func hold(_ port: UInt16?) {
+        let new = port.flatMap(OriginSocket.hold)
+        let old = shared.withLock { shared in
+            defer { shared.held = new }
+            return shared.held
+        }
+        if let old { OriginSocket.close(old) }
+    }
 
     /// Accepts connections until the listener is closed.
     func accept(on listener: Int32) {
