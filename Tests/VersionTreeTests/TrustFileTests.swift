@@ -29,7 +29,9 @@ import Testing
 
     private func put(_ origins: TrustedOrigin...) throws {
         try temporary.versions.changeTrust { (trust) throws(StoreError) in
-            for origin in origins { trust.put(origin) }
+            for origin in origins {
+                try trust.put(origin, insteadOf: origin.id.flatMap { trust.origin($0) })
+            }
         }
     }
 
@@ -76,6 +78,36 @@ import Testing
         // One that nobody could find any more goes.
         try put(origin(["https://a.example", "https://c.example"]))
         #expect(try temporary.reopened().trust().origins.count == 2)
+    }
+
+    @Test("never has one origin twice, nor one instead of another")
+    func twice() throws {
+        let id = "00112233445566778899aabbccddeeff"
+        try put(origin(["https://a.example"]))
+        try put(TrustedOrigin(places: ["https://b.example"], id: nil, keys: [key], threshold: 1))
+        let before = try readBytes(path)
+        expectRefusal(.untrusted) {
+            try temporary.versions.changeTrust { (trust) throws(StoreError) in
+                let known = trust.origin(at: "https://b.example")
+                try trust.put(origin(["https://b.example"]), insteadOf: known)
+            }
+        }
+        expectRefusal(.untrusted) {
+            try temporary.versions.changeTrust { (trust) throws(StoreError) in
+                trust.origins[1].id = id
+            }
+        }
+        #expect(try readBytes(path) == before)
+    }
+
+    @Test("keeps how far an origin was when somebody names keys")
+    func floor() throws {
+        var known = origin(["https://a.example"])
+        known.forgetVersion()
+        #expect(known.version == nil && known.floor == 3)
+        known.forgetVersion()
+        try put(known)
+        #expect(try temporary.reopened().trust().origins == [known])
     }
 
     @Test("keeps members that a newer castree has put in")
@@ -158,7 +190,7 @@ import Testing
     func used() throws {
         let store = try TemporaryStore()
         try store.versions.changeTrust { (trust) throws(StoreError) in
-            trust.put(TrustedOrigin(places: ["/a"], id: nil, keys: [key], threshold: 1))
+            try trust.put(TrustedOrigin(places: ["/a"], id: nil, keys: [key], threshold: 1))
         }
         #expect(try !store.versions.store.removeUnlessUsed())
         #expect(try store.reopened().trust().origins.count == 1)

@@ -101,7 +101,7 @@ extension Pull {
         var vouched: [ChannelPointer] = []
         for pointer in pointers {
             do throws(StoreError) {
-                _ = try standing(of: pointer, at: location)
+                try checkStanding(of: pointer, at: location)
                 vouched.append(pointer)
             } catch {
                 guard error.code == .untrusted else { throw error }

@@ -7,12 +7,14 @@ import VersionTree
 struct JudgedPointer: Sendable, Hashable {
     var pointer: ChannelPointer
     var standing: PointerStanding
+    /// The versions of the origin's trust that were read to judge it.
+    var trustFiles: [Int64: TrustFile] = [:]
 }
 
 extension Pull {
     /// Reads a pointer that has come, and holds it against what the store trusts.
     ///
-    /// Follows the rotations of the origin's keys, and remembers them.
+    /// Follows the rotations of the origin's keys; what they led to is remembered with a pointer that counts, not before.
     /// - Throws: `.untrusted` if the store takes only signed releases from there, and this is none; `.badTrust`; for other
     ///   stores what reading throws.
     func judged(
@@ -27,8 +29,16 @@ extension Pull {
             }
             throw StoreError(.untrusted, error.message)
         }
+        var files: [Int64: TrustFile] = [:]
+        let ruling = try ruling(on: pointer, in: versions.trust(), at: location) {
+            (version: Int64) throws(StoreError) -> TrustFile in
+            if let file = files[version] { return file }
+            let file = try trustFile(version, at: location)
+            files[version] = file
+            return file
+        }
         return JudgedPointer(
-            pointer: pointer, standing: try standing(of: pointer, at: location))
+            pointer: pointer, standing: ruling?.standing ?? .unjudged, trustFiles: files)
     }
 
     /// Whether only signed releases are taken from a place.
@@ -46,28 +56,73 @@ extension Pull {
         return trust.origin(at: location.trustPlace) ?? trust.origin(id)
     }
 
-    /// Holds a pointer against what the store trusts.
+    /// What a pointer that counts makes of an origin.
+    private struct Ruling {
+        /// The entries that are one origin from now on: that whose keys count, and one that turned out to be the same.
+        let known: TrustedOrigin?, merged: TrustedOrigin?
+        let verdict: PointerVerdict
+        let standing: PointerStanding
+        /// Whether the pointer says which origin it is, and nobody has said so before.
+        let isFirst: Bool
+
+        /// Notes it.
+        func note(_ pointer: ChannelPointer, in trust: inout StoreTrust) throws(StoreError) {
+            var origin = verdict.origin
+            origin.accept(pointer)
+            if let merged {
+                origin.merge(merged)
+                trust.origins.removeAll { $0 == merged }
+            }
+            try trust.put(origin, insteadOf: known)
+        }
+    }
+
+    /// Holds a pointer against what the store trusts; `nil` if it takes what comes.
+    /// - Parameter read: a version of the origin's trust.
+    /// - Throws: `.untrusted` if it does not count; what `read` throws.
+    private func ruling(
+        on pointer: ChannelPointer, in trust: StoreTrust, at location: OriginLocation,
+        reading read: (Int64) throws(StoreError) -> TrustFile
+    ) throws(StoreError) -> Ruling? {
+        guard let origin = try trustedOrigin(in: trust, at: location, pointer.origin) else {
+            return nil
+        }
+        var verdict = try PointerVerdict(on: pointer, of: origin, reading: read)
+        if let objection = verdict.objection {
+            throw untrusted(pointer.channel, at: location, objection)
+        }
+        var known = trust.origins.first { origin.id != nil && $0.id == origin.id }
+        if known == nil, let there = trust.origin(at: location.trustPlace), there.id == nil {
+            known = there
+        }
+        var merged: TrustedOrigin?
+        // Whoever signs for a place need not be the origin that he says he is.
+        if origin.id == nil, let other = trust.origin(pointer.origin) {
+            verdict = try PointerVerdict(on: pointer, of: other, reading: read)
+            if let objection = verdict.objection {
+                throw untrusted(
+                    pointer.channel, at: location,
+                    "it says that it is the origin \(other.id ?? ""), which is trusted at "
+                        + "\(other.places.first ?? "no place") by other keys; for them \(objection)"
+                )
+            }
+            (known, merged) = (other, origin)
+        }
+        let standing = PointerStanding(of: pointer, verdict.origin, signers: verdict.signers)
+        return Ruling(
+            known: known, merged: merged, verdict: verdict, standing: standing,
+            isFirst: origin.id == nil)
+    }
+
+    /// Holds a pointer against what the store trusts, for one that decides nothing else.
     /// - Throws: as ``judged(_:of:at:)``.
-    func standing(
+    func checkStanding(
         of pointer: ChannelPointer, at location: OriginLocation
-    ) throws(StoreError) -> PointerStanding {
-        guard
-            var origin = try trustedOrigin(in: versions.trust(), at: location, pointer.origin)
-        else { return .unjudged }
-        var signers: [String] = []
-        var objection = try origin.objection(to: pointer, signers: &signers)
-        let wanted = pointer.trustVersion ?? TrustFile.firstVersion
-        // Who named the keys need not know their version: if they have signed, they are of this one.
-        let known = origin.version ?? (objection == nil ? wanted : TrustFile.firstVersion)
-        if wanted > known, pointer.isSigned, let id = pointer.origin, id == origin.id ?? id {
-            origin = try rotated(origin, to: wanted, of: id, at: location)
-            signers = []
-            objection = try origin.objection(to: pointer, signers: &signers)
+    ) throws(StoreError) {
+        _ = try ruling(on: pointer, in: versions.trust(), at: location) {
+            (version: Int64) throws(StoreError) -> TrustFile in
+            try trustFile(version, at: location)
         }
-        guard let objection else {
-            return PointerStanding(of: pointer, origin, signers: signers)
-        }
-        throw untrusted(pointer.channel, at: location, objection)
     }
 
     private func untrusted(
@@ -118,28 +173,37 @@ extension Pull {
         _ judged: JudgedPointer, at location: OriginLocation
     ) throws(StoreError) -> Int64? {
         let pointer = judged.pointer
+        let files = judged.trustFiles
+        let read = { (version: Int64) throws(StoreError) -> TrustFile in
+            if let file = files[version] { return file }
+            throw StoreError(
+                .untrusted,
+                "the keys that are trusted for \(location.description) have changed meanwhile; pull again"
+            )
+        }
         let now = try versions.trust()
-        if let known = try trustedOrigin(in: now, at: location, pointer.origin) {
-            var then = known
-            then.accept(pointer)
-            if now.origins.contains(then) { return nil }
+        if let ruling = try ruling(on: pointer, in: now, at: location, reading: read) {
+            var then = now
+            try ruling.note(pointer, in: &then)
+            if then == now { return nil }
         }
         var isFirst = false
+        var steps: [TrustFile] = []
         let newer = try versions.changeTrust { (trust) throws(StoreError) -> Int64? in
-            guard var origin = try trustedOrigin(in: trust, at: location, pointer.origin) else {
-                return nil
-            }
-            var signers: [String] = []
-            if let objection = try origin.objection(to: pointer, signers: &signers) {
-                throw untrusted(pointer.channel, at: location, objection)
-            }
-            let newer = PointerStanding(of: pointer, origin, signers: signers).newer
-            isFirst = origin.id == nil
-            if newer == nil { origin.accept(pointer) }
-            trust.put(origin)
-            return newer
+            guard let ruling = try ruling(on: pointer, in: trust, at: location, reading: read)
+            else { return nil }
+            if let newer = ruling.standing.newer { return newer }
+            (isFirst, steps) = (ruling.isFirst, ruling.verdict.steps)
+            try ruling.note(pointer, in: &trust)
+            return nil
         }
         guard newer == nil else { return newer }
+        for file in steps {
+            Journal(versions).record(
+                .rotated(
+                    origin: location.description, version: file.version,
+                    keys: file.trusted.keys.map(\.id)))
+        }
         Journal(versions).record(
             .verified(
                 origin: location.description, channel: pointer.channel.description,
@@ -154,34 +218,7 @@ extension Pull {
 
     // MARK: Rotation
 
-    /// So many files are looked at to find out which version the keys are that somebody has named.
-    private static var unknownVersionCountMax: Int64 { 256 }
-
-    /// The origin with the keys of a later version of its trust: each is verified by the one before, and remembered.
-    /// - Throws: `.untrusted` for a version that does not follow from what is trusted, or is not there.
-    private func rotated(
-        _ origin: TrustedOrigin, to wanted: Int64, of id: String, at location: OriginLocation
-    ) throws(StoreError) -> TrustedOrigin {
-        var origin = origin
-        var version = origin.version ?? TrustFile.firstVersion
-        let isKnown = origin.version != nil
-        let last = isKnown ? wanted : min(wanted, Self.unknownVersionCountMax)
-        while version < last {
-            version += 1
-            let file = try trustFile(version, at: location)
-            let next: TrustedOrigin
-            do throws(StoreError) {
-                next = try origin.following(file, of: id)
-            } catch {
-                // Keys that somebody has named may be of a later version.
-                guard error.code == .untrusted, origin.version == nil else { throw error }
-                continue
-            }
-            origin = options.isDryRun ? next : try remember(next, after: origin, at: location, id)
-        }
-        return origin
-    }
-
+    /// - Throws: `.untrusted` if it is not there, or is none.
     private func trustFile(
         _ version: Int64, at location: OriginLocation
     ) throws(StoreError) -> TrustFile {
@@ -200,35 +237,6 @@ extension Pull {
                     + "\(answer.head.status); nothing was changed")
         }
         return try TrustFile(parsing: answer.bytes, version: version)
-    }
-
-    private func remember(
-        _ next: TrustedOrigin, after origin: TrustedOrigin, at location: OriginLocation,
-        _ id: String
-    ) throws(StoreError) -> TrustedOrigin {
-        let kept = try versions.changeTrust { (trust) throws(StoreError) -> TrustedOrigin in
-            var next = next
-            if let now = try trustedOrigin(in: trust, at: location, id) {
-                // Another process was faster.
-                if let there = now.version, let version = next.version, there >= version {
-                    return now
-                }
-                guard now.keys == origin.keys, now.version == origin.version else {
-                    throw StoreError(
-                        .untrusted,
-                        "the keys that are trusted for \(location.description) have changed meanwhile; pull again"
-                    )
-                }
-                (next.sequences, next.latest) = (now.sequences, now.latest)
-            }
-            trust.put(next)
-            return next
-        }
-        Journal(versions).record(
-            .rotated(
-                origin: location.description, version: kept.version ?? 0, keys: kept.keys.map(\.id))
-        )
-        return kept
     }
 }
 

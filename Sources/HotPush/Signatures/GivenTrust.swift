@@ -40,7 +40,7 @@ package struct GivenTrust: Sendable, Hashable {
             if origin.appKeys != digest {
                 origin.keys = trusted.keys
                 origin.threshold = trusted.threshold
-                origin.version = nil
+                origin.forgetVersion()
             }
         } else {
             origin = TrustedOrigin(

@@ -19,7 +19,8 @@ extension TrustedOrigin {
         let judgement = try trustedKeys().judge(pointer, of: id)
         guard case .vouched(let keys) = judgement else { return judgement.objection }
         let version = pointer.trustVersion ?? TrustFile.firstVersion
-        if let known = self.version, version < known {
+        let known = self.version ?? floor
+        if version < known {
             return
                 "it goes back to version \(version) of the origin's trust, and \(known) was seen before"
         }
@@ -27,25 +28,12 @@ extension TrustedOrigin {
         return nil
     }
 
-    /// Remembers a pointer that counts.
+    /// Remembers a pointer that counts: a verdict says of which version the keys are.
     mutating func accept(_ pointer: ChannelPointer) {
         id = id ?? pointer.origin
-        version = version ?? pointer.trustVersion ?? TrustFile.firstVersion
         let channel = pointer.channel.description
         sequences[channel] = max(sequences[channel] ?? 0, pointer.sequence)
         latest = max(latest, pointer.createdAt)
-    }
-
-    /// The origin with the keys of the next version of its trust.
-    /// - Throws: `.untrusted` if that does not follow from what is trusted.
-    func following(_ file: TrustFile, of origin: String) throws(StoreError) -> TrustedOrigin {
-        try file.check(follows: trustedKeys(), version ?? file.version - 1, of: id ?? origin)
-        var next = self
-        next.id = file.origin
-        next.keys = file.trusted.keys
-        next.threshold = file.trusted.threshold
-        next.version = file.version
-        return next
     }
 }
 

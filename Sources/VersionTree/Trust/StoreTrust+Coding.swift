@@ -51,14 +51,9 @@ extension StoreTrust {
             throw Self.refuse("\"origins\" is no list")
         }
         for value in values {
-            let origin = try Self.origin(value)
-            guard
-                !origins.contains(where: { $0.isSame(as: origin) || $0.sharesPlace(with: origin) })
-            else {
-                throw Self.refuse("an origin stands in it twice")
-            }
-            origins.append(origin)
+            origins.append(try Self.origin(value))
         }
+        guard isUnique else { throw Self.refuse("an origin stands in it twice") }
         foreign =
             members.filter { !["format", "origins", Lifecycle.digestKey].contains($0.key) }
             .withSortedKeys
@@ -78,6 +73,7 @@ extension StoreTrust {
             places: try texts(value["places"], "places"), id: id, keys: keys,
             threshold: Int(threshold))
         origin.version = try member("version", in: value) { number($0) }
+        origin.floor = try member("floor", in: value) { number($0) } ?? 0
         origin.appKeys = try member("appKeys", in: value) { $0.asString }
         origin.latest = try member("latest", in: value) { number($0) } ?? 0
         for member in try Self.member("sequences", in: value, { $0.asObject }) ?? [] {
@@ -142,7 +138,7 @@ extension StoreTrust {
 
 extension TrustedOrigin {
     fileprivate static let knownKeys: Set<String> = [
-        "appKeys", "id", "keys", "latest", "places", "sequences", "threshold", "version",
+        "appKeys", "floor", "id", "keys", "latest", "places", "sequences", "threshold", "version",
     ]
 
     fileprivate var members: [JSONValue.Member] {
@@ -157,6 +153,7 @@ extension TrustedOrigin {
         ]
         if let id { members.append(.init(key: "id", value: .string(id))) }
         if let version { members.append(.init(key: "version", value: .integer(version))) }
+        if floor > 0 { members.append(.init(key: "floor", value: .integer(floor))) }
         if let appKeys { members.append(.init(key: "appKeys", value: .string(appKeys))) }
         return members + foreign
     }

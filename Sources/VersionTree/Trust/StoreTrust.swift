@@ -26,15 +26,35 @@ package struct StoreTrust: Sendable, Hashable {
 
     /// Puts an origin in the place of what was known of it, or at the end.
     ///
-    /// No other origin is at its places any more.
-    package mutating func put(_ origin: TrustedOrigin) {
-        let known = origins.firstIndex { $0.isSame(as: origin) }
-        for position in origins.indices where position != known {
-            origins[position].places.removeAll { origin.isAt($0) }
+    /// No other origin is at its places any more. Only the entry that is named here is replaced: two that one key signs, or
+    /// that say they are the same, are two.
+    /// - Parameter known: the entry as it stands here; `nil` for a new one.
+    /// - Throws: `.untrusted` if another entry has its id.
+    package mutating func put(
+        _ origin: TrustedOrigin, insteadOf known: TrustedOrigin? = nil
+    ) throws(StoreError) {
+        let position = known.flatMap { origins.firstIndex(of: $0) }
+        for other in origins.indices where other != position {
+            if let id = origin.id, origins[other].id == id {
+                throw StoreError(
+                    .untrusted,
+                    "the origin \(id) is trusted already, at \(origins[other].places.first ?? "no place"): castree trust "
+                        + "list shows it; nothing was changed")
+            }
+            origins[other].places.removeAll { origin.isAt($0) }
         }
-        if let known { origins[known] = origin } else { origins.append(origin) }
+        if let position { origins[position] = origin } else { origins.append(origin) }
         // Nothing could ever find it again.
         origins.removeAll { $0.places.isEmpty && $0.id == nil }
+    }
+
+    /// Whether no two entries have one id, or one place.
+    var isUnique: Bool {
+        origins.indices.allSatisfy { position in
+            !origins[..<position].contains {
+                $0.isSame(as: origins[position]) || $0.sharesPlace(with: origins[position])
+            }
+        }
     }
 }
 
@@ -51,6 +71,8 @@ package struct TrustedOrigin: Sendable, Hashable {
     /// Which version of the origin's trust these keys are; `nil` for keys that somebody named, until a pointer was verified
     /// by them.
     package var version: Int64?
+    /// The highest version that was known before somebody named keys: no pointer of an older one counts; 0 for none.
+    package var floor: Int64 = 0
     /// The keys that the app was built with, as one digest; `nil` if a person has named the keys.
     ///
     /// Keys change by rotation. Only if the app names others than before do its keys count again.
@@ -67,6 +89,23 @@ package struct TrustedOrigin: Sendable, Hashable {
         self.id = id
         self.keys = keys
         self.threshold = threshold
+    }
+
+    /// Nobody knows any more which version the keys are, since somebody has named others; how far it was stays known.
+    package mutating func forgetVersion() {
+        floor = max(floor, version ?? 0)
+        version = nil
+    }
+
+    /// Takes over the places of another entry that turned out to be the same origin.
+    ///
+    /// The keys stay these, and their version; of sequences, times and thresholds the higher count.
+    package mutating func merge(_ other: TrustedOrigin) {
+        for place in other.places where !isAt(place) { places.append(place) }
+        sequences.merge(other.sequences) { max($0, $1) }
+        latest = max(latest, other.latest)
+        floor = max(floor, other.floor)
+        threshold = max(threshold, min(other.threshold, keys.count))
     }
 
     /// Whether it is at a place; a web server's answers over http and https are one's.

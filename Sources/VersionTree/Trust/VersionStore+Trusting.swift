@@ -26,7 +26,7 @@ extension VersionStore {
     /// Changes the trust: alone among processes, durably, and as a whole.
     ///
     /// When it returns, what it says survives a power cut. If `body` throws, nothing changes.
-    /// - Throws: `.badTrust` rather than write over a damaged file; `.outOfSpace`, `.readOnly`.
+    /// - Throws: `.badTrust` rather than write over a damaged file; `.untrusted` rather than name an origin twice; `.outOfSpace`, `.readOnly`.
     package func changeTrust<R>(
         _ body: (inout StoreTrust) throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -38,6 +38,11 @@ extension VersionStore {
             var trust = before
             let result = try body(&trust)
             if trust != before {
+                guard trust.isUnique else {
+                    throw StoreError(
+                        .untrusted,
+                        "an origin would stand in trust.json twice; nothing was changed")
+                }
                 try self.write(trust)
             } else {
                 // The process that wrote it may have been killed before its name was durable.

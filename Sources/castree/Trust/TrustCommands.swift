@@ -187,11 +187,16 @@ extension StoreTrust {
         if !origin.isAt(place) { origin.places.append(place) }
         guard origin != known else { return (origin, false) }
         if Set(origin.keys) != Set(known?.keys ?? []) {
-            // Whoever names keys need not know which version of the origin's trust they are.
-            origin.version = nil
+            // They count beside those of the version that is known, until the origin changes its keys.
             origin.appKeys = nil
         }
-        put(origin)
+        if let id = origin.id, let other = self.origin(id), other != known {
+            throw StoreError(
+                .badKey,
+                "\(id) is trusted already, at \(other.places.first ?? "no place"), and \(place) as another origin: castree "
+                    + "trust remove \(place) first, then this makes it a second place of \(id)")
+        }
+        try put(origin, insteadOf: known)
         return (origin, true)
     }
 
@@ -227,9 +232,9 @@ extension StoreTrust {
                         + "first (castree trust add), or lower --threshold there")
         }
         origin.keys.removeAll { $0.id == key }
-        origin.version = nil
+        origin.forgetVersion()
         origin.appKeys = nil
-        put(origin)
+        try put(origin, insteadOf: known)
         return origin
     }
 }

@@ -103,14 +103,18 @@ import VersionTree
         }
     }
 
-    @Test("are kept as far as they were proved, when the rest cannot be had")
+    @Test("are kept with a pointer that counts only: junk moves no device on")
     func partly() throws {
         try origin.write(2, [second], by: [origin.keys[0], second])
-        try offer("2", 3, by: third)
-        #expect(code { try origin.pull() } == .untrusted)
-        #expect(try origin.trusted?.version == 2)
+        let state = try origin.state()
+        for (version, key) in [(Int64(2), origin.stranger), (3, third)] {
+            try offer("2", version, by: key)
+            #expect(code { try origin.pull() } == .untrusted)
+            #expect(try origin.state() == state)
+        }
         try origin.write(3, [third], by: [second, third])
         #expect(try origin.pull()?.version == "2")
+        #expect(try origin.trusted?.version == 3)
     }
 
     @Test("find a device whose key somebody has named, of whichever version it is")

@@ -50,13 +50,14 @@ final class SignedOrigin {
         }
     }
 
-    /// What `trust add` does.
+    /// What `trust remove` and `trust add` do: nothing is known of the origin any more.
     func trust(
         _ keys: [VerificationKey], _ threshold: Int = 1, id: String? = SignedOrigin.id
     ) throws {
         let place = try OriginReference(parsing: url).location.trustPlace
         try device.versions.changeTrust { (trust) throws(StoreError) in
-            trust.put(
+            trust.origins.removeAll { $0.isAt(place) }
+            try trust.put(
                 TrustedOrigin(places: [place], id: id, keys: keys, threshold: threshold))
         }
     }

@@ -76,7 +76,7 @@ import Testing
     func mirror() throws {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.device.versions.changeTrust { (trust) throws(StoreError) in
-            trust.put(
+            try trust.put(
                 TrustedOrigin(
                     places: ["https://example.org/app"], id: SignedOrigin.id,
                     keys: origin.keys.map(\.verificationKey), threshold: 1))

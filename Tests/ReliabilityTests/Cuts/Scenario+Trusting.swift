@@ -18,7 +18,7 @@ extension Scenario {
     private static func put(_ place: String, in versions: VersionStore, _ key: SigningKey) throws {
         try versions.changeTrust { (trust) throws(StoreError) in
             if trust.origin(at: place) != nil { return }
-            trust.put(
+            try trust.put(
                 TrustedOrigin(
                     places: [place], id: id, keys: [key.verificationKey], threshold: 1))
         }
@@ -33,11 +33,12 @@ extension Scenario {
         },
         run: verb { _, versions in
             try versions.changeTrust { (trust) throws(StoreError) in
-                guard var origin = trust.origin(id) else {
+                let known = trust.origin(id)
+                guard var origin = known else {
                     throw StoreError(.notFound, "the trust is gone")
                 }
                 if !origin.isAt("https://b.example") { origin.places.append("https://b.example") }
-                trust.put(origin)
+                try trust.put(origin, insteadOf: known)
             }
         },
         isKept: { _, versions in

@@ -1,0 +1,130 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Keys that somebody names, of an origin whose keys have changed since (docs/signing.md, "On the device").
+@Suite("Named keys of an origin that rotates") struct NamedKeysTests {
+    private let origin: SignedOrigin
+    /// Keys of devices: the second was stolen, and removed by version 3.
+    private let (stolen, next, added): (SigningKey, SigningKey, SigningKey)
+    private var root: SigningKey { origin.keys[0] }
+
+    init() throws {
+        origin = try SignedOrigin()
+        stolen = try SigningKey.generate()
+        next = try SigningKey.generate()
+        added = try SigningKey.generate()
+        try origin.write(2, [root, stolen], by: [root, stolen])
+        try origin.write(3, [root, next], by: [root, next])
+    }
+
+    /// A pointer of a version of the trust.
+    private func offer(_ version: String, _ trustVersion: Int64, by keys: SigningKey...) throws {
+        let pointer = try origin.publish(version)
+        let bytes = try origin.signed(pointer, by: keys) { $0.trustVersion = trustVersion }
+        origin.write(bytes, at: SignedOrigin.pointer)
+    }
+
+    private func isRefused(_ change: (inout PullOptions) -> Void = { _ in }) throws {
+        let state = try origin.state()
+        #expect(code { try origin.pull(change) } == .untrusted)
+        #expect(try origin.state() == state)
+    }
+
+    @Test("are not led to an older version, which has keys that were removed since")
+    func removed() throws {
+        try origin.trust([root.verificationKey, next.verificationKey])
+        try offer("1", 2, by: stolen)
+        try isRefused()
+        let given = try GivenTrust(
+            [root.verificationKey.pem, next.verificationKey.pem], threshold: 1,
+            origin: SignedOrigin.id)
+        try isRefused { $0.trust = given }
+        try offer("1", 3, by: next)
+        #expect(try origin.pull()?.version == "1")
+        #expect(try origin.trusted?.version == 3)
+    }
+
+    @Test("change nothing of how far the device was, by hand and by an app")
+    func floor() throws {
+        try offer("1", 3, by: next)
+        _ = try origin.pull()
+        #expect(try origin.trusted?.version == 3)
+        let given = try GivenTrust(
+            [root.verificationKey.pem, added.verificationKey.pem], threshold: 1,
+            origin: SignedOrigin.id)
+        try offer("2", 2, by: stolen)
+        try isRefused { $0.trust = given }
+        // By hand, as 'trust remove' does it: what was taken out stays out.
+        try origin.device.versions.changeTrust { (trust) throws(StoreError) in
+            trust.origins[0].keys = [root.verificationKey, added.verificationKey]
+            trust.origins[0].forgetVersion()
+        }
+        for (version, key) in [(Int64(2), stolen), (2, root), (3, next)] {
+            try offer("2", version, by: key)
+            try isRefused()
+        }
+        try offer("2", 3, by: added)
+        #expect(try origin.pull()?.version == "2")
+        #expect(try origin.trusted?.version == 3)
+        #expect(try origin.trusted?.keys.contains(added.verificationKey) == true)
+    }
+
+    @Test("that sign a later version are followed by its spare keys")
+    func spare() throws {
+        try origin.trust([root.verificationKey])
+        try offer("1", 2, by: root)
+        #expect(try origin.pull()?.version == "1")
+        let keys = try origin.trusted?.keys ?? []
+        #expect(Set(keys) == [root.verificationKey, stolen.verificationKey])
+        // The spare one alone replaces the one that was named.
+        try origin.write(3, [next, stolen], by: [stolen, next])
+        try offer("2", 3, by: next)
+        #expect(try origin.pull()?.version == "2")
+        #expect(try origin.trusted?.version == 3)
+    }
+
+    @Test("of which a version does not know count on, whatever version they sign")
+    func unknown() throws {
+        try origin.trust([root.verificationKey, added.verificationKey])
+        for version in ["1", "2"] {
+            try offer(version, 3, by: root)
+            #expect(try origin.pull()?.version == version)
+            #expect(try origin.trusted?.version == nil)
+            #expect(try origin.trusted?.keys.count == 2)
+        }
+    }
+
+    @Test("of an app that is behind the device lead to where the device is")
+    func behind() throws {
+        try origin.write(4, [added], by: [root, added])
+        let first = try GivenTrust(
+            [root.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
+        try offer("1", 4, by: added)
+        #expect(try origin.pull { $0.trust = first }?.version == "1")
+        let update = try GivenTrust(
+            [root.verificationKey.pem, next.verificationKey.pem], threshold: 1,
+            origin: SignedOrigin.id)
+        try offer("2", 4, by: added)
+        #expect(try origin.pull { $0.trust = update }?.version == "2")
+        #expect(try origin.trusted?.version == 4)
+    }
+
+    @Test("cost few requests, however many versions somebody claims")
+    func claims() throws {
+        try origin.trust([added.verificationKey])
+        for version in Int64(2)...40 {
+            try origin.write(version, [origin.stranger], by: [origin.stranger])
+        }
+        for version in [40, Int64(1) << 53 - 1] {
+            try offer("1", version, by: origin.stranger)
+            let before = origin.requests.count { $0.path.contains("/trust/") }
+            try isRefused()
+            let count = origin.requests.count { $0.path.contains("/trust/") } - before
+            #expect(count <= 2 * Int(PointerVerdict.soughtCountMax))
+        }
+    }
+}
