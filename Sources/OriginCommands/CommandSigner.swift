@@ -53,10 +53,11 @@ struct CommandSigner: PointerSigner {
         return signature
     }
 
+    /// The command is not repeated: it may hold a PIN, and logs keep messages.
     private func failure(_ problem: String) -> StoreError {
         StoreError(
             .signingFailed,
-            "nothing is signed: the command '\(printable(command))' \(problem); it gets the bytes to be signed on "
+            "nothing is signed: the --sign-command of key \(key.id) \(problem); it gets the bytes to be signed on "
                 + "standard input and prints their Ed25519 signature in base64")
     }
 }

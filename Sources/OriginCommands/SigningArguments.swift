@@ -122,14 +122,37 @@ extension ChannelPointer {
     /// Who has signed it, and until when it is to be obeyed: the end of a sentence; `nil` if nobody has.
     package func signingText(_ time: (Int64) -> String) -> String? {
         guard isSigned else { return nil }
-        let keys = signatures.map(\.key).joined(separator: ", ")
         let end = expiresAt.map { ", until \(time($0))" } ?? ""
-        return "signed by \(signatures.count == 1 ? "key" : "keys") \(keys)\(end)"
+        return "signed by \(Self.keyList(signatures.map(\.key)))\(end)"
+    }
+
+    private static func keyList(_ keys: [String]) -> String {
+        "\(keys.count == 1 ? "key" : "keys") \(keys.joined(separator: ", "))"
+    }
+
+    /// The same of a pointer that somebody else may have written: only some signers are verified.
+    /// - Parameter signers: the keys whose signatures verify.
+    package func signingText(verified signers: [String], _ time: (Int64) -> String) -> String? {
+        guard isSigned else { return nil }
+        let claimed = signatures.map(\.key).filter { !signers.contains($0) }
+        let end = expiresAt.map { ", until \(time($0))" } ?? ""
+        var parts: [String] = []
+        if !signers.isEmpty { parts.append("signed by \(Self.keyList(signers)) (verified)") }
+        if !claimed.isEmpty {
+            parts.append("says it is signed by \(Self.keyList(claimed)) (not verified)")
+        }
+        return parts.joined(separator: "; ") + end
     }
 
     /// Writes who has signed it: the same members where nobody has.
-    package func writeSigning(to writer: inout JSONWriter, _ time: (Int64) -> String) {
-        writer.member("signedBy", signatures.map(\.key))
+    /// - Parameter signers: the keys whose signatures verify, for a pointer that somebody else may have written; whose
+    ///   signatures it says to have stands beside.
+    package func writeSigning(
+        to writer: inout JSONWriter, verified signers: [String]? = nil, _ time: (Int64) -> String
+    ) {
+        let claimed = signatures.map(\.key)
+        writer.member("signedBy", signers ?? claimed)
+        if signers != nil { writer.member("saysSignedBy", claimed) }
         writer.member("expiresAt", expiresAt.map(time))
         writer.key("trustVersion")
         if isSigned {

@@ -12,11 +12,12 @@ extension Invocation {
     /// `channels`.
     func channels() throws -> ExitStatus {
         let origin = argument("URL")
+        let keys = try keysAskedFor()
         // Refused before any request.
         let reference = try self.origin(origin)
         try refuseBucketAccess(to: reference.location)
         if case .bucket(let bucket) = reference.location {
-            return try channels(of: bucket, reference.channel)
+            return try channels(of: bucket, reference.channel, keys)
         }
         let access = OriginAccess(
             over: try transport(to: reference.location, connectionOptions()),
@@ -27,12 +28,12 @@ extension Invocation {
         for pointer in pointers {
             deliveries.merge(try access.deliveries(of: pointer, at: origin)) { first, _ in first }
         }
-        return try show(pointers, deliveries)
+        return try show(pointers, deliveries, keys)
     }
 
     /// `channels` of an origin in a bucket.
     private func channels(
-        of location: BucketLocation, _ only: ChannelName?
+        of location: BucketLocation, _ only: ChannelName?, _ keys: TrustedKeys?
     ) throws -> ExitStatus {
         let channels = BucketChannels(try openBucket(location))
         let offered = try askedOrigin { () throws(StoreError) in try channels.offered(only) }
@@ -40,17 +41,27 @@ extension Invocation {
             note("these are the pointers that devices see: \(reason)")
         }
         return try show(
-            offered.pointers, channels.deliveries(of: offered.pointers), besides: offered.others)
+            offered.pointers, channels.deliveries(of: offered.pointers), keys,
+            besides: offered.others)
+    }
+
+    /// The keys that `--trust` names; `nil` if it names none.
+    private func keysAskedFor() throws -> TrustedKeys? {
+        let files = values("trust")
+        if files.isEmpty { return nil }
+        var keys: [VerificationKey] = []
+        for file in files { keys.append(try VerificationKey(file: file)) }
+        return try TrustedKeys(keys)
     }
 
     private func show(
-        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery],
+        _ pointers: [ChannelPointer], _ deliveries: [ObjectID: Delivery], _ keys: TrustedKeys?,
         besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
         let all = pointers + others
         return try reportDocument { writer in
             writer.objects(pointers) { writer, pointer in
-                pointer.writeMembers(to: &writer, deliveries, all)
+                pointer.writeMembers(to: &writer, deliveries, all, keys?.signers(of: pointer) ?? [])
             }
         } text: { output in
             var table = TextTable([
@@ -67,7 +78,8 @@ extension Invocation {
             table.print(to: output)
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
-                if let signing = pointer.signingText({ timestamp($0) }) {
+                let signers = keys?.signers(of: pointer) ?? []
+                if let signing = pointer.signingText(verified: signers, { timestamp($0) }) {
                     output.print("\(channel)\(signing)")
                 }
                 for release in pointer.releases {
@@ -144,12 +156,13 @@ extension ChannelPointer {
 
     /// Writes the members of its object.
     fileprivate func writeMembers(
-        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer]
+        to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer],
+        _ signers: [String]
     ) {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
-        writeSigning(to: &writer) { timestamp($0) }
+        writeSigning(to: &writer, verified: signers) { timestamp($0) }
         writer.member("releases", releases) { writer, release in
             release.writeMembers(to: &writer)
             writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in

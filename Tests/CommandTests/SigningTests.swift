@@ -88,9 +88,9 @@ import Testing
         let byVariable = try publish("1", "other", environment: ["CASTREE_SIGN_KEY": "one.key"])
         #expect(try signers(byVariable) == [one])
         let shown = try place.castree("channels", "other")
-        #expect(shown.text.contains("signed by key \(one)"))
+        #expect(shown.text.contains("says it is signed by key \(one) (not verified)"))
         let usage = try place.castree("du", "other")
-        #expect(usage.text.contains("stable: signed by key \(one)"))
+        #expect(usage.text.contains("stable: says it is signed by key \(one) (not verified)"))
         let unsigned = try publish(
             "2", "other", "--unsigned", environment: ["CASTREE_SIGN_KEY": "one.key"])
         #expect(try signers(unsigned) == [])
@@ -159,7 +159,7 @@ import Testing
             ("exec sleep 100", "did not end within --sign-timeout"),
             ("exec >&-; exec sleep 100", "did not end within --sign-timeout"),
             ("echo hello", "not a signature"), ("cat /dev/zero", "answered more than"),
-            (":", "answered 0 bytes"),
+            (":", "answered 0 bytes"), ("PIN=1234 false", "ended with status 1"),
         ]
         for (command, problem) in failures {
             let failed = try publish(
@@ -168,6 +168,16 @@ import Testing
             let error = try failed.error()
             #expect(failed.status == 1 && error.code == "signingFailed", "\(error)")
             #expect(error.message.contains(problem), "\(error)")
+            // It may hold a PIN, and logs keep messages.
+            #expect(!error.message.contains(command) || command == ":", "\(error)")
+            #expect(error.message.contains("key \(one)"), "\(error)")
+        }
+        // What it leaves behind, with its output open, is not waited for.
+        for command in ["sleep 40 2> /dev/null & exit 4", "setsid sleep 40 2> /dev/null & exit 4"] {
+            let failed = try publish(
+                "2", "site", "--sign-command", command, "--sign-command-key", "one.key.pub",
+                "--sign-timeout", "20s")
+            #expect(try failed.error().message.contains("ended with status 4"), "\(failed)")
         }
         // Its key is another one than it was said to be.
         let other = try publish(
@@ -202,10 +212,56 @@ import Testing
         #expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
     }
 
+    struct ChannelDocument: Decodable {
+        let signedBy: [String]
+        let saysSignedBy: [String]
+    }
+
+    @Test func `channels says of a signature whether it is verified, and by which keys`() throws {
+        let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
+        _ = try signers(publish("1", "site", "--sign-key", "one.key", "--sign-key", "two.key"))
+        let keys = [one, two].sorted()
+        for (options, verified) in [
+            ([], []), (["--trust", "one.key.pub"], [one]),
+            (["--trust", "one.key.pub", "--trust", "two.key.pub"], keys),
+        ] as [([String], [String])] {
+            let arguments = ["channels", "site"] + options
+            let answer = try place.run(.castree, arguments + ["--json"])
+            let document = try answer.document([ChannelDocument].self)[0]
+            #expect(document.signedBy == verified && document.saysSignedBy == keys)
+            let text = try place.run(.castree, arguments).text
+            #expect(text.contains("(verified)") == !verified.isEmpty, "\(text)")
+            #expect(text.contains("(not verified)") == (verified.count < 2), "\(text)")
+        }
+        // Who can write there can write that a key has signed.
+        let pointer = place.directory.appending(path: "site/channels/stable.json")
+        let text = try String(contentsOf: pointer, encoding: .utf8)
+        let forged = text.replacing(/"signature":"(.)/) {
+            "\"signature\":\"\($0.1 == "A" ? "B" : "A")"
+        }
+        try Data(forged.utf8).write(to: pointer)
+        let junk = try place.castree("channels", "site", "--trust", "one.key.pub")
+        #expect(junk.status == 0 && junk.text.contains("not verified"), "\(junk)")
+        #expect(!junk.text.contains("(verified)"), "\(junk)")
+    }
+
     @Test func `no command prints a private key`() throws {
         _ = try makeKey("one.key")
-        let secret = try place.contents("one.key").split(separator: "\n")[1]
+        let file = try place.contents("one.key")
+        let secret = file.split(separator: "\n")[1]
         var printed = ""
+        // Who gives its text in place of its name hears of it, and no log does.
+        for arguments in [
+            ["publish", "1", "site", "--sign-key", file],
+            ["publish", "1", "site", "--sign-key", file, "--json"],
+            ["trust", "add", file, "--origin", "site"], ["key", "show", file],
+            ["publish", "1", "site"], ["resign", "site", "--json"],
+        ] {
+            let environment = arguments.contains(file) ? [:] : ["CASTREE_SIGN_KEY": file]
+            let refused = try place.run(.castree, arguments, environment: environment)
+            #expect(refused.status == 1 && !refused.errors.isEmpty, "\(refused)")
+            printed += refused.text + refused.errors
+        }
         for arguments in [
             ["key", "show", "one.key"], ["publish", "1", "site", "--sign-key", "one.key"],
             ["resign", "site", "--sign-key", "one.key"], ["report"], ["log"], ["channels", "site"],

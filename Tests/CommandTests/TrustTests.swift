@@ -164,6 +164,37 @@ import Testing
         #expect(try place.contents("device/trust.json") == "{}")
     }
 
+    @Test("holds whatever comes to stand at the path of a trusted directory to its keys")
+    func directories() throws {
+        try place.add("1", Release.first)
+        for name in ["o", "evil"] {
+            #expect(
+                try place.castree("publish", "1", name, "--no-sync", "--no-packs").status == 0)
+        }
+        let files = FileManager.default
+        let origin = place.directory.appending(path: "o")
+        let moved = place.directory.appending(path: "old")
+        for path in ["o", origin.path + "/"] {
+            for isThere in [true, false] {
+                if !isThere { try files.moveItem(at: origin, to: moved) }
+                let added = try device("trust", "add", "keys/a.pub", "--origin", path)
+                #expect(added.status == 0 && added.text.contains(origin.path), "\(added)")
+                if isThere { try files.moveItem(at: origin, to: moved) }
+                try files.createSymbolicLink(
+                    atPath: origin.path, withDestinationPath: "evil")
+                for spelling in ["o", origin.path, "./evil/../o/"] {
+                    let pulled = try device("pull", spelling, "--json")
+                    #expect(pulled.status == 22, "\(spelling) \(pulled)")
+                }
+                try files.removeItem(at: origin)
+                try files.moveItem(at: moved, to: origin)
+                #expect(try device("pull", "o").status == 22)
+                #expect(try device("trust", "remove", origin.path).status == 0)
+                #expect(try trusted().isEmpty)
+            }
+        }
+    }
+
     @Test("has a pull say once that nobody signs what it takes")
     func unsigned() throws {
         try place.add("1", Release.first)

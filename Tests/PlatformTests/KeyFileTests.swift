@@ -94,6 +94,32 @@ import Testing
         }
     }
 
+    @Test("that is a public one is named so, whoever can read it")
+    func publicOne() throws {
+        let error = try refusal(Self.examplePublic, mode: 0o644)
+        #expect(error?.code == .badKey && error?.message.contains("public") == true)
+    }
+
+    @Test("is wanted by name: its text is refused, and not repeated")
+    func textInPlaceOfName() throws {
+        let line = Self.example.split(separator: "\n")[1]
+        for text in [
+            Self.example, String(Self.example.dropLast()), String(line),
+            Self.example.replacingOccurrences(of: "\n", with: " "), "release.key\n",
+        ] {
+            for error in [
+                #expect(throws: StoreError.self) { try SigningKey(file: text) },
+                #expect(throws: StoreError.self) { try VerificationKey(file: text) },
+                #expect(throws: StoreError.self) { try SigningKey.generate().write(to: text) },
+            ] {
+                #expect(error?.code == .badKey)
+                #expect(error?.message.contains("name of its file") == true)
+                #expect(error?.message.contains(line) == false)
+                #expect(error?.message.contains("BEGIN") == false)
+            }
+        }
+    }
+
     @Test("under a passphrase is refused, and --sign-command named")
     func encrypted() throws {
         let text = Self.example.replacingOccurrences(of: "PRIVATE", with: "ENCRYPTED PRIVATE")

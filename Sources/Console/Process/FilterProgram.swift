@@ -7,7 +7,8 @@
 /// A command of the user's that turns bytes into others: its standard input into its standard output.
 ///
 /// Its standard error is this program's. Where there is a terminal it stays in that one's process group, so it may ask
-/// there for a PIN; elsewhere it has a group of its own, and what it has started ends with it.
+/// there for a PIN; elsewhere it has a group of its own, and what it has started ends with it if it is ended. When the
+/// command itself has ended, its answer is what it has written by then: nobody waits for what it has left behind.
 package struct FilterProgram {
     /// How a run has ended.
     package enum Ending: Sendable, Hashable {
@@ -42,12 +43,8 @@ package struct FilterProgram {
         let program = try FilterProgram(command)
         defer { ChildProgram.shut([program.output]) }
         let deadline = ContinuousClock.now + limit
-        let (output, early) = program.exchange(bytes, byteCountMax, deadline)
-        if let early {
-            program.end()
-            return (early, output)
-        }
-        return (program.wait(until: deadline), output)
+        let (output, ending) = program.exchange(bytes, byteCountMax, deadline)
+        return (ending ?? program.wait(until: deadline), output)
     }
 
     private init(_ command: String) throws(SystemError) {
@@ -99,18 +96,24 @@ package struct FilterProgram {
         output = out.source
     }
 
-    /// Writes its input and reads its output, until it has closed that.
+    /// Writes its input and reads its output, until it has closed that, has ended or is ended.
+    /// - Returns: how it ended; `nil` if nobody has waited for it yet.
     private func exchange(
         _ bytes: [UInt8], _ byteCountMax: Int, _ deadline: ContinuousClock.Instant
-    ) -> (output: [UInt8], early: Ending?) {
+    ) -> (output: [UInt8], ending: Ending?) {
         var rest = bytes[...]
         var answer: [UInt8] = []
         var isInputOpen = true
+        var ended: Ending?
         func closeInput() {
             if isInputOpen { ChildProgram.shut([input]) }
             isInputOpen = false
         }
         defer { closeInput() }
+        func stop(_ ending: Ending) -> (output: [UInt8], ending: Ending?) {
+            if ended == nil { end() }
+            return (answer, ending)
+        }
         while true {
             if rest.isEmpty { closeInput() }
             var requests = [
@@ -120,9 +123,15 @@ package struct FilterProgram {
                     fd: Interruption.wakeDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             ]
             let left = deadline - .now
-            guard left > .zero else { return (answer, .late) }
-            _ = poll(&requests, nfds_t(requests.count), Self.milliseconds(left))
-            if requests[2].revents != 0 { return (answer, .interrupted) }
+            guard left > .zero else { return stop(.late) }
+            // What it has started may hold its output open for longer than it runs.
+            let wait = ended == nil ? min(Self.milliseconds(left), Self.wait) : 0
+            let count = poll(&requests, nfds_t(requests.count), wait)
+            if count == 0 {
+                if ended != nil { return (answer, ended) }
+                ended = ending()
+            }
+            if requests[2].revents != 0 { return stop(.interrupted) }
             if requests[1].revents != 0 {
                 let count = rest.withUnsafeBytes { cWrite(input, $0.baseAddress, $0.count) }
                 if count > 0 { rest = rest.dropFirst(count) }
@@ -133,18 +142,30 @@ package struct FilterProgram {
                 var chunk = [UInt8](repeating: 0, count: 4096)
                 let count = read(output, &chunk, chunk.count)
                 if count > 0 { answer += chunk[..<count] }
-                if count == 0 || (count < 0 && errno != EINTR) { return (answer, nil) }
-                if answer.count > byteCountMax { return (answer, .talkative) }
+                if count == 0 || (count < 0 && errno != EINTR) { return (answer, ended) }
+                if answer.count > byteCountMax { return stop(.talkative) }
             }
         }
     }
 
-    private func wait(until deadline: ContinuousClock.Instant) -> Ending {
+    /// So often one looks whether it has ended, in milliseconds.
+    private static let wait: Int32 = 50
+
+    /// How it has ended; `nil` while it runs.
+    ///
+    /// To be asked until it says so, and not again.
+    private func ending() -> Ending? {
         var status: Int32 = 0
+        let found = waitpid(process, &status, WNOHANG)
+        if found < 0 { return errno == EINTR ? nil : .killed }
+        guard found == process else { return nil }
+        // As the macros of wait(2) read it, which Swift does not import.
+        return status & 0x7f == 0 ? .exited((status >> 8) & 0xff) : .killed
+    }
+
+    private func wait(until deadline: ContinuousClock.Instant) -> Ending {
         while true {
-            let found = waitpid(process, &status, WNOHANG)
-            if found == process { break }
-            if found < 0, errno != EINTR { return .killed }
+            if let ending = ending() { return ending }
             guard deadline > .now, !Interruption.isRequested else {
                 end()
                 return Interruption.isRequested ? .interrupted : .late
@@ -152,8 +173,6 @@ package struct FilterProgram {
             // It has closed its output, and ends in a moment.
             _ = poll(nil, 0, 2)
         }
-        // As the macros of wait(2) read it, which Swift does not import.
-        return status & 0x7f == 0 ? .exited((status >> 8) & 0xff) : .killed
     }
 
     /// Ends it.

@@ -44,7 +44,7 @@ final class ObjectPublishing: Sendable {
             }
             try stage(start..<end)
             try origin.syncAll()
-            for position in start..<end { try publish(wanted[position].address) }
+            try publish(wanted[start..<end].map(\.address).sorted())
             start = end
         }
     }
@@ -134,19 +134,19 @@ final class ObjectPublishing: Sendable {
         origin.options.progress(PublishProgress(bytes: done, bytesTotal: bytesTotal))
     }
 
-    private func publish(_ address: ObjectID) throws(StoreError) {
-        for isShardThere in [false, true] {
-            do throws(StoreError) {
+    /// Gives staged objects, sorted by address, their names: shard by shard.
+    private func publish(_ addresses: [ObjectID]) throws(StoreError) {
+        var rest = addresses[...]
+        while let first = rest.first {
+            let shard = try origin.shard(of: first, in: origin.objects.raw)
+            while let address = rest.first, address.w0 >> 56 == first.w0 >> 56 {
                 try StoreLayout.withDigits(address) { (name) throws(StoreError) in
-                    try StoreLayout.withObjectPath(address) { (path) throws(StoreError) in
+                    try StoreLayout.withShardName(address) { (place) throws(StoreError) in
                         try origin.fileSystem.rename(
-                            origin.staging.raw, name, to: origin.objects.raw, path)
+                            origin.staging.raw, name, to: shard.raw, place)
                     }
                 }
-                return
-            } catch {
-                guard error.code == .notFound, !isShardThere else { throw error }
-                try origin.makeShard(of: address, in: origin.objects.raw)
+                rest.removeFirst()
             }
         }
     }

@@ -168,10 +168,21 @@ final class OriginWriter: Sendable {
         if options.isInterrupted() { throw Self.interruption }
     }
 
-    /// Makes the directory of an address's first two digits.
-    func makeShard(of address: ObjectID, in directory: Int32) throws(StoreError) {
-        try fileSystem.makeDirectoryIfAbsent(
-            directory, String(address.description.prefix(2)), mode: Self.directoryMode)
+    /// Opens the directory of an address's first two digits; makes it if need be.
+    ///
+    /// A link in its place would have files written outside the origin.
+    /// - Throws: `.badOrigin` for what is no directory.
+    func shard(of address: ObjectID, in directory: Int32) throws(StoreError) -> Descriptor {
+        let name = String(address.description.prefix(2))
+        do throws(StoreError) {
+            return try Self.directory(name, in: directory, fileSystem)
+        } catch {
+            guard error.isNotDirectory else { throw error }
+            throw StoreError(
+                .badOrigin,
+                "\(name) in \(printable(POSIXFileSystem().path(of: directory))) is no directory of the origin: "
+                    + "delete it, and repeat the command", cause: error.cause)
+        }
     }
 
     /// The directories of objects, or of packs, in no particular order.

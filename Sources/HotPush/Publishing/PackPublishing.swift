@@ -52,10 +52,10 @@ struct PackPublishing {
     func publishPacks() throws(StoreError) {
         let directories = try origin.makePackDirectories()
         for pack in draft.packs {
-            try origin.makeShard(of: pack.pack.address, in: directories.packs.raw)
-            try StoreLayout.withObjectPath(pack.pack.address) { (path) throws(StoreError) in
+            let shard = try origin.shard(of: pack.pack.address, in: directories.packs.raw)
+            try StoreLayout.withShardName(pack.pack.address) { (name) throws(StoreError) in
                 try origin.fileSystem.rename(
-                    prepared.place.work.raw, pack.name, to: directories.packs.raw, path)
+                    prepared.place.work.raw, pack.name, to: shard.raw, name)
             }
         }
     }

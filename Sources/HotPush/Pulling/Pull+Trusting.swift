@@ -51,9 +51,9 @@ extension Pull {
     private func trustedOrigin(
         in trust: StoreTrust, at location: OriginLocation, _ id: String? = nil
     ) throws(StoreError) -> TrustedOrigin? {
-        if let given = options.trust { return given.origin(in: trust, at: location.trustPlace) }
+        if let given = options.trust { return given.origin(in: trust, at: location.trustPlaces) }
         if trust.origins.isEmpty { return nil }
-        return trust.origin(at: location.trustPlace) ?? trust.origin(id)
+        return trust.origin(at: location.trustPlaces) ?? trust.origin(id)
     }
 
     /// What a pointer that counts makes of an origin.

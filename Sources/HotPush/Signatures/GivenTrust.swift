@@ -30,10 +30,10 @@ package struct GivenTrust: Sendable, Hashable {
     }
 
     /// The origin as a store trusts it from now on: by these keys, unless rotations have led from them to others.
-    /// - Parameter place: where it was asked.
-    func origin(in trust: StoreTrust, at place: String) -> TrustedOrigin {
+    /// - Parameter places: where it was asked, by all names of the place.
+    func origin(in trust: StoreTrust, at places: [String]) -> TrustedOrigin {
         var origin: TrustedOrigin
-        if let known = trust.origin(self.origin) ?? trust.origin(at: place),
+        if let known = trust.origin(self.origin) ?? trust.origin(at: places),
             known.id == nil || known.id == self.origin
         {
             origin = known
@@ -48,7 +48,7 @@ package struct GivenTrust: Sendable, Hashable {
         }
         origin.id = self.origin
         origin.appKeys = digest
-        if !origin.isAt(place) { origin.places.append(place) }
+        origin.places += trust.names(of: places, for: origin)
         return origin
     }
 }

@@ -2,7 +2,7 @@ package import CASStore
 import StrictJSON
 
 /// What a key has signed last, in each channel of each origin, and where each origin is: the file `<key>.signed` beside
-/// the key.
+/// the key, where links to it lead, so that a key has one memory by whatever name it is called.
 ///
 /// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
 /// not build upon it. The file is changed under a lock on the key's file, replaced as a whole, and never goes back.
@@ -42,6 +42,7 @@ package struct SignedSequences: Sendable {
         // Whoever has it writes one small file.
         while try !fileSystem.lock(lock.raw, exclusive: true) { pause(milliseconds: 5) }
         defer { fileSystem.unlock(lock.raw) }
+        let path = try keyFile()
         var (sequences, places) = try all()
         sequences[name] = max(sequences[name] ?? 0, pointer.sequence)
         places[place] = origin
@@ -66,8 +67,22 @@ package struct SignedSequences: Sendable {
 
     private typealias Memory = (sequences: [String: Int64], places: [String: String])
 
+    /// The key's file, which is no link.
+    private func keyFile() throws(StoreError) -> String {
+        var file = path
+        // So many links Linux follows (path_resolution(7)); of a circle the caller hears when it opens the file.
+        for _ in 0..<40 {
+            guard
+                let target = try fileSystem.symbolicLink(POSIXFileSystem.workingDirectory, file)
+            else { break }
+            let end = target.hasPrefix("/") ? nil : file.lastIndex(of: "/")
+            file = (end.map { String(file[...$0]) } ?? "") + target
+        }
+        return file
+    }
+
     private func all() throws(StoreError) -> Memory {
-        let file = path + Self.suffix
+        let file = try keyFile() + Self.suffix
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
             try fileSystem.contents(
                 POSIXFileSystem.workingDirectory, file, limit: Self.byteCountMax)

@@ -4,23 +4,18 @@ extension SigningKey {
     /// Reads a PEM file.
     ///
     /// A file of this user that others can read is refused, as ssh does it (ssh(1), "Permission"): whoever can read it
-    /// can sign.
-    /// - Throws: `.permission` for such a file; `.badKey`, `.unsupported` with the file's name; `.notFound`, what
-    ///   reading throws.
+    /// can sign. What is no private key is refused as such, whoever can read it.
+    /// - Throws: `.permission` for such a file; `.badKey`, `.unsupported` with the file's name; `.badKey` for the text
+    ///   of a key in place of a name; `.notFound`, what reading throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
+        try KeyText.refuse(inPlaceOfFile: path)
         let file = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
         let status = try fileSystem.status(file.raw)
         guard status.kind == .regular, status.byteCount <= Int64(VerificationKey.fileByteCountMax)
         else { throw StoreError(.badKey, "\(printable(path)) is not the file of a private key") }
-        guard status.owner != effectiveUser() || status.mode & 0o077 == 0 else {
-            throw StoreError(
-                .permission,
-                "others can read \(printable(path)) (mode \(String(status.mode, radix: 8))), and whoever can read it "
-                    + "can sign: chmod 600 \(printable(path))")
-        }
         self = try Self.withSecret(byteCount: max(Int(status.byteCount), 1)) {
             (text) throws(StoreError) in
             var count = 0
@@ -35,6 +30,12 @@ extension SigningKey {
             } catch {
                 throw StoreError(error.code, "\(printable(path)): \(error.message)")
             }
+        }
+        guard status.owner != effectiveUser() || status.mode & 0o077 == 0 else {
+            throw StoreError(
+                .permission,
+                "others can read \(printable(path)) (mode \(String(status.mode, radix: 8))), and whoever can read it "
+                    + "can sign: chmod 600 \(printable(path))")
         }
     }
 
@@ -64,9 +65,26 @@ extension VerificationKey {
     }
 }
 
+/// Text that somebody has given in place of a file's name, as `"$(cat release.key)"` does.
+enum KeyText {
+    /// What a PEM file begins its blocks with, and a line of base64 in each private key of Ed25519 (RFC 8410).
+    private static let marks = ["-----BEGIN", "-----END", "\n", "\r", "MC4CAQAwBQYDK2Vw"]
+
+    /// Refuses text that is a key: messages would repeat it as a name, and logs keep messages.
+    /// - Throws: `.badKey`, without the text.
+    static func refuse(inPlaceOfFile path: String) throws(StoreError) {
+        guard marks.contains(where: { path.contains($0) }) else { return }
+        throw StoreError(
+            .badKey,
+            "the text of a key was given, and the name of its file is wanted; who could see the command line has seen "
+                + "the key: if it was a private one, replace it (castree trust rotate)")
+    }
+}
+
 private func writeNewFile(
     _ path: String, mode: UInt32, _ text: UnsafeRawBufferPointer, _ fileSystem: any FileSystem
 ) throws(StoreError) {
+    try KeyText.refuse(inPlaceOfFile: path)
     let end = path.lastIndex(of: "/")
     let name = end.map { String(path[path.index(after: $0)...]) } ?? path
     let directory = try fileSystem.open(

@@ -99,10 +99,11 @@ package struct VerificationKey: Sendable, Hashable {
 
 extension VerificationKey {
     /// Reads a PEM file.
-    /// - Throws: `.badKey` with the file's name; `.notFound`, what reading throws.
+    /// - Throws: `.badKey` with the file's name, or for the text of a key in place of it; `.notFound`, what reading throws.
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
+        try KeyText.refuse(inPlaceOfFile: path)
         let file = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
         let bytes = try fileSystem.read(file.raw, at: 0, count: Self.fileByteCountMax)

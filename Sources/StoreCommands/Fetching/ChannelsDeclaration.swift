@@ -18,7 +18,11 @@ extension Command {
                 Of a bucket it shows what the log says, if the log may be read, else the pointers \
                 that devices see.
 
+                Whoever can write to the origin can write there that a key has signed. Only of the keys \
+                that --trust names it says whether they have.
+
                     castree channels https://example.org/app
+                    castree channels https://example.org/app --trust release.pub
                     castree channels s3://updates/app
                     castree channels ./origin --json | jq -r '.[].channel'
                 """,
@@ -27,6 +31,11 @@ extension Command {
                     "URL", "the origin's URL or directory, or s3://BUCKET/PREFIX",
                     completion: .directories)
             ],
-            options: Option.reaching, run: run)
+            options: [
+                .text(
+                    "trust", placeholder: "FILE",
+                    "say of this public key whether it has signed; repeatable", repeats: true,
+                    completion: .files)
+            ] + Option.reaching, run: run)
     }
 }

@@ -18,6 +18,22 @@ package struct StoreTrust: Sendable, Hashable {
         origins.first { $0.isAt(place) }
     }
 
+    /// The origin at a place that has several names: at the first of them where one is.
+    package func origin(at places: [String]) -> TrustedOrigin? {
+        for place in places {
+            if let origin = origin(at: place) { return origin }
+        }
+        return nil
+    }
+
+    /// The names of a place that an origin there is to get: the first, and those that no other origin has.
+    package func names(of places: [String], for origin: TrustedOrigin) -> [String] {
+        let own = places.enumerated().filter { position, place in
+            !origin.isAt(place) && (position == 0 || self.origin(at: place) == nil)
+        }
+        return own.map(\.element)
+    }
+
     /// The origin with an id.
     package func origin(_ id: String?) -> TrustedOrigin? {
         guard let id else { return nil }

@@ -75,7 +75,7 @@ extension Invocation {
             }
             writer.member("channels", usage.pointers) { writer, pointer in
                 writer.member("channel", pointer.channel.description)
-                pointer.writeSigning(to: &writer) { timestamp($0) }
+                pointer.writeSigning(to: &writer, verified: []) { timestamp($0) }
                 writer.member("releases", pointer.releases) { writer, release in
                     writer.member("version", release.version?.name.description)
                     writer.member("packs", usage.legs(of: release, in: pointer)) { writer, leg in
@@ -93,7 +93,7 @@ extension Invocation {
             }
             table.print(to: output)
             for pointer in usage.pointers {
-                if let signing = pointer.signingText({ timestamp($0) }) {
+                if let signing = pointer.signingText(verified: [], { timestamp($0) }) {
                     output.print("\(pointer.channel): \(signing)")
                 }
                 for release in pointer.releases {

@@ -77,7 +77,7 @@ extension Command {
 
 extension Invocation {
     fileprivate func addTrust() throws -> ExitStatus {
-        let place = try trustPlace(requiredValue("origin"))
+        let places = try trustPlaces(requiredValue("origin"))
         let id = try value("origin-id")
         if let id, !ChannelPointer.isOriginID(id) {
             throw CommandError.usage(
@@ -90,7 +90,7 @@ extension Invocation {
         let threshold = try integer("threshold")
         let versions = try openOrCreateStore()
         let (origin, isNews) = try versions.changeTrust { (trust) throws(StoreError) in
-            try trust.add(keys, threshold, at: place, id)
+            try trust.add(keys, threshold, at: places, id)
         }
         if isNews { origin.record(in: versions) }
         return try report { writer in
@@ -104,7 +104,7 @@ extension Invocation {
                 case (_, 1): "one of the keys \(names) has"
                 default: "\(origin.threshold) of the keys \(names) have"
                 }
-            output.print("Releases of \(place) are taken only if \(whose) signed them.")
+            output.print("Releases of \(places[0]) are taken only if \(whose) signed them.")
             if origin.id == nil {
                 output.print("  Which origin it is, the first verified pointer will say.")
             }
@@ -128,13 +128,14 @@ extension Invocation {
 
     fileprivate func removeTrust() throws -> ExitStatus {
         let text = argument("ORIGIN")
-        let place = ChannelPointer.isOriginID(text) ? text : try trustPlace(text)
+        let places = ChannelPointer.isOriginID(text) ? [text] : try trustPlaces(text)
+        let place = places[0]
         let key = optionalArgument("KEY")
         let versions = try openStore()
         let left: TrustedOrigin
         do throws(StoreError) {
             left = try versions.changeTrust { (trust) throws(StoreError) in
-                try trust.remove(key, at: place)
+                try trust.remove(key, at: places)
             }
         } catch {
             throw CommandError(error, error.code == .notFound ? .notFound : nil)
@@ -152,14 +153,14 @@ extension Invocation {
     }
 
     /// - Throws: `usage` for a pointer; `.badOrigin`.
-    private func trustPlace(_ text: String) throws -> String {
+    private func trustPlaces(_ text: String) throws -> [String] {
         let reference = try OriginReference(parsing: text)
         if let channel = reference.channel {
             throw CommandError.usage(
                 "this is the pointer of channel \(channel); keys are trusted for the whole origin: "
                     + reference.location.description)
         }
-        return reference.location.trustPlace
+        return reference.location.trustPlaces
     }
 }
 
@@ -167,9 +168,10 @@ extension StoreTrust {
     /// Trusts keys for a place, besides those that are trusted there.
     /// - Returns: the origin, and whether anything has changed.
     fileprivate mutating func add(
-        _ keys: [VerificationKey], _ threshold: Int?, at place: String, _ id: String?
+        _ keys: [VerificationKey], _ threshold: Int?, at places: [String], _ id: String?
     ) throws(StoreError) -> (TrustedOrigin, isNews: Bool) {
-        let known = if let there = origin(at: place) { there } else { origin(id) }
+        let place = places[0]
+        let known = if let there = origin(at: places) { there } else { origin(id) }
         if let old = known?.id, let id, old != id {
             throw StoreError(
                 .badKey,
@@ -177,14 +179,14 @@ extension StoreTrust {
                     + "\(place) first")
         }
         var origin =
-            known ?? TrustedOrigin(places: [place], id: id, keys: [], threshold: threshold ?? 1)
+            known ?? TrustedOrigin(places: [], id: id, keys: [], threshold: threshold ?? 1)
         for key in keys where !origin.keys.contains(key) { origin.keys.append(key) }
         // Refuses two keys with one id, and more signatures than there are keys.
         let trusted = try TrustedKeys(origin.keys, threshold: threshold ?? origin.threshold)
         origin.keys = trusted.keys
         origin.threshold = trusted.threshold
         origin.id = origin.id ?? id
-        if !origin.isAt(place) { origin.places.append(place) }
+        origin.places += names(of: places, for: origin)
         guard origin != known else { return (origin, false) }
         if Set(origin.keys) != Set(known?.keys ?? []) {
             // They count beside those of the version that is known, until the origin changes its keys.
@@ -203,9 +205,10 @@ extension StoreTrust {
     /// Trusts a key no longer, or all of an origin.
     /// - Returns: what is left of the origin, perhaps without keys.
     fileprivate mutating func remove(
-        _ key: String?, at place: String
+        _ key: String?, at places: [String]
     ) throws(StoreError) -> TrustedOrigin {
-        let known = if let there = origin(at: place) { there } else { origin(place) }
+        let place = places[0]
+        let known = if let there = origin(at: places) { there } else { origin(place) }
         guard var origin = known else {
             throw StoreError(
                 .notFound,

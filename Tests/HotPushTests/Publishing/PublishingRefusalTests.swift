@@ -46,6 +46,22 @@ import VersionTree
         #expect(try place.read()?.version == "2")
     }
 
+    @Test("to write through a link in the place of a directory of objects")
+    func linkedShard() throws {
+        try place.publish("1")
+        let before = try place.published()["channels/stable.json"]
+        let shard = URL(filePath: try place.objectPath("<h1>two</h1>")).deletingLastPathComponent()
+        let outside = place.store.directory.appending("outside")
+        let files = FileManager.default
+        try files.createDirectory(atPath: outside, withIntermediateDirectories: true)
+        // Another object may share the directory.
+        try? files.removeItem(at: shard)
+        try files.createSymbolicLink(atPath: shard.path, withDestinationPath: outside)
+        #expect(code { try place.publish("2") } == .badOrigin)
+        #expect(Damage.names(outside).isEmpty)
+        #expect(try place.published()["channels/stable.json"] == before)
+    }
+
     @Test("damaged bytes, and the channel offers what it did before")
     func damaged() throws {
         try place.publish("1")

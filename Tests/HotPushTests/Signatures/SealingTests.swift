@@ -277,6 +277,28 @@ import VersionTree
         }
     }
 
+    @Test("has one memory for a key, by whatever link it is called")
+    func memoryOfLinks() throws {
+        let files = FileManager.default
+        let other = place.place.store.directory.appending("links")
+        try files.createDirectory(atPath: other, withIntermediateDirectories: true)
+        try files.createSymbolicLink(
+            atPath: "\(other)/one", withDestinationPath: "../keys/alice")
+        try files.createSymbolicLink(atPath: "\(other)/two", withDestinationPath: "\(other)/one")
+        var pointer = ChannelPointer.empty(.stable, now: 100)
+        let origin = String(repeating: "a", count: 32)
+        pointer.origin = origin
+        for (number, path) in ["\(other)/two", place.alice, "\(other)/one"].enumerated() {
+            pointer.sequence = Int64(number + 5)
+            try SignedSequences(besideKey: path).note(pointer, at: "here")
+            for path in ["\(other)/two", place.alice, "\(other)/one"] {
+                let memory = SignedSequences(besideKey: path)
+                #expect(try memory.sequence(of: .stable, in: origin) == pointer.sequence)
+            }
+        }
+        #expect(Damage.names(other).sorted() == ["one", "two"])
+    }
+
     @Test("says until when, keeps that, and does not sign what nobody would obey")
     func expiry() throws {
         let clock = place.place.clock
