@@ -20,6 +20,10 @@ extension Command {
                 killed, repeat it. A key that is lost cannot sign its successor: keep a second one, \
                 apart from the first (docs/signing.md).
 
+                Before the first rotation nobody has written down which keys count. Then those do that \
+                sign now or are named by --trust, and all others are left out: --add them. Devices will \
+                ask for as many signatures as are made by those that sign now, unless --threshold says otherwise.
+
                     castree key new next.key
                     castree trust rotate /srv/www/updates --add next.key.pub --remove release.key.pub --sign-key release.key \
                 --sign-key next.key
@@ -37,7 +41,8 @@ extension Command {
                     repeats: true, completion: .files),
                 .integer(
                     "threshold", in: 1...PointerSignature.countMax,
-                    "devices ask for the signatures of so many keys [else as many as before]"),
+                    "devices ask for the signatures of so many keys [else as many as before; the first time, as many as sign now]"
+                ),
             ] + Option.signers + [
                 Option.trustedKey, .noWait, .withoutSync,
             ] + Option.bucket,
@@ -86,6 +91,11 @@ extension Invocation {
                 "Version \(file.version) of the trust of \(origin): "
                     + "\(threshold == 1 ? "one" : "\(threshold)") of \(keys.joined(separator: ", ")) must sign."
             )
+            if step.assumesThreshold {
+                output.print(
+                    "No other key counts from now on. How many must sign nobody had written down: it is as many as sign "
+                        + "now of the keys so far; --threshold changes it.")
+            }
             for pointer in step.pointers {
                 let signing = pointer.signingText { timestamp($0) } ?? "not signed"
                 output.print("Channel \(pointer.channel) is \(signing).")

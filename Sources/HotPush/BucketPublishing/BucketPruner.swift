@@ -90,7 +90,9 @@ package struct BucketPruner: Sendable {
                 return try sweep(
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
-            guard try LogCommit(entry, after.number, log, publisher.pause).carryOut() else {
+            let commit = try LogCommit(entry, after.number, log, publisher.pause)
+            for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
+            guard try commit.carryOut() else {
                 try publisher.wait(behindOthers: &tryCount)
                 (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
                 continue

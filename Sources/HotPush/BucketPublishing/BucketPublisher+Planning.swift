@@ -27,7 +27,7 @@ extension BucketPublisher {
         let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
         var after = before.offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
-        if after == nil, options.sealing.isMissing(from: before) {
+        if after == nil, options.sealing.renews(before, now: now()) {
             after = before.renewed(now: now())
         }
         if var pointer = after {

@@ -15,12 +15,21 @@ extension BucketPublisher {
     }
 
     /// A pointer, signed for an entry that follows a state.
+    /// - Parameter isRepeated: whether the same command has signed one before, and somebody else was faster.
     func seal(
-        _ pointer: ChannelPointer, upon state: OriginState
+        _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
     ) throws(StoreError) -> ChannelPointer {
         try options.sealing.seal(
-            pointer, upon: state.pointers, in: bucket.place, now: now(), notice: options.notice,
-            marker: markedID)
+            pointer, upon: state.pointers, in: bucket.place, now: now(), isRepeated: isRepeated,
+            notice: options.notice, marker: markedID)
+    }
+
+    /// Notes beside the keys what an entry is about to say: see ``SignedSequences``.
+    /// - Throws: why it cannot be noted; nothing may be sent then.
+    func prepare(_ pointer: ChannelPointer, upon before: OriginState) throws(StoreError) {
+        try options.sealing.prepare(
+            pointer, upon: before.pointers[pointer.channel], at: bucket.place,
+            notice: options.notice)
     }
 
     /// The id that the origin's marker says.

@@ -70,7 +70,7 @@ package struct BucketPublisher: Sendable {
             {
                 return (after, .publish)
             }
-            return options.sealing.isMissing(from: before)
+            return options.sealing.renews(before, now: now())
                 ? (before.renewed(now: now()), .resign) : nil
         }
         // The release is offered; whatever is not noted is made again.
@@ -184,11 +184,13 @@ package struct BucketPublisher: Sendable {
             let number = state.number + 1
             var pointer = changed
             pointer.log = number
-            if !isSealed { pointer = try seal(pointer, upon: state) }
+            if !isSealed { pointer = try seal(pointer, upon: state, isRepeated: tryCount > 0) }
             var entry = try LogEntry(after: state, kind, now: now())
             entry.channels[channel] = number
             entry.pointers[channel] = pointer
-            if try LogCommit(entry, number, log, pause).carryOut() {
+            let commit = try LogCommit(entry, number, log, pause)
+            try prepare(pointer, upon: state)
+            if try commit.carryOut() {
                 signed(pointer, upon: state)
                 state = OriginState(
                     number: number, entry: entry,

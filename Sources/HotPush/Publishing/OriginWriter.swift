@@ -294,20 +294,25 @@ final class OriginWriter: Sendable {
             pointer, upon: pointers, in: place, now: pointer.createdAt,
             notice: options.notice
         ) { () throws(StoreError) in try OriginMarker.id(of: root.raw, fileSystem) }
-        try write(sealed: sealed)
+        try write(sealed: sealed, upon: pointers[pointer.channel])
         return sealed
     }
 
     /// Puts a pointer in its place that is signed already, or by nobody.
-    func write(sealed pointer: ChannelPointer) throws(StoreError) {
+    ///
+    /// The keys' memory is told before and at once after, whatever fails then: who controls the origin can make any later
+    /// call fail.
+    /// - Parameter before: what it was built upon.
+    func write(
+        sealed pointer: ChannelPointer, upon before: ChannelPointer?
+    ) throws(StoreError) {
+        try options.sealing.prepare(pointer, upon: before, at: place, notice: options.notice)
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
             mode: Self.fileMode, token: "new", durably: options.isDurable)
+        options.sealing.remember(pointer, at: place, notice: options.notice)
         if pointer.isSigned, let origin = pointer.origin { try mark(as: origin) }
         try listChannels()
-        if pointer.isSigned {
-            options.sealing.remember(pointer, at: place, notice: options.notice)
-        }
     }
 
     /// Copies the id of a signed origin into its marker.

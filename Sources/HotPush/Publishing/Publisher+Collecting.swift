@@ -55,7 +55,7 @@ extension Publisher {
         if pointers[pointer.channel]?.isSigned ?? false {
             try origin.write(pointer, upon: pointers)
         } else {
-            try origin.write(sealed: pointer)
+            try origin.write(sealed: pointer, upon: pointers[pointer.channel])
         }
     }
 

@@ -120,11 +120,14 @@ extension Publisher {
         try options.sealing.requireSigner()
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
+        let pointers = try origin.pointers()
         let step = try rotation.step(
-            upon: origin.pointers(), by: options.sealing, in: origin.place, now: now()
+            upon: pointers, by: options.sealing, in: origin.place, now: now()
         ) { (version) throws(StoreError) in try origin.trust(version) }
         if !step.isThere { try origin.write(step.file) }
-        for pointer in step.pointers { try origin.write(sealed: pointer) }
+        for pointer in step.pointers {
+            try origin.write(sealed: pointer, upon: pointers[pointer.channel])
+        }
         return step
     }
 }

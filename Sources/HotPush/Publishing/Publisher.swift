@@ -296,7 +296,7 @@ public struct Publisher: Sendable {
         release.delivery = delivery
         var after = (before ?? .empty(offer.channel, now: now)).offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
-        if after == nil, let before, options.sealing.isMissing(from: before) {
+        if after == nil, let before, options.sealing.renews(before, now: now) {
             after = before.renewed(now: now)
         }
         return PublishPlan(

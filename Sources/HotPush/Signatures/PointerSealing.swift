@@ -72,12 +72,14 @@ package struct PointerSealing: Sendable {
     ///
     /// - Parameters:
     ///   - pointers: what it is built upon.
+    ///   - isRepeated: whether the same command has signed one before, which was not written.
     ///   - notice: gets what is adopted.
     ///   - marker: the id that the origin's marker says.
     /// - Throws: `.untrusted` as ``check(_:upon:in:marker:)``; `.badPointer` for one that cannot be signed; what a signer throws.
     func seal(
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer], in place: String,
-        now: Int64, notice: (String) -> Void, marker: () throws(StoreError) -> String?
+        now: Int64, isRepeated: Bool = false, notice: (String) -> Void,
+        marker: () throws(StoreError) -> String?
     ) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
         sealed.signatures = []
@@ -88,14 +90,17 @@ package struct PointerSealing: Sendable {
         }
         let before = pointers[pointer.channel]
         let base = try base(of: pointer.channel, upon: pointers, place, marker)
-        if adopts { notice(Self.adoption(of: before, pointer.channel, base.origin)) }
+        if adopts {
+            notice(Self.adoption(of: before, pointer.channel, base.origin))
+            if let before { noteDropped(before, notice) }
+        }
         (sealed.origin, sealed.trustVersion) = (base.origin, base.trustVersion)
-        if before == nil {
-            for signer in signers {
-                let last = try signer.memory?.sequence(of: sealed.channel, in: base.origin) ?? 0
-                // What devices have seen of a channel that is lost.
-                if sealed.sequence <= last { sealed.raise(to: last + 1) }
-            }
+        let used = try raise(&sealed, in: base.origin)
+        if !isRepeated, let before, before.origin == base.origin, used > before.sequence {
+            notice(
+                "sequence \(used) of channel \(before.channel) was signed and is not in \(place), which offers "
+                    + "\(before.sequence): the command that signed it was cut short, or runs still; if what it was to change "
+                    + "is wanted, repeat it")
         }
         return try sign(sealed, now: now)
     }
@@ -123,9 +128,18 @@ package struct PointerSealing: Sendable {
         return sealed
     }
 
-    /// Whether a pointer that offers what is wanted lacks one of the signatures.
-    func isMissing(from pointer: ChannelPointer) -> Bool {
-        isSigning && pointer.signatures.map(\.key) != signers.map(\.key.id).sorted()
+    /// Whether a pointer that offers what is wanted is to be signed all the same.
+    ///
+    /// It lacks one of the signatures, or is to be obeyed for another time, or has expired: whoever signs that is told to
+    /// say for how long.
+    func renews(_ pointer: ChannelPointer, now: Int64) -> Bool {
+        guard isSigning else { return false }
+        guard pointer.signatures.map(\.key) == signers.map(\.key.id).sorted() else { return true }
+        switch expiry {
+        case .kept: return pointer.expiresAt.map { $0 <= now } ?? false
+        case .never: return pointer.expiresAt != nil
+        case .after: return true
+        }
     }
 
     /// Whether each of those has signed a pointer who must have signed what is built upon.
@@ -138,20 +152,6 @@ package struct PointerSealing: Sendable {
         let keys = try required
         return file.origin == origin
             && keys.signers(of: file.signedBytes, file.signatures).count == keys.threshold
-    }
-
-    /// Remembers beside the keys what was signed and written.
-    func remember(_ pointer: ChannelPointer, at place: String, notice: (String) -> Void) {
-        for memory in signers.compactMap(\.memory) {
-            do throws(StoreError) {
-                try memory.note(pointer, at: place)
-            } catch {
-                // The pointer stands. Without the note an older one may be put back and built upon.
-                notice(
-                    "what was signed last could not be noted beside the key (\(error.message)): an old pointer that "
-                        + "somebody puts back would not be noticed by the next publisher")
-            }
-        }
     }
 
     // MARK: What is built upon
@@ -174,19 +174,51 @@ package struct PointerSealing: Sendable {
     ) throws(StoreError) -> Base {
         if let before = pointers[channel] {
             if !adopts { try checkVouched(before, place) }
-            if before.signatures.count > signers.count, !allowsFewer {
-                throw StoreError(
-                    .untrusted,
-                    "channel \(channel) of \(place) is signed by \(before.signatures.count) keys, and \(signers.count) "
-                        + "would sign now: devices may ask for all of them; name the others, too, or say --unsigned"
-                )
-            }
+            if !allowsFewer { try checkCount(before, place) }
             if let known = before.origin {
                 if !adopts, origin == nil { try checkOrigin(known, of: pointers, place) }
                 return try base(before, as: known, place)
             }
         }
         return try base(besides: channel, pointers, place, marker)
+    }
+
+    /// - Throws: `.untrusted` if more keys have signed what is there than sign now.
+    private func checkCount(_ before: ChannelPointer, _ place: String) throws(StoreError) {
+        guard before.signatures.count > signers.count else { return }
+        let unknown = unknownKeys(of: before)
+        let known = before.signatures.count - unknown.count
+        guard known <= signers.count else {
+            throw StoreError(
+                .untrusted,
+                "channel \(before.channel) of \(place) is signed by \(known) keys, and \(signers.count) would sign now: "
+                    + "devices may ask for all of them; name the others, too, or say --unsigned")
+        }
+        guard !adopts else { return }
+        throw StoreError(
+            .untrusted,
+            "channel \(before.channel) of \(place) has also a signature that names key "
+                + "\(unknown.joined(separator: ", ")), and nobody here can tell whether it is one: if devices ask for that "
+                + "key, let it sign, too; if somebody has added it, --adopt drops it")
+    }
+
+    /// The ids under which a pointer has signatures that no key known here has made; sorted.
+    private func unknownKeys(of pointer: ChannelPointer) -> [String] {
+        let signedBytes = pointer.signedBytes
+        let known = signers.map(\.key) + trusted
+        return pointer.signatures.filter { signature in
+            !known.contains {
+                $0.id == signature.key && $0.verifies(signature.signature, of: signedBytes)
+            }
+        }.map(\.key)
+    }
+
+    private func noteDropped(_ before: ChannelPointer, _ notice: (String) -> Void) {
+        let unknown = unknownKeys(of: before)
+        guard !unknown.isEmpty else { return }
+        notice(
+            "dropping from channel \(before.channel) what is signed as key \(unknown.joined(separator: ", ")), which is not "
+                + "known here")
     }
 
     private func base(
@@ -281,21 +313,6 @@ package struct PointerSealing: Sendable {
             )
         }
         return marked
-    }
-
-    /// - Throws: `.untrusted` for a pointer that is older than what a key has signed.
-    func checkSequence(of before: ChannelPointer, _ place: String) throws(StoreError) {
-        guard let origin = before.origin else { return }
-        for signer in signers {
-            guard let last = try signer.memory?.sequence(of: before.channel, in: origin),
-                before.sequence < last
-            else { continue }
-            throw StoreError(
-                .untrusted,
-                "channel \(before.channel) of \(place) offers sequence \(before.sequence), and key \(signer.key.id) has "
-                    + "signed \(last): somebody has put an old pointer back; look at what it offers, then build upon it "
-                    + "with --adopt")
-        }
     }
 
     private func checkVouched(

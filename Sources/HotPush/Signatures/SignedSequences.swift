@@ -6,6 +6,12 @@ import StrictJSON
 ///
 /// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
 /// not build upon it. The file is changed under a lock on the key's file, replaced as a whole, and never goes back.
+///
+/// A pointer is noted twice. Before it is written: that its sequence is used, and that nothing older than what it was
+/// built upon may be built upon again. After it was written: that nothing older than itself may. Whoever is killed
+/// between the two leaves an origin that offers the one or the other, and both may be built upon; the sequence that was
+/// used is not given to another pointer. So no failure after the pointer has come into sight lets an older one pass,
+/// and none before it keeps the next publisher from working.
 package struct SignedSequences: Sendable {
     private let path: String
     private let fileSystem: any FileSystem
@@ -20,10 +26,17 @@ package struct SignedSequences: Sendable {
         self.fileSystem = fileSystem
     }
 
-    /// The last sequence that was signed; `nil` if none is known.
+    /// The last sequence that was written, or built upon: nothing older is built upon; `nil` if none is known.
     /// - Throws: `.badKey` for a damaged file; what reading throws.
     func sequence(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64? {
         try all().sequences[Self.name(channel, origin)]
+    }
+
+    /// The highest sequence that was signed, whether it was written or not; 0 if none is known.
+    /// - Throws: as ``sequence(of:in:)``.
+    func used(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64 {
+        let (memory, name) = (try all(), Self.name(channel, origin))
+        return max(memory.used[name] ?? 0, memory.sequences[name] ?? 0)
     }
 
     /// The id of the origin that was signed last at a place; `nil` if none is known.
@@ -32,29 +45,41 @@ package struct SignedSequences: Sendable {
         try all().places[place]
     }
 
+    /// Notes that a pointer is signed and about to be written, durably.
+    /// - Parameter before: the sequence of what it was built upon.
+    /// - Throws: what reading and writing throws.
+    func prepare(
+        _ pointer: ChannelPointer, upon before: Int64?, at place: String
+    ) throws(StoreError) {
+        try change(pointer) { memory, name, origin in
+            memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
+            if let before { memory.sequences[name] = max(memory.sequences[name] ?? 0, before) }
+            memory.places[place] = memory.places[place] ?? origin
+        }
+    }
+
     /// Notes that a pointer was signed and written, durably.
     /// - Throws: what reading and writing throws.
     func note(_ pointer: ChannelPointer, at place: String) throws(StoreError) {
+        try change(pointer) { memory, name, origin in
+            memory.sequences[name] = max(memory.sequences[name] ?? 0, pointer.sequence)
+            memory.places[place] = origin
+        }
+    }
+
+    private func change(
+        _ pointer: ChannelPointer, _ body: (inout Memory, String, String) -> Void
+    ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
-        let name = Self.name(pointer.channel, origin)
         let here = POSIXFileSystem.workingDirectory
         let lock = try fileSystem.open(here, path, .readingFollowingLinks, mode: 0)
         // Whoever has it writes one small file.
         while try !fileSystem.lock(lock.raw, exclusive: true) { pause(milliseconds: 5) }
         defer { fileSystem.unlock(lock.raw) }
         let path = try keyFile()
-        var (sequences, places) = try all()
-        sequences[name] = max(sequences[name] ?? 0, pointer.sequence)
-        places[place] = origin
-        let document = JSONValue.object([
-            .init(key: "castreeSigned", value: .integer(Self.formatVersion)),
-            .init(
-                key: "places",
-                value: .object(places.map { .init(key: $0.key, value: .string($0.value)) })),
-            .init(
-                key: "sequences",
-                value: .object(sequences.map { .init(key: $0.key, value: .integer($0.value)) })),
-        ])
+        var memory = try all()
+        body(&memory, Self.name(pointer.channel, origin), origin)
+        let document = memory.document
         let end = path.lastIndex(of: "/")
         let directory = try fileSystem.open(
             here, end.map { String(path[...$0]) } ?? ".", .directoryFollowingLinks, mode: 0)
@@ -65,7 +90,29 @@ package struct SignedSequences: Sendable {
             token: "new", durably: true)
     }
 
-    private typealias Memory = (sequences: [String: Int64], places: [String: String])
+    private struct Memory {
+        /// Written or built upon.
+        var sequences: [String: Int64] = [:]
+        /// Signed: in the file where that is more.
+        var used: [String: Int64] = [:]
+        var places: [String: String] = [:]
+
+        var document: JSONValue {
+            func object(_ numbers: [String: Int64]) -> JSONValue {
+                .object(numbers.map { .init(key: $0.key, value: .integer($0.value)) })
+            }
+            let places = places.map {
+                JSONValue.Member(key: $0.key, value: .string($0.value))
+            }
+            let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
+            return .object([
+                .init(key: "castreeSigned", value: .integer(formatVersion)),
+                .init(key: "places", value: .object(places)),
+                .init(key: "sequences", value: object(sequences)),
+                .init(key: "used", value: object(unwritten)),
+            ])
+        }
+    }
 
     /// The key's file, which is no link.
     private func keyFile() throws(StoreError) -> String {
@@ -87,24 +134,28 @@ package struct SignedSequences: Sendable {
             try fileSystem.contents(
                 POSIXFileSystem.workingDirectory, file, limit: Self.byteCountMax)
         }
-        guard let bytes else { return ([:], [:]) }
+        guard let bytes else { return Memory() }
         // Whatever is wrong with it, the remedy is the same.
         let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 4))
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
             let members = document?["sequences"]?.asObject,
             let origins = document?["places"]?.asObject
         else { throw damaged(file) }
-        var sequences: [String: Int64] = [:]
+        var memory = Memory()
         for member in members {
             guard let sequence = member.value.asInt64 else { throw damaged(file) }
-            sequences[member.key] = sequence
+            memory.sequences[member.key] = sequence
         }
-        var places: [String: String] = [:]
+        // Files of earlier versions have none.
+        for member in document?["used"]?.asObject ?? [] {
+            guard let sequence = member.value.asInt64 else { throw damaged(file) }
+            memory.used[member.key] = sequence
+        }
         for member in origins {
             guard let origin = member.value.asString else { throw damaged(file) }
-            places[member.key] = origin
+            memory.places[member.key] = origin
         }
-        return (sequences, places)
+        return memory
     }
 
     private func damaged(_ file: String) -> StoreError {

@@ -25,6 +25,8 @@ package struct TrustRotation: Sendable {
         package let file: TrustFile
         /// Whether it is there already: an earlier call was cut short.
         package let isThere: Bool
+        /// Whether nobody has said how many must sign, nor written it down before: as many as sign now.
+        package var assumesThreshold = false
         /// The channels whose pointers are to be signed by it, sorted.
         let channels: [ChannelName]
         /// Their pointers, signed.
@@ -47,8 +49,8 @@ package struct TrustRotation: Sendable {
         in place: String, log: Int64? = nil, signing wanted: Set<ChannelName>? = nil,
         now: Int64, read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> Step {
-        var rotation = try Rotation(self, pointers, sealing, place)
-        (rotation.log, rotation.wanted) = (log, wanted)
+        var rotation = try Rotation(self, pointers, sealing, place, log)
+        rotation.wanted = wanted
         let version = rotation.version
         if version > TrustFile.firstVersion, let file = try read(version), isMet(by: file.trusted) {
             // Only what an earlier call has left.
@@ -68,12 +70,7 @@ package struct TrustRotation: Sendable {
         let next = version + 1
         let trusted = try changed(previous)
         if let file = try read(next) {
-            guard file.trusted == trusted else {
-                throw StoreError(
-                    .untrusted,
-                    "\(OriginLayout.trust(next)) is in \(place) already, with other keys: an interrupted rotation is repeated "
-                        + "as it was; if no pointer has ever named it, delete the file")
-            }
+            guard file.trusted == trusted else { throw rotation.unfinished(file, after: previous) }
             try rotation.checkOwn(file)
             return try rotation.step(file, isThere: true, rotation.pointers, now: now)
         }
@@ -81,7 +78,9 @@ package struct TrustRotation: Sendable {
             origin: rotation.origin, version: next, trusted: trusted, createdAt: now)
         file.signatures = try sealing.signers.sign(file.signedBytes)
         try file.check(follows: previous, version, of: rotation.origin)
-        return try rotation.step(file, isThere: false, rotation.pointers, now: now)
+        var step = try rotation.step(file, isThere: false, rotation.pointers, now: now)
+        step.assumesThreshold = threshold == nil && version == TrustFile.firstVersion
+        return step
     }
 
     private func isMet(by trusted: TrustedKeys) -> Bool {
@@ -110,7 +109,7 @@ package struct TrustRotation: Sendable {
 private struct Rotation {
     let pointers: [ChannelPointer]
     let origin: String
-    var log: Int64?
+    private let log: Int64?
     /// The channels whose pointers are signed; `nil` for all.
     var wanted: Set<ChannelName>?
     /// The newest version that a pointer names.
@@ -119,12 +118,15 @@ private struct Rotation {
     private let place: String
     /// Each of these must have signed what is built upon.
     private let old: TrustedKeys
+    /// The keys that sign now and are not new.
+    private let signing: [VerificationKey]
 
     init(
         _ rotation: TrustRotation, _ pointers: [ChannelName: ChannelPointer],
-        _ sealing: PointerSealing, _ place: String
+        _ sealing: PointerSealing, _ place: String, _ log: Int64?
     ) throws(StoreError) {
         let known = sealing.signers.map(\.key).filter { !rotation.added.contains($0) }
+        signing = known
         let keys = sealing.trusted.isEmpty ? known : sealing.trusted
         guard !keys.isEmpty else {
             throw StoreError(
@@ -134,13 +136,14 @@ private struct Rotation {
         old = try TrustedKeys(keys, threshold: keys.count)
         self.sealing = sealing
         self.place = place
+        self.log = log
         self.pointers = pointers.values.sorted { $0.channel < $1.channel }
         var origins: Set<String> = []
         for pointer in self.pointers {
             guard pointer.isSigned, let origin = pointer.origin else {
                 throw StoreError(
                     .untrusted,
-                    "channel \(pointer.channel) of \(place) is not signed; castree resign --adopt signs it first"
+                    "channel \(pointer.channel) of \(place) is not signed; \(Self.advice(pointer, log))"
                 )
             }
             origins.insert(origin)
@@ -150,7 +153,8 @@ private struct Rotation {
                 .untrusted,
                 origins.isEmpty
                     ? "\(place) has no channel yet: there is nothing to trust"
-                    : "the channels of \(place) belong to different origins: somebody has copied them together"
+                    : "the channels of \(place) belong to different origins: somebody has copied them together; look at them "
+                        + "(castree channels), and delete the files of those that are not yours"
             )
         }
         try sealing.checkOrigin(origin, of: pointers, place)
@@ -160,11 +164,15 @@ private struct Rotation {
 
     /// The keys of the version before.
     ///
-    /// Of the first version nobody has written them down: they are those that sign now or are named by `--trust`.
+    /// Of the first version nobody has written them down: they are those that sign now or are named by `--trust`. How many
+    /// devices ask for nobody knows, either: as many as sign now is never fewer than where this can succeed at all.
     func previous(
         _ read: (Int64) throws(StoreError) -> TrustFile?
     ) throws(StoreError) -> TrustedKeys {
-        guard version > TrustFile.firstVersion else { return try TrustedKeys(old.keys) }
+        guard version > TrustFile.firstVersion else {
+            let keys = old.keys + signing.filter { !old.keys.contains($0) }
+            return try TrustedKeys(keys, threshold: max(signing.count, 1))
+        }
         guard let file = try read(version), file.origin == origin else {
             throw StoreError(
                 .untrusted,
@@ -179,6 +187,39 @@ private struct Rotation {
                     + "who signed it")
         }
         return file.trusted
+    }
+
+    /// What to do about a channel that may be a stranger's.
+    private static func advice(_ pointer: ChannelPointer, _ log: Int64?) -> String {
+        let channel = pointer.channel
+        let removal =
+            log == nil
+            ? "delete its file \(OriginLayout.pointer(channel))"
+            : "withdraw it (castree withdraw --channel \(channel) --unsigned)"
+        return
+            "look at what it offers (castree channels): if that is not yours, \(removal); if it is, castree resign "
+            + "--channel \(channel) --adopt signs all of it"
+    }
+
+    /// Why another version of the trust is in the way.
+    func unfinished(_ file: TrustFile, after previous: TrustedKeys) -> StoreError {
+        let keys = file.trusted
+        let isOurs =
+            file.origin == origin
+            && !previous.signers(of: file.signedBytes, file.signatures).isEmpty
+        // Keys of the first version that are not named now may have made it.
+        let whose =
+            isOurs
+            ? "a rotation was cut short"
+            : "no key that is known here has signed it, but "
+                + "\(file.signatures.map(\.key).joined(separator: ", ")); if none of these was ever yours, it is a "
+                + "stranger's, and no device follows it; else a rotation was cut short"
+        return StoreError(
+            .untrusted,
+            "\(OriginLayout.trust(file.version)) is in \(place) already, and says that \(keys.threshold) of "
+                + "\(keys.keys.map(\.id).joined(separator: ", ")) must sign: \(whose): repeat it as it was, which "
+                + "finishes it, and rotate again if other keys are wanted; the file must stay, since whoever has a copy "
+                + "can show it to devices")
     }
 
     /// - Throws: `.untrusted` unless all who sign now have made a version of the trust.
@@ -201,7 +242,7 @@ private struct Rotation {
                 throw StoreError(
                     .untrusted,
                     "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
-                        + "signed anew: \(objection)")
+                        + "signed anew: \(objection); \(Self.advice(pointer, log))")
             }
             try sealing.checkSequence(of: pointer, place)
         }
@@ -223,6 +264,7 @@ private struct Rotation {
         for pointer in pointers {
             guard wanted?.contains(pointer.channel) ?? true else { continue }
             var next = pointer.renewed(now: now)
+            try self.sealing.raise(&next, in: origin)
             next.trustVersion = file.version
             if log != nil { next.log = log }
             signed.append(try sealing.sign(next, now: now))

@@ -206,6 +206,36 @@ import VersionTree
         #expect(count > 5)
     }
 
+    @Test("remembers what it has signed before anybody sees it, and is kept from nothing by that")
+    func memoryFirst() throws {
+        let alice = try people.sealing(people.alice)
+        try world.publish("1", by: publisher(alice))
+        let origin = try #require(try pointer().origin)
+        let noted = try Damage.contents(people.alice + ".signed")
+        let memory = SignedSequences(besideKey: people.alice)
+        let count = try TestShare(oneIn: 2).count { index in
+            let world = BucketWorld(copying: self.world)
+            try Data(noted).write(to: URL(filePath: people.alice + ".signed"))
+            let wasReached = Atomic<Bool>(false)
+            let dying = world.publisher("dying") { request in
+                guard request.number >= index + 1 else { return .answered }
+                wasReached.store(true, ordering: .relaxed)
+                return .dropped
+            } options: {
+                $0.sealing = alice
+            }
+            _ = refusal { try dying.resign() }
+            let used = try memory.used(of: .stable, in: origin)
+            let state = try #require(try OriginLog(world.bucket()).state(from: 0))
+            #expect(try #require(state.pointers[.stable]).sequence <= used, "\(index)")
+            let next = try world.publisher(options: { $0.sealing = alice }).resign()
+            #expect(next.allSatisfy { $0.pointer.sequence > used }, "\(index)")
+            #expect(world.broken == [])
+            return wasReached.load(ordering: .relaxed)
+        }
+        #expect(count > 2)
+    }
+
     @Test("prunes with a key, and without one shortens no list")
     func pruning() throws {
         let alice = try people.sealing(people.alice)

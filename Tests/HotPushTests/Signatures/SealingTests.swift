@@ -299,6 +299,125 @@ import VersionTree
         #expect(Damage.names(other).sorted() == ["one", "two"])
     }
 
+    @Test("remembers what it has signed before anybody sees it, whatever fails afterwards")
+    func memoryFirst() throws {
+        let sealing = try place.sealing(place.alice)
+        for version in ["1", "2"] { try place.publish(version, sealing) }
+        let old = try place.bytes()
+        let origin = try #require(try place.pointer().origin)
+        // The list of channels cannot be written: a stranger has changed it, and is in the way.
+        let list = place.place.origin + "/channels.json"
+        try Data("{}".utf8).write(to: URL(filePath: list))
+        let obstacle = place.place.origin + "/.channels.json.new"
+        try FileManager.default.createDirectory(
+            atPath: obstacle + "/x", withIntermediateDirectories: true)
+        #expect(refusal { try place.publisher(sealing).withdraw(VersionName("2")) } != nil)
+        try FileManager.default.removeItem(atPath: obstacle)
+        try Data(old).write(to: URL(filePath: place.path()))
+        #expect(refusal { try place.publish("1", sealing) }?.code == .untrusted)
+        try place.publisher(place.sealing(place.alice) { $0.adopts = true }).resign()
+
+        // At each call of the origin's disk, and then of the key's.
+        let copy = place.place.store.directory.appending("copy")
+        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let before = try (place.pointer(), place.bytes())
+        let noted = try Damage.contents(place.alice + ".signed")
+        let memory = SignedSequences(besideKey: place.alice)
+        for isKeys in [false, true] {
+            let count = try TestShare(oneIn: 2).count { point in
+                try FileManager.default.removeItem(atPath: place.place.origin)
+                try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
+                try Data(noted).write(to: URL(filePath: place.alice + ".signed"))
+                let disk = FaultyFileSystem()
+                var failing = PointerSealing()
+                failing.signers = [
+                    try KeyFileSigner(file: place.alice, isKeys ? disk : POSIXFileSystem())
+                ]
+                disk.arm(.fail(EIO, at: point + 1))
+                let publisher = place.publisher(
+                    failing, on: isKeys ? POSIXFileSystem() : disk)
+                let failure = refusal { try publisher.withdraw(VersionName("2")) }
+                let there = try place.pointer()
+                let used = try memory.used(of: .stable, in: origin)
+                #expect(there.sequence <= used, "\(isKeys) \(point)")
+                if isKeys, failure != nil { #expect(try place.bytes() == before.1, "\(point)") }
+                if !isKeys, there != before.0 {
+                    let new = try place.bytes()
+                    try Data(before.1).write(to: URL(filePath: place.path()))
+                    #expect(refusal { try place.publisher(sealing).resign() } != nil, "\(point)")
+                    try Data(new).write(to: URL(filePath: place.path()))
+                }
+                // And the next one is not kept from working.
+                let next = try place.publisher(sealing).resign().map(\.sequence)
+                #expect(next.allSatisfy { $0 > used }, "\(isKeys) \(point)")
+                return disk.hasFired
+            }
+            #expect(count > 3)
+        }
+    }
+
+    @Test("says that a command was cut short whose pointer is not there")
+    func unfinished() throws {
+        try place.publish("1", place.sealing(place.alice))
+        var next = try place.pointer()
+        next.sequence += 3
+        let memory = SignedSequences(besideKey: place.alice)
+        try memory.prepare(next, upon: next.sequence - 3, at: "here")
+        let notices = SignedNotices()
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.notice = { notices.add($0) }
+        options.sealing = try place.sealing(place.alice)
+        let publisher = place.place.publisher(on: POSIXFileSystem(), options)
+        for _ in 0..<2 { try publisher.resign() }
+        #expect(notices.all.filter { $0.contains("cut short") }.count == 1)
+        #expect(try place.pointer().sequence == next.sequence + 2)
+    }
+
+    @Test("is stopped by no signature that somebody adds, once it was looked at")
+    func addedSignature() throws {
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        var pointer = try place.pointer()
+        let added = try place.sealing(place.mallory).sign(pointer, now: 1)
+        pointer.signatures = (pointer.signatures + added.signatures).sorted { $0.key < $1.key }
+        try place.put(pointer)
+        let error = refusal { try place.publish("2", sealing) }
+        #expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        // One that is known has signed, and is not dropped by looking.
+        let known = try place.sealing(place.alice) {
+            ($0.adopts, $0.trusted) = (true, [try place.key(place.mallory)])
+        }
+        #expect(refusal { try place.publish("2", known) }?.code == .untrusted)
+        let notices = SignedNotices()
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.notice = { notices.add($0) }
+        options.sealing = try place.sealing(place.alice) { $0.adopts = true }
+        try place.place.publisher(on: POSIXFileSystem(), options).resign()
+        try place.expectSigned(by: place.alice)
+        let mallory = try place.key(place.mallory).id
+        #expect(notices.all.contains { $0.contains("dropping") && $0.contains(mallory) })
+    }
+
+    @Test("signs what is offered already for the time that is given, and refuses what is over")
+    func renewal() throws {
+        let clock = place.place.clock
+        func expiring(_ expiry: PointerSealing.Expiry) throws -> PointerSealing {
+            try place.sealing(place.alice) { $0.expiry = expiry }
+        }
+        try place.publish("1", expiring(.after(60)))
+        #expect(try !place.publish("1", expiring(.kept)).writesPointer)
+        try place.publish("1", expiring(.after(3600)))
+        #expect(try place.pointer().expiresAt == clock.now + 3600)
+        clock.advance(by: 3601)
+        let error = refusal { try place.publish("1", expiring(.kept)) }
+        #expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
+        try place.publish("1", expiring(.never))
+        #expect(try place.pointer().expiresAt == nil)
+        #expect(try !place.publish("1", expiring(.never)).writesPointer)
+    }
+
     @Test("says until when, keeps that, and does not sign what nobody would obey")
     func expiry() throws {
         let clock = place.place.clock

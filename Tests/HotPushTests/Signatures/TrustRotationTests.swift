@@ -87,7 +87,56 @@ import VersionTree
         #expect(try place.place.published() == before)
         // A channel that nobody has signed.
         try place.place.publish("1", to: "gamma")
-        #expect(code(try rotation(), both) == .untrusted)
+        let unsigned = refusal { try place.publisher(both).rotate(rotation()) }
+        #expect(unsigned?.code == .untrusted)
+        let message = try #require(unsigned?.message)
+        #expect(message.contains("castree channels") && message.contains("channels/gamma.json"))
+    }
+
+    @Test("asks for as many signatures the first time as sign now, and leaves out who does not")
+    func firstThreshold() throws {
+        let both = try place.sealing(place.alice, place.bob)
+        var trusting = both
+        trusting.trusted = [try place.key(place.alice)]
+        try place.publisher(trusting).resign()
+        let devices = try TrustedKeys(both.signers.map(\.key), threshold: 2)
+        let copy = place.place.store.directory.appending("copy")
+        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let third = try place.key(place.mallory)
+        for threshold in [nil, 1] {
+            try FileManager.default.removeItem(atPath: place.place.origin)
+            try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
+            // The origin is the older copy.
+            for key in [place.alice, place.bob] {
+                try FileManager.default.removeItem(atPath: key + ".signed")
+            }
+            let step = try place.publisher(both).rotate(
+                TrustRotation(adding: [third], threshold: threshold))
+            try step.file.check(follows: devices, 1, of: step.file.origin)
+            #expect(step.file.trusted.threshold == threshold ?? 2)
+            #expect(step.assumesThreshold == (threshold == nil))
+            #expect(Set(step.file.trusted.keys) == Set(devices.keys + [third]))
+        }
+    }
+
+    @Test("that was cut short is to be repeated, and its file never to be deleted")
+    func adviceForUnfinished() throws {
+        let before = ["beta", "stable"].map { ($0, try? place.bytes($0)) }
+        let both = try place.sealing(place.alice, place.bob)
+        try place.publisher(both).rotate(rotation())
+        for (channel, bytes) in before {
+            try Data(try #require(bytes)).write(to: URL(filePath: place.path(channel)))
+        }
+        for key in [place.alice, place.bob] {
+            try FileManager.default.removeItem(atPath: key + ".signed")
+        }
+        let other = TrustRotation(adding: [try place.key(place.mallory)])
+        let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
+        let message = try #require(error?.message)
+        #expect(message.contains("repeat it") && message.contains("must stay"))
+        #expect(!message.contains("delete"))
+        try place.publisher(both).rotate(rotation())
+        try place.expectSigned(by: place.bob)
     }
 
     @Test("adds a key that is not there yet, such as one kept apart")

@@ -1,0 +1,78 @@
+import CASStore
+import VersionTree
+
+// What the keys remember of what they have signed.
+
+extension PointerSealing {
+    /// Raises a pointer above all that was signed of its channel: devices may have seen it, and no two pointers share a
+    /// sequence.
+    /// - Returns: the highest sequence that was signed.
+    @discardableResult
+    func raise(_ pointer: inout ChannelPointer, in origin: String) throws(StoreError) -> Int64 {
+        var used: Int64 = 0
+        for memory in signers.compactMap(\.memory) {
+            used = max(used, try memory.used(of: pointer.channel, in: origin))
+        }
+        if pointer.sequence <= used { pointer.raise(to: used + 1) }
+        return used
+    }
+
+    /// Notes beside the keys what is about to be written: see ``SignedSequences``.
+    ///
+    /// - Parameter before: what it was built upon.
+    /// - Throws: why it cannot be noted; nothing may be written then. A key in a place that nobody can write to has no
+    ///   memory, and that is said.
+    func prepare(
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, at place: String,
+        notice: (String) -> Void
+    ) throws(StoreError) {
+        guard pointer.isSigned else { return }
+        // What is adopted may have any sequence.
+        let known = !adopts && before?.origin == pointer.origin ? before?.sequence : nil
+        for memory in signers.compactMap(\.memory) {
+            do throws(StoreError) {
+                try memory.prepare(pointer, upon: known, at: place)
+            } catch {
+                guard Self.cannotRemember(error) else { throw error }
+                notice(Self.forgetting(error))
+            }
+        }
+    }
+
+    /// Remembers beside the keys what was signed and written.
+    func remember(_ pointer: ChannelPointer, at place: String, notice: (String) -> Void) {
+        guard pointer.isSigned else { return }
+        for memory in signers.compactMap(\.memory) {
+            do throws(StoreError) {
+                try memory.note(pointer, at: place)
+            } catch {
+                // The pointer stands. Where nobody can write, `prepare` has said so.
+                if !Self.cannotRemember(error) { notice(Self.forgetting(error)) }
+            }
+        }
+    }
+
+    private static func cannotRemember(_ error: StoreError) -> Bool {
+        error.code == .readOnly || error.code == .permission
+    }
+
+    private static func forgetting(_ error: StoreError) -> String {
+        "what was signed last could not be noted beside the key (\(error.message)): an old pointer that "
+            + "somebody puts back would not be noticed by the next publisher"
+    }
+
+    /// - Throws: `.untrusted` for a pointer that is older than what a key has signed.
+    func checkSequence(of before: ChannelPointer, _ place: String) throws(StoreError) {
+        guard let origin = before.origin else { return }
+        for signer in signers {
+            guard let last = try signer.memory?.sequence(of: before.channel, in: origin),
+                before.sequence < last
+            else { continue }
+            throw StoreError(
+                .untrusted,
+                "channel \(before.channel) of \(place) offers sequence \(before.sequence), and key \(signer.key.id) has "
+                    + "signed \(last): somebody has put an old pointer back; look at what it offers, then build upon it "
+                    + "with --adopt")
+        }
+    }
+}
