@@ -117,7 +117,12 @@ extension BucketPublisher {
             throw StoreError(.notOffered, "the origin \(bucket.place) has no channel \(only)")
         }
         let channels = only.map { [$0] } ?? state.pointers.keys.sorted()
-        for channel in channels { try checkSigning(channel, upon: state, log) }
+        for channel in channels {
+            try checkSigning(channel, upon: state, log)
+            _ = try state.pointers[channel].map { (pointer) throws(StoreError) in
+                try options.sealing.end(of: pointer, now: now())
+            }
+        }
         var commits: [BucketCommit] = []
         for channel in channels {
             let newest = try self.state(of: log, from: state.number)

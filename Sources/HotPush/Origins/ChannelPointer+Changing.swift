@@ -128,7 +128,8 @@ extension ChannelPointer {
         var next = self
         if isAheadOfTime(now) { next.comeBackToTime(now) }
         next.sequence += 1
-        next.createdAt = now
+        // Devices remember the latest time of a signed one.
+        next.createdAt = signatures.isEmpty ? now : max(now, createdAt)
         next.signatures = []
         return next
     }

@@ -99,7 +99,12 @@ extension Publisher {
         }
         let channels = only.map { [$0] } ?? pointers.keys.sorted()
         // All or none, as far as that can be told before.
-        for channel in channels { try checkSigning(channel, upon: pointers) }
+        for channel in channels {
+            try checkSigning(channel, upon: pointers)
+            _ = try pointers[channel].map { (pointer) throws(StoreError) in
+                try options.sealing.end(of: pointer, now: now())
+            }
+        }
         var signed: [ChannelPointer] = []
         for channel in channels {
             guard let before = pointers[channel] else { continue }

@@ -108,17 +108,7 @@ package struct PointerSealing: Sendable {
     /// Signs a pointer as it is.
     func sign(_ pointer: ChannelPointer, now: Int64) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
-        switch expiry {
-        case .kept: break
-        case .never: sealed.expiresAt = nil
-        case .after(let seconds): sealed.expiresAt = now + seconds
-        }
-        if let expiresAt = sealed.expiresAt, expiresAt <= now {
-            throw StoreError(
-                .badPointer,
-                "channel \(pointer.channel) was signed for a time that is over, and nobody would obey what is signed now; "
-                    + "say for how long by --valid-for TIME")
-        }
+        sealed.expiresAt = try end(of: pointer, now: now)
         if let objection = sealed.objectionToSigning {
             throw StoreError(
                 .badPointer,
@@ -126,6 +116,26 @@ package struct PointerSealing: Sendable {
         }
         sealed.signatures = try signers.sign(sealed.signedBytes)
         return sealed
+    }
+
+    /// Until when a pointer that is signed now may be obeyed.
+    ///
+    /// Devices take the latest time in an accepted pointer for the present: one that was signed by a clock which was ahead
+    /// makes the time of those that follow begin there, too.
+    /// - Throws: `.badPointer` if that is over.
+    func end(of pointer: ChannelPointer, now: Int64) throws(StoreError) -> Int64? {
+        let begin = max(now, pointer.createdAt)
+        let end: Int64? =
+            switch expiry {
+            case .kept: pointer.expiresAt
+            case .never: nil
+            case .after(let seconds): begin + seconds
+            }
+        guard let end, end <= begin else { return end }
+        throw StoreError(
+            .badPointer,
+            "channel \(pointer.channel) was signed for a time that is over, and nobody would obey what is signed now; "
+                + "say for how long by --valid-for TIME")
     }
 
     /// Whether a pointer that offers what is wanted is to be signed all the same.

@@ -68,6 +68,12 @@ import VersionTree
         let now = pointer.createdAt + 1
         let signed = try #require(try pointer.withdrawing(VersionName("1"), now: now))
         #expect(signed.sequence == ahead + 1)
+        // Nor does its time go back, if the clock of whoever signed before was ahead: devices count from there.
+        let time = pointer.createdAt
+        let early = try #require(try pointer.withdrawing(VersionName("1"), now: time - 100))
+        #expect(early.createdAt == time)
+        let sealing = try place.sealing(place.alice) { $0.expiry = .after(50) }
+        #expect(try sealing.end(of: early, now: time - 100) == time + 50)
         // Nobody remembers one that far ahead if nobody has signed it.
         pointer.signatures = []
         let unsigned = try #require(try pointer.withdrawing(VersionName("1"), now: now))
