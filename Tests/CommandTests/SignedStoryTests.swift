@@ -75,4 +75,51 @@ import Testing
         }
         #expect(try current() == "2")
     }
+
+    @Test("reach a device that was set up between a spare key and the loss of the first")
+    func spare() throws {
+        try place.add("1", Release.first)
+        for name in ["release", "spare", "next"] { try castree("key new \(name).key") }
+        try castree("publish 1 site --no-sync --sign-key release.key")
+        try castree("trust rotate site --add spare.key.pub --sign-key release.key --no-sync")
+        let web = try WebOrigin(place.directory.appending(path: "site"))
+        #expect(try device("trust add release.key.pub --origin \(web.url)").status == 0)
+        #expect(try device("pull \(web.url) --activate").status == 0)
+        #expect(try trusted().keys.count == 2)
+        try castree(
+            "trust rotate site --add next.key.pub --remove release.key.pub --sign-key spare.key "
+                + "--sign-key next.key --trust release.key.pub --no-sync")
+        let pulled = try device("pull \(web.url)")
+        #expect(pulled.status == 0, "\(pulled)")
+        #expect(try trusted().trustVersion == 3)
+    }
+
+    @Test("keep what is trusted for one place when another says that it is the same origin")
+    func twoPlaces() throws {
+        try place.add("1", Release.first)
+        try castree("key new release.key")
+        try castree("publish 1 site --no-sync --sign-key release.key")
+        try castree("publish 1 unsigned --no-sync")
+        let (site, copy) = (
+            place.directory.appending(path: "site").path, place.directory.path + "/copy"
+        )
+        for isFirst in [true, false] {
+            try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+            for origin in isFirst ? [site, copy] : [copy, site] {
+                #expect(try device("trust add release.key.pub --origin \(origin)").status == 0)
+            }
+            try FileManager.default.removeItem(atPath: copy)
+            try FileManager.default.copyItem(atPath: site, toPath: copy)
+            for origin in [site, copy] { #expect(try device("pull \(origin)").status == 0) }
+            for origin in [site, copy] {
+                let pointer = origin + "/channels/stable.json"
+                let signed = try Data(contentsOf: URL(filePath: pointer))
+                try Data(place.contents("unsigned/channels/stable.json").utf8).write(
+                    to: URL(filePath: pointer))
+                #expect(try device("pull \(origin)").status == 22)
+                try signed.write(to: URL(filePath: pointer))
+            }
+            #expect(try device("trust remove \(site)").status == 0)
+        }
+    }
 }

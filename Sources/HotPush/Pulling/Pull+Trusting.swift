@@ -103,7 +103,7 @@ extension Pull {
                 throw untrusted(
                     pointer.channel, at: location,
                     "it says that it is the origin \(other.id ?? ""), which is trusted at "
-                        + "\(other.places.first ?? "no place") by other keys; for them \(objection)"
+                        + "\(other.places.first ?? "no place"); for the keys there, \(objection)"
                 )
             }
             (known, merged) = (other, origin)

@@ -13,7 +13,7 @@ import VersionTree
 /// | known | `wanted` is higher | each version up to it must follow from the one before; the last one's keys judge it |
 /// | unknown | `wanted` is below the floor | refused |
 /// | unknown | the keys have signed, `wanted` is 1 or the floor | it counts, and the keys are of that version |
-/// | unknown | the keys have signed, `wanted` is higher | if that version takes them up, its keys judge it; else it counts |
+/// | unknown | the keys have signed, `wanted` is higher | its keys judge it if it takes them up; else it counts |
 /// | unknown | others have signed | the way leads on, as above, from the first version that takes the keys up |
 ///
 /// A version *takes up* named keys if their threshold has signed it (and its own has), and each of them is among its keys or

@@ -26,7 +26,8 @@ extension VersionStore {
     /// Changes the trust: alone among processes, durably, and as a whole.
     ///
     /// When it returns, what it says survives a power cut. If `body` throws, nothing changes.
-    /// - Throws: `.badTrust` rather than write over a damaged file; `.untrusted` rather than name an origin twice; `.outOfSpace`, `.readOnly`.
+    /// - Throws: `.badTrust` rather than write over a damaged file; `.untrusted` rather than name an
+    ///   origin twice; `.outOfSpace`, `.readOnly`.
     package func changeTrust<R>(
         _ body: (inout StoreTrust) throws(StoreError) -> R
     ) throws(StoreError) -> R {
