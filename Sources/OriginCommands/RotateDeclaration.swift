@@ -91,10 +91,11 @@ extension Invocation {
                 "Version \(file.version) of the trust of \(origin): "
                     + "\(threshold == 1 ? "one" : "\(threshold)") of \(keys.joined(separator: ", ")) must sign."
             )
+            output.print("No other key counts from now on.")
             if step.assumesThreshold {
                 output.print(
-                    "No other key counts from now on. How many must sign nobody had written down: it is as many as sign "
-                        + "now of the keys so far; --threshold changes it.")
+                    "How many must sign nobody had written down: it is as many as sign now of the keys so far; --threshold "
+                        + "changes it.")
             }
             for pointer in step.pointers {
                 let signing = pointer.signingText { timestamp($0) } ?? "not signed"
