@@ -362,6 +362,22 @@ import VersionTree
         }
     }
 
+    @Test(
+        "signs with a key that stands where nobody can write, and says that nothing is remembered")
+    func readOnlyKey() throws {
+        let disk = FaultyFileSystem()
+        disk.arm(.refuseChanges)
+        let notices = SignedNotices()
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.notice = { notices.add($0) }
+        options.sealing.signers = [try KeyFileSigner(file: place.alice, disk)]
+        try place.place.publisher(on: POSIXFileSystem(), options).publish(
+            "1", of: place.place.versions)
+        try place.expectSigned(by: place.alice)
+        #expect(notices.all.filter { $0.contains("could not be noted") }.count == 1)
+    }
+
     @Test("says that a command was cut short whose pointer is not there")
     func unfinished() throws {
         try place.publish("1", place.sealing(place.alice))
