@@ -92,7 +92,7 @@ extension Pull {
             throw untrusted(pointer.channel, at: location, objection)
         }
         var known = trust.origins.first { origin.id != nil && $0.id == origin.id }
-        if known == nil, let there = trust.origin(at: location.trustPlace), there.id == nil {
+        if known == nil, let there = trust.origin(at: location.trustPlaces), there.id == nil {
             known = there
         }
         var merged: TrustedOrigin?

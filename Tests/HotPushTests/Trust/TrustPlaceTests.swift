@@ -114,8 +114,8 @@ import VersionTree
     func names() throws {
         let key = try SigningKey.generate().verificationKey
         var trust = StoreTrust()
-        trust.put(TrustedOrigin(places: ["/a", "/b"], id: nil, keys: [key], threshold: 1))
-        trust.put(TrustedOrigin(places: ["/c"], id: nil, keys: [key], threshold: 1))
+        try trust.put(TrustedOrigin(places: ["/a", "/b"], id: nil, keys: [key], threshold: 1))
+        try trust.put(TrustedOrigin(places: ["/c"], id: nil, keys: [key], threshold: 1))
         #expect(trust.origin(at: ["/x", "/b"])?.places == ["/a", "/b"])
         #expect(trust.origin(at: ["/x", "/y"]) == nil)
         let first = try #require(trust.origin(at: ["/a", "/c"]))
