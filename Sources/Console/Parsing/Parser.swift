@@ -120,7 +120,13 @@ extension UsageError {
     static func unknown(
         _ spelled: SpelledOption, among known: [Option], of command: Command?
     ) -> UsageError {
-        UsageError(
+        // The text of a key in place of its file's name begins like an option, and is not to be repeated.
+        guard !spelled.text.hasPrefix("-----BEGIN") else {
+            return UsageError(
+                message: "the text of a key was given, and the name of its file is wanted",
+                command: command)
+        }
+        return UsageError(
             message: "unknown option '\(spelled.text)'"
                 + suggestion(for: spelled.name, among: known.map(\.name), prefix: "--"),
             command: command)
