@@ -35,6 +35,7 @@ import Testing
         let taken = try update()
         #expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
         #expect(try place.deviceLifecycle().pending == nil)
+        try kiosk.hear("version 2 no longer waits")
         #expect(try kiosk.served.end().status == 0)
         let next = try Kiosk(place, origin.url)
         #expect(try next.visit() == "<h1>one</h1>")

@@ -49,6 +49,17 @@ import Testing
         try temporary.expectClean()
     }
 
+    @Test func `takes back what waits, and nothing that has come to wait meanwhile`() throws {
+        let temporary = try make()
+        let versions = temporary.versions
+        try versions.activateAtNextBoot("C")
+        #expect(try !versions.takeBack(pending: "B"))
+        #expect(try versions.lifecycle().pending == "C")
+        #expect(try versions.takeBack(pending: "C"))
+        #expect(try versions.lifecycle().pending == nil && versions.boot().version == "A")
+        #expect(try !versions.takeBack(pending: "C"))
+    }
+
     @Test func `bans at the first failure where one strike is all there is`() throws {
         let temporary = try make()
         try temporary.versions.activateAtNextBoot("B")

@@ -105,14 +105,16 @@ extension Publisher {
                 try options.sealing.end(of: pointer, now: now())
             }
         }
-        var signed: [ChannelPointer] = []
-        for channel in channels {
-            guard let before = pointers[channel] else { continue }
-            let pointer = try origin.write(before.renewed(now: now()), upon: pointers)
-            pointers[channel] = pointer
-            signed.append(pointer)
+        return try withAdvice(roomByPruning) { () throws(StoreError) in
+            var signed: [ChannelPointer] = []
+            for channel in channels {
+                guard let before = pointers[channel] else { continue }
+                let pointer = try origin.write(before.renewed(now: now()), upon: pointers)
+                pointers[channel] = pointer
+                signed.append(pointer)
+            }
+            return signed
         }
-        return signed
     }
 
     /// Says whose signatures count from now on, and signs every channel by them.
@@ -129,9 +131,11 @@ extension Publisher {
         let step = try rotation.step(
             upon: pointers, by: options.sealing, in: origin.place, now: now()
         ) { (version) throws(StoreError) in try origin.trust(version) }
-        if !step.isThere { try origin.write(step.file) }
-        for pointer in step.pointers {
-            try origin.write(sealed: pointer, upon: pointers[pointer.channel])
+        try withAdvice(roomByPruning) { () throws(StoreError) in
+            if !step.isThere { try origin.write(step.file) }
+            for pointer in step.pointers {
+                try origin.write(sealed: pointer, upon: pointers[pointer.channel])
+            }
         }
         return step
     }

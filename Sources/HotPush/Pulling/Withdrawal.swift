@@ -58,12 +58,8 @@ extension VersionStore {
     package func obey(
         _ withdrawal: Withdrawal, now: @escaping @Sendable () -> Int64 = { secondsNow() }
     ) throws(StoreError) -> Bool {
-        let lifecycle = try lifecycle()
-        guard lifecycle.pending == withdrawal.version, let current = lifecycle.current else {
-            return false
-        }
         do throws(StoreError) {
-            try activateAtNextBoot(current)
+            guard try takeBack(pending: withdrawal.version) else { return false }
         } catch {
             // Nobody would go back to that one: what waits is still better.
             guard error.code == .bannedVersion || error.code == .incompleteVersion else {

@@ -71,22 +71,18 @@ package struct SignedSequences: Sendable {
         _ pointer: ChannelPointer, _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
-        let here = POSIXFileSystem.workingDirectory
-        let lock = try fileSystem.open(here, path, .readingFollowingLinks, mode: 0)
+        let lock = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
         // Whoever has it writes one small file.
         while try !fileSystem.lock(lock.raw, exclusive: true) { pause(milliseconds: 5) }
         defer { fileSystem.unlock(lock.raw) }
         let path = try keyFile()
+        let directory = try fileSystem.openDirectory(holding: path)
         var memory = try all()
         body(&memory, Self.name(pointer.channel, origin), origin)
-        let document = memory.document
-        let end = path.lastIndex(of: "/")
-        let directory = try fileSystem.open(
-            here, end.map { String(path[...$0]) } ?? ".", .directoryFollowingLinks, mode: 0)
-        let file = end.map { String(path[path.index(after: $0)...]) } ?? path
         try fileSystem.replaceFile(
-            directory.raw, file + Self.suffix,
-            with: JSONWriter.serialize(document, sortedKeys: true) + [10], mode: 0o600,
+            directory.raw, fileSystem.fileName(in: path) + Self.suffix,
+            with: JSONWriter.serialize(memory.document, sortedKeys: true) + [10], mode: 0o600,
             token: "new", durably: true)
     }
 

@@ -45,6 +45,18 @@ extension FileSystem {
         return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
     }
 
+    /// Opens the directory that a path's file is in; ``fileName(in:)`` is its name there.
+    package func openDirectory(holding path: String) throws(StoreError) -> Descriptor {
+        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        return try open(
+            POSIXFileSystem.workingDirectory, directory, .directoryFollowingLinks, mode: 0)
+    }
+
+    /// What stands behind the last slash of a path.
+    package func fileName(in path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+    }
+
     /// Opens a path; `nil` if nothing is there.
     package func openIfPresent(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access

@@ -85,17 +85,14 @@ private func writeNewFile(
     _ path: String, mode: UInt32, _ text: UnsafeRawBufferPointer, _ fileSystem: any FileSystem
 ) throws(StoreError) {
     try KeyText.refuse(inPlaceOfFile: path)
-    let end = path.lastIndex(of: "/")
-    let name = end.map { String(path[path.index(after: $0)...]) } ?? path
-    let directory = try fileSystem.open(
-        POSIXFileSystem.workingDirectory, end.map { String(path[...$0]) } ?? ".",
-        .directoryFollowingLinks, mode: 0)
+    let directory = try fileSystem.openDirectory(holding: path)
     let aside = ".castree-\(try randomToken())"
     do throws(StoreError) {
         let file = try fileSystem.open(directory.raw, aside, .creating, mode: mode)
         try fileSystem.write(file.raw, text)
         try fileSystem.sync(file.raw)
-        try fileSystem.renameNew(directory.raw, aside, to: directory.raw, name)
+        try fileSystem.renameNew(
+            directory.raw, aside, to: directory.raw, fileSystem.fileName(in: path))
     } catch {
         // Report the first error: a copy of a key must not stay, as far as that can be had.
         try? fileSystem.removeIfPresent(directory.raw, aside)

@@ -134,6 +134,11 @@ public final class AppServer: Sendable {
     /// - Parameter now: the time of ``SystemClock``, or later.
     package func lookAtStarts(now: Duration) { Housekeeping.lookAtStarts(handler, now: now) }
 
+    /// Looks for changes of the lifecycle now, and tells of them; otherwise they are seen twice a second.
+    ///
+    /// From any thread; may wait for other processes.
+    package func follow() { handler.follow() }
+
     /// Stops: answers what is in flight, closes idle connections, and cuts what is left after
     /// `grace`.
     ///

@@ -34,6 +34,23 @@ extension VersionStore {
         if let after, after != before { note(.awaited(version: after)) }
     }
 
+    /// Lets a version wait no longer, unless another one waits by now.
+    ///
+    /// - Returns: whether it waited, and now does not; `false` also while nothing is current.
+    /// - Throws: `.bannedVersion`, `.incompleteVersion` if nobody would go back to what is current: then it still waits.
+    package func takeBack(pending version: String) throws(StoreError) -> Bool {
+        let hasWaited = try changeLifecycle { (lifecycle) throws(StoreError) -> Bool in
+            guard lifecycle.pending == version, let current = lifecycle.current else {
+                return false
+            }
+            try self.refuseUnfit(current, lifecycle)
+            lifecycle.pending = nil
+            return true
+        }
+        if hasWaited { note(.withdrawn(version: version)) }
+        return hasWaited
+    }
+
     /// Refuses a version that is banned, or that somebody has retired or damaged after its tree was
     /// made.
     private func refuseUnfit(_ name: String, _ lifecycle: Lifecycle) throws(StoreError) {

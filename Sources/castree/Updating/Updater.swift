@@ -204,6 +204,8 @@ final class Updater: Sendable {
     }
 
     private func take(_ obeyed: ObeyedRelease, _ before: Lifecycle) throws(StoreError) {
+        // What waits for less than the time between two looks would be told neither as waiting nor as taken back.
+        state.withLock { $0.server }?.follow()
         switch obeyed {
         case .upToDate(let reason):
             state.withLock { $0.trouble = nil }

@@ -27,12 +27,7 @@ struct ProxyRouteTests {
             ("/api=http://u:3000/v1", "http://other/api/x", "/v1/x"),
         ])
     func rewriting(_ text: String, _ target: String, _ expected: String) throws {
-        let route = try ProxyRoute(text)
-        let head = try RequestHead(method: "GET", target: target)
-        #expect(route.takes(head))
-        var bytes: [UInt8] = []
-        route.appendTarget(of: head, to: &bytes)
-        #expect(String(decoding: bytes, as: UTF8.self) == expected)
+        #expect(try ProxyRoute(text).rewritten(target) == expected)
     }
 
     @Test(
@@ -178,5 +173,16 @@ struct ProxyRouteTests {
         client.send(get(target))
         #expect(client.response()?.status == 204)
         #expect(upstream.heads.all.first?.hasPrefix("GET \(target) HTTP/1.1\r\n") == true)
+    }
+}
+
+extension ProxyRoute {
+    /// What the other server is asked for in place of a target; `nil` if the route does not take it.
+    func rewritten(_ target: String) throws -> String? {
+        let head = try RequestHead(method: "GET", target: target)
+        guard takes(head) else { return nil }
+        var bytes: [UInt8] = []
+        appendTarget(of: head, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
