@@ -8,20 +8,10 @@ import Testing
 // The lifecycle through the store: what starts, what is rolled back, what is banned.
 
 @Suite struct BootTests {
-    /// Three versions; A is current and known good.
-    private func make() throws -> TemporaryStore {
-        let temporary = try TemporaryStore()
-        for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
-        try temporary.versions.activate("A")
-        let boot = try temporary.versions.boot()
-        try temporary.versions.confirm("A", token: boot.token)
-        return temporary
-    }
-
     @Test func `leaves a bad release at the next boot, tries it once more, and bans it then`()
         throws
     {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         #expect(try versions.lifecycle().current == "A")
@@ -50,7 +40,7 @@ import Testing
     }
 
     @Test func `takes back what waits, and nothing that has come to wait meanwhile`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("C")
         #expect(try !versions.takeBack(pending: "B"))
@@ -60,19 +50,11 @@ import Testing
         #expect(try !versions.takeBack(pending: "C"))
     }
 
-    @Test func `bans at the first failure where one strike is all there is`() throws {
-        let temporary = try make()
-        try temporary.versions.activateAtNextBoot("B")
-        _ = try temporary.versions.boot(strikes: 1)
-        #expect(try temporary.versions.boot(strikes: 1).isBanned)
-        #expect(try temporary.versions.lifecycle().bad.map(\.version) == ["B"])
-    }
-
     @Test
     func `counts starts by content, under other names, too, until one is confirmed or forgiven`()
         throws
     {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try temporary.add("B2", ["index.html": "B"])
         try versions.activateAtNextBoot("B")
@@ -97,7 +79,7 @@ import Testing
 
     @Test func `takes a start back that a reboot has ended, and counts the third in a row`() throws
     {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         for takenBack in 0...3 {
@@ -116,7 +98,7 @@ import Testing
     }
 
     @Test func `leaves neither good nor bad what is left for another version by request`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         for _ in 0..<3 {
             try versions.activate("B")
@@ -155,7 +137,7 @@ import Testing
     }
 
     @Test func `keeps a release that was confirmed, and needs no second confirmation`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         try temporary.versions.activateAtNextBoot("B")
         let boot = try temporary.versions.boot()
         #expect(try temporary.versions.confirm("B", token: boot.token) == "B")
@@ -169,7 +151,7 @@ import Testing
     }
 
     @Test func `credits no confirmation to another version or another start`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         let boot = try versions.boot()
@@ -187,7 +169,7 @@ import Testing
     }
 
     @Test func `refuses the token of a start that was given up`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         let first = try versions.boot()
@@ -215,7 +197,7 @@ import Testing
     }
 
     @Test func `rolls back to the embedded version, once and for good`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.embed("A", knownGood: [])
         try versions.activate("B")
@@ -228,7 +210,7 @@ import Testing
     }
 
     @Test func `rolls back to the newest known good version that can be shown`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         for name in ["B", "C"] {
             try versions.activate(name)
@@ -242,45 +224,8 @@ import Testing
         #expect(try temporary.shown() == ["index.html": "A"])
     }
 
-    @Test func `bans content, not names`() throws {
-        let temporary = try make()
-        let versions = temporary.versions
-        try versions.activate("B")
-        _ = try versions.rollback()
-        // The same content under another name.
-        try temporary.add("B2", ["index.html": "B"])
-        expectRefusal(.bannedVersion) { try versions.activate("B2") }
-        #expect(try versions.versions().first { $0.version == "B2" }?.isBad == true)
-        // Other content under the same name.
-        try versions.retire("B")
-        #expect(try versions.lifecycle().bad.count == 1)
-        shell("rm -rf \(temporary.directory.appending("source-B"))")
-        try temporary.add("B", ["index.html": "B, mended"])
-        #expect(try versions.versions().first { $0.version == "B" }?.isBad == false)
-        try versions.activate("B")
-        #expect(try temporary.shown() == ["index.html": "B, mended"])
-    }
-
-    @Test func `forgives, and counts a ban that comes again`() throws {
-        let temporary = try make()
-        let versions = temporary.versions
-        expectRefusal(.noVersion) { try versions.forgive("B") }
-        try versions.activate("B")
-        _ = try versions.rollback()
-        try versions.forgive("B")
-        #expect(try versions.lifecycle().bad.isEmpty)
-        try versions.activate("B")
-        _ = try versions.rollback(reason: "again")
-        expectRefusal(.noVersion) { try versions.forgive("none") }
-        #expect(try versions.lifecycle().bad.map(\.count) == [1])
-        // By the name it had, when the version is retired.
-        try versions.retire("B")
-        try versions.forgive("B")
-        #expect(try versions.lifecycle().bad.isEmpty)
-    }
-
     @Test func `drops a pending version that is no longer complete`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         try lose("B", of: temporary)
@@ -291,7 +236,7 @@ import Testing
 
     // A version that has lost objects cannot be started; the app must start all the same.
     @Test func `starts the known good version when the current one has lost an object`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activate("B")
         try lose("B", of: temporary)
@@ -306,7 +251,7 @@ import Testing
     {
         var position = 1
         while true {
-            let temporary = try make()
+            let temporary = try TemporaryStore.startedOnce()
             try temporary.versions.activate("B")
             _ = try temporary.versions.boot()
             let disk = FaultyFileSystem()
@@ -327,14 +272,14 @@ import Testing
     }
 
     @Test func `starts the tree again that somebody has deleted`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         shell("rm -rf \(temporary.tree("A"))")
         #expect(try temporary.versions.boot().version == "A")
         #expect(try temporary.shown() == ["index.html": "A"])
     }
 
     @Test func `goes back first and then on to a pending version`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activate("B")
         _ = try versions.boot()
@@ -348,7 +293,7 @@ import Testing
     }
 
     @Test func `loses nothing of the lifecycle with the index`() throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         try temporary.versions.activate("B")
         _ = try temporary.versions.rollback()
         try temporary.versions.activateAtNextBoot("C")
@@ -364,7 +309,7 @@ import Testing
     func `starts nothing whose tree is gone and whose manifest was edited`(
         isPending: Bool
     ) throws {
-        let temporary = try make()
+        let temporary = try TemporaryStore.startedOnce()
         if isPending {
             try temporary.versions.activateAtNextBoot("B")
         } else {

@@ -226,3 +226,15 @@ func together(_ bodies: [@Sendable () throws -> Void]) throws {
     group.wait()
     if let first = failures.with({ $0.first }) { throw first }
 }
+
+extension TemporaryStore {
+    /// Three versions; A is current and known good.
+    static func startedOnce() throws -> TemporaryStore {
+        let temporary = try TemporaryStore()
+        for name in ["A", "B", "C"] { try temporary.add(name, ["index.html": name]) }
+        try temporary.versions.activate("A")
+        let boot = try temporary.versions.boot()
+        try temporary.versions.confirm("A", token: boot.token)
+        return temporary
+    }
+}

@@ -106,6 +106,8 @@ final class KioskPage {
     private var received = 0
     /// The names of the events so far.
     private(set) var names: [String] = []
+    /// Those that nobody has waited for yet.
+    private var coming: [(name: String, detail: [String: Any])] = []
 
     init(_ served: Served, _ session: String, _ cookie: String) {
         self.served = served
@@ -125,33 +127,38 @@ final class KioskPage {
         _ = try served.post("/_castree/bridge?session=\(session)", "1\nC", ["Cookie": cookie])
     }
 
-    /// Waits for an event of one of these names: its name, and its detail.
+    /// Waits for an event of one of these names, and passes over those before it: its name, and its detail.
     func hear(_ wanted: String...) throws -> (name: String, detail: [String: Any]) {
         let end = ContinuousClock.now + .seconds(60)
         while true {
-            try #require(ContinuousClock.now < end, "\(wanted) was not heard, but \(names)")
-            let answer = try served.get(
-                "/_castree/bridge?session=\(session)&ack=\(received)",
-                ["Cookie": cookie, "Sec-Fetch-Site": "same-origin"])
-            try #require(answer.status == 200, "\(answer)")
-            var rest = Data(answer.body.utf8)
-            var found: (String, [String: Any])?
-            while let end = rest.firstIndex(of: 10) {
-                let size = try #require(
-                    Int(String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
-                let frame = rest[(end + 1)...].prefix(size)
-                rest = rest[(end + 1)...].dropFirst(size)
-                let parts = frame.split(separator: 10, maxSplits: 1)
-                let words = String(decoding: parts[0], as: UTF8.self).split(separator: " ")
-                guard words.count == 4, words[0] == "E" else { continue }
-                received = max(received, Int(words[1]) ?? 0)
-                let name = String(words[3])
-                names.append(name)
-                let detail =
-                    try JSONSerialization.jsonObject(with: Data(parts[1])) as? [String: Any]
-                if found == nil, wanted.contains(name) { found = (name, detail ?? [:]) }
+            while !coming.isEmpty {
+                let next = coming.removeFirst()
+                if wanted.contains(next.name) { return next }
             }
-            if let found { return found }
+            try #require(ContinuousClock.now < end, "\(wanted) was not heard, but \(names)")
+            try listen()
+        }
+    }
+
+    /// One request for what has been announced since the last.
+    private func listen() throws {
+        let answer = try served.get(
+            "/_castree/bridge?session=\(session)&ack=\(received)",
+            ["Cookie": cookie, "Sec-Fetch-Site": "same-origin"])
+        try #require(answer.status == 200, "\(answer)")
+        var rest = Data(answer.body.utf8)
+        while let end = rest.firstIndex(of: 10) {
+            let size = try #require(
+                Int(String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
+            let frame = rest[(end + 1)...].prefix(size)
+            rest = rest[(end + 1)...].dropFirst(size)
+            let parts = frame.split(separator: 10, maxSplits: 1)
+            let words = String(decoding: parts[0], as: UTF8.self).split(separator: " ")
+            guard words.count == 4, words[0] == "E" else { continue }
+            received = max(received, Int(words[1]) ?? 0)
+            names.append(String(words[3]))
+            let detail = try JSONSerialization.jsonObject(with: Data(parts[1]))
+            coming.append((String(words[3]), detail as? [String: Any] ?? [:]))
         }
     }
 }
