@@ -122,7 +122,7 @@ import Testing
 
         @Test(
             "does what it is asked to, as if nothing had been",
-            arguments: TestShare(oneIn: 2, of: "interrupted calls").of(Work.allCases))
+            arguments: TestShare(oneIn: 3, of: "interrupted calls").of(Work.allCases))
         func interrupted(_ work: Work) throws {
             defer { try? removeAll() }
             var counts: [String: Int] = [:]

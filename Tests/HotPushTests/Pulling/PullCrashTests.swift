@@ -73,7 +73,7 @@ import VersionTree
         from start: Int, byPacks: Bool, _ fault: (Int) -> FaultyFileSystem.Fault,
         _ enumeration: String = #function
     ) throws -> Int {
-        try TestShare(oneIn: 10, of: "\(enumeration) \(byPacks)").count {
+        try TestShare(oneIn: 20, of: "\(enumeration) \(byPacks)").count {
             try survive(fault(start + $0), byPacks ? packed : newer)
         }
     }

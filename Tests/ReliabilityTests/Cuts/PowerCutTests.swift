@@ -5,7 +5,7 @@ import Testing
 @Suite("A store whose power is cut") struct PowerCutTests {
     @Test("keeps its promises after every change of a verb", arguments: Scenario.all)
     func everyPoint(_ scenario: Scenario) throws {
-        let tally = try PowerCuts(scenario: scenario, oneIn: 24).run()
+        let tally = try PowerCuts(scenario: scenario, oneIn: 60).run()
         #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         #expect(tally.points > 3)
         print(
@@ -23,7 +23,7 @@ import Testing
 
     @Test("keeps its promises where the system has no syncfs", arguments: withoutTrees)
     func withoutSyncAll(_ scenario: Scenario) throws {
-        var cuts = PowerCuts(scenario: scenario, oneIn: 96)
+        var cuts = PowerCuts(scenario: scenario, oneIn: 240)
         cuts.fault = { disk in
             var lying = LyingDisk(disk)
             lying.canSyncAll = false
@@ -37,7 +37,7 @@ import Testing
         "keeps its promises when a process is killed, another ends its work, and then the power goes",
         arguments: Scenario.all)
     func secondLife(_ scenario: Scenario) throws {
-        let tally = try PowerCuts(scenario: scenario, oneIn: 24).runTwice()
+        let tally = try PowerCuts(scenario: scenario, oneIn: 60).runTwice()
         #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         print(
             "second lives, \(scenario.testDescription): \(tally.points) points, "

@@ -137,7 +137,7 @@ import VersionTree
     @Test("stays, whatever one thing was done to the store, after", arguments: verbs)
     func single(_ verb: Verb) throws {
         let all = TamperingTests.tamperings
-        let taken = TestShare(oneIn: 12, of: verb.testDescription).of(all)
+        let taken = TestShare(oneIn: 24, of: verb.testDescription).of(all)
         for tampering in taken { try hold([tampering], verb) }
         print("last copies, \(verb.testDescription): \(taken.count) of \(all.count) damages")
     }
@@ -162,7 +162,7 @@ import VersionTree
 
     /// One pair in so many is tried, but all with CASTREE_TEST_ALL, and all in which one of the damages has a part of its
     /// name in `CASTREE_TEST_DAMAGES`, with bars between.
-    private static let share = TestShare.isWhole ? 400 : 1600
+    private static let share = TestShare.isWhole ? 400 : 4000
 
     @Test("stays, whatever two things were done to the store, after", arguments: verbs)
     func pairs(_ verb: Verb) throws {

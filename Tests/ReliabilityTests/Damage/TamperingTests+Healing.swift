@@ -58,7 +58,7 @@ extension TamperingTests {
 
     @Test(
         "is whole again with an old manifest, if somebody",
-        arguments: TestShare(oneIn: 5, of: "healed damages").of(ways))
+        arguments: TestShare(oneIn: 9, of: "healed damages").of(ways))
     func healed(_ tampering: Tampering, _ advice: Advice) throws {
         // Before a repair, and after one.
         for isRepaired in [false, true] {

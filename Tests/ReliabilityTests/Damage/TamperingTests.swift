@@ -10,7 +10,7 @@ import VersionTree
 @Suite("A store whose files were tampered with") struct TamperingTests {
     @Test(
         "names it, mends it and never reads it, if somebody",
-        arguments: TestShare(oneIn: 3, of: "damages").of(tamperings))
+        arguments: TestShare(oneIn: 6, of: "damages").of(tamperings))
     func tampered(_ tampering: Tampering) throws {
         let victim = try Victim()
         try tampering.act(victim)

@@ -27,7 +27,7 @@ import Testing
                 var tally = ErrorBench.Tally()
                 // Of each kind of call the first; of the others, by what they are about, one in three.
                 let calls = bench.calls(1) { $0.place }
-                let share = TestShare(oneIn: 8, of: all[index].testDescription)
+                let share = TestShare(oneIn: 16, of: all[index].testDescription)
                 var kinds: Set<String> = []
                 for (turn, call) in calls.enumerated() {
                     let kind = "\(call.operation.verb) \(String(describing: call.operation.access))"
