@@ -49,6 +49,7 @@ let package = Package(
         .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-pull", targets: ["castree-pull"]),
+        .executable(name: "castree-origin", targets: ["castree-origin"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
         // For tests only: loaded into the programs, it counts their system calls.
         .library(name: "CallCounter", type: .dynamic, targets: ["CallCounter"]),
@@ -72,6 +73,9 @@ let package = Package(
         .systemLibrary(
             name: "CZstd", pkgConfig: "libzstd",
             providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+        .systemLibrary(
+            name: "CZlib", pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
         .target(name: "StrictJSON", swiftSettings: hot),
@@ -80,6 +84,8 @@ let package = Package(
             swiftSettings: hot),
         .target(
             name: "Zstandard", dependencies: ["Platform", "CZstd"], swiftSettings: settings),
+        .target(
+            name: "Archives", dependencies: ["Platform", "CZlib"], swiftSettings: settings),
         .target(name: "LocalizedErrors", dependencies: ["Platform"], swiftSettings: settings),
         .target(
             name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
@@ -89,8 +95,14 @@ let package = Package(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "HotPush",
-            dependencies: ["VersionTree", "CASStore", "Buckets", "StrictJSON", "Zstandard"],
-            swiftSettings: settings),
+            dependencies: [
+                "VersionTree", "CASStore", "Archives", "Buckets", "StrictJSON", "Zstandard",
+            ], swiftSettings: settings),
+        .target(
+            name: "ClientSystems",
+            dependencies: [
+                "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON", "Platform",
+            ], swiftSettings: settings),
         .target(
             name: "CurlTransport", dependencies: ["HotPush", "CASStore", "Buckets", "CCurl"],
             swiftSettings: settings),
@@ -116,8 +128,8 @@ let package = Package(
         .target(
             name: "OriginCommands",
             dependencies: [
-                "StoreCommands", "Console", "HotPush", "Buckets", "VersionTree", "CASStore",
-                "StrictJSON",
+                "StoreCommands", "Console", "ClientSystems", "HotPush", "Buckets", "VersionTree",
+                "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .executableTarget(
             name: "castree",
@@ -132,6 +144,12 @@ let package = Package(
                 "OriginCommands", "StoreCommands", "Console", "CurlTransport", "HotPush", "Buckets",
                 "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
+        .executableTarget(
+            name: "castree-origin",
+            dependencies: [
+                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "WebServer",
+                "HotPush", "VersionTree", "CASStore", "StrictJSON", "Platform",
+            ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
             sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone),
@@ -223,6 +241,15 @@ let package = Package(
                 "HotPush",
                 "CurlTransport", "Zstandard",
                 "VersionTree", "CASStore", "StrictJSON",
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "ArchivesTests", dependencies: ["StorageTestSupport", "Archives", "Platform"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ClientSystemsTests",
+            dependencies: [
+                "StorageTestSupport", "ClientSystems", "Archives", "HotPush", "VersionTree",
+                "CASStore", "StrictJSON", "Platform",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",

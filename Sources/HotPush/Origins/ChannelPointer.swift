@@ -67,6 +67,9 @@ public struct OfferedRelease: Sendable, Hashable {
     package var isMandatory: Bool
     /// Which packs lead to its manifest; `nil` if there are none.
     package var delivery: PublishedDelivery?
+    /// The address of what the clients of other systems need to know of its objects (``ContentFacts``); `nil` if no such
+    /// system is enabled.
+    package var facts: ObjectID?
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
 
@@ -82,7 +85,8 @@ public struct OfferedRelease: Sendable, Hashable {
     package init(
         _ target: Target, sequence: Int64, createdAt: Int64, rollout: Rollout? = nil,
         requirements: [Requirement] = [], isMandatory: Bool = false,
-        delivery: PublishedDelivery? = nil, foreign: [JSONValue.Member] = []
+        delivery: PublishedDelivery? = nil, facts: ObjectID? = nil,
+        foreign: [JSONValue.Member] = []
     ) {
         self.target = target
         self.sequence = sequence
@@ -94,6 +98,7 @@ public struct OfferedRelease: Sendable, Hashable {
         }
         self.isMandatory = isMandatory
         self.delivery = delivery
+        self.facts = facts
         self.foreign = foreign
     }
 

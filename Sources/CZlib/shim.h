@@ -1,0 +1,3 @@
+// zlib's C API, nothing else.
+#pragma once
+#include <zlib.h>

@@ -1,0 +1,42 @@
+package import HotPush
+package import Platform
+package import VersionTree
+
+/// What a decider may look up in an origin; tests have one in memory.
+package protocol ClientOrigin {
+    /// What a channel offers to the clients of a system; `nil` if there is no such channel.
+    func channel(
+        _ name: ChannelName, for system: ClientSystem
+    ) throws(StoreError) -> ClientChannel?
+    /// The files of an offer; `nil` if the origin no longer holds them.
+    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
+    /// A small object's bytes; `nil` if the origin does not hold it.
+    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]?
+}
+
+/// The files of a release, and what is known of each.
+package struct ClientContent: Sendable {
+    /// The files.
+    package var manifest: Manifest
+    /// CRC-32, MD5 and twin of each object.
+    package var facts: ContentFacts
+
+    /// Makes one.
+    package init(manifest: Manifest, facts: ContentFacts) {
+        self.manifest = manifest
+        self.facts = facts
+    }
+}
+
+/// Answers the clients of one system: no clock, no file, no network of its own.
+package protocol ClientDecider {
+    /// The system.
+    static var system: ClientSystem { get }
+    /// The answer to a request; `nil` if the path is none of this system's.
+    ///
+    /// Names only what `origin` offers to this request, and only URLs that some decider answers.
+    /// - Throws: what reading the origin throws. A request that is wrong is an answer, no error.
+    static func answer(
+        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
+    ) throws(StoreError) -> ClientAnswer?
+}

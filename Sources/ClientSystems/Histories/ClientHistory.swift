@@ -1,0 +1,61 @@
+package import HotPush
+
+/// What a channel has offered to the clients of a system: the file `for/<system>/<channel>.json`.
+///
+/// The publisher appends to it before it replaces the pointer. So a reader that finds an offer above the pointer's
+/// sequence ignores it.
+package struct ClientHistory: Sendable, Hashable {
+    /// The system.
+    package var system: ClientSystem
+    /// The channel.
+    package var channel: ChannelName
+    /// The offers, oldest first.
+    package var offers: [ClientOffer]
+    /// The largest number of a label so far; labels go on from it when old offers are dropped.
+    package var labelCount: Int64
+
+    /// Makes a history.
+    package init(
+        _ system: ClientSystem, _ channel: ChannelName, offers: [ClientOffer] = [],
+        labelCount: Int64 = 0
+    ) {
+        self.system = system
+        self.channel = channel
+        self.offers = offers
+        self.labelCount = labelCount
+    }
+}
+
+/// A channel as a decider sees it: what the pointer offers now, and what clients may know from before.
+package struct ClientChannel: Sendable, Hashable {
+    /// What the pointer offers, newest first, each with the ids that clients know it by.
+    ///
+    /// A release without an offer in the history is not here: it was published before the system was enabled.
+    package var live: [Live]
+    /// All offers up to the pointer, oldest first, also those that are no longer offered.
+    package var past: [ClientOffer]
+
+    /// A release of the pointer and its offer.
+    package struct Live: Sendable, Hashable {
+        /// What the pointer says: target, requirements, roll-out, mandatory.
+        package var release: OfferedRelease
+        /// The ids.
+        package var offer: ClientOffer
+
+        /// Makes one.
+        package init(release: OfferedRelease, offer: ClientOffer) {
+            self.release = release
+            self.offer = offer
+        }
+    }
+
+    /// Joins a pointer and a history by the sequence of each release; offers above the pointer are left out.
+    package init(_ pointer: ChannelPointer, _ history: ClientHistory) {
+        past = history.offers.filter { $0.sequence <= pointer.sequence }
+        // A later line counts, should a sequence stand twice.
+        let offers = Dictionary(past.map { ($0.sequence, $0) }) { $1 }
+        live = pointer.releases.compactMap { release in
+            offers[release.sequence].map { Live(release: release, offer: $0) }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package import Archives
+package import HotPush
+package import Platform
+
+/// What a system's clients cannot be told of a release.
+package struct ClientObjection: Sendable, Hashable {
+    /// Whether the release is not offered to this system at all; otherwise something is lost.
+    package var refuses: Bool
+    /// What it is, on what, and what to do.
+    package var message: String
+
+    /// Makes one.
+    package init(refuses: Bool, _ message: String) {
+        self.refuses = refuses
+        self.message = message
+    }
+}
+
+/// A release that is about to be offered.
+package struct ClientRelease {
+    /// As the pointer will list it, with its sequence.
+    package var release: OfferedRelease
+    /// Its files; `nil` if clients are to go back to what was shipped with the app.
+    package var content: ClientContent?
+    /// The address of the facts; `nil` as above.
+    package var facts: ObjectID?
+    /// Now, in milliseconds since 1970.
+    package var now: Int64
+    /// Reads an object of the release.
+    package var read: (ObjectID) throws(StoreError) -> [UInt8]
+    /// The SHA-256 and size of a composed archive: reads all of it.
+    package var digest: (ZipArchive) throws(StoreError) -> ArchiveDigest
+
+    /// Makes one.
+    package init(
+        release: OfferedRelease, content: ClientContent?, facts: ObjectID?, now: Int64,
+        read: @escaping (ObjectID) throws(StoreError) -> [UInt8],
+        digest: @escaping (ZipArchive) throws(StoreError) -> ArchiveDigest
+    ) {
+        self.release = release
+        self.content = content
+        self.facts = facts
+        self.now = now
+        self.read = read
+        self.digest = digest
+    }
+}
+
+/// An offer with the documents that must stand before it is written.
+package struct PreparedClientOffer {
+    /// The offer.
+    package var offer: ClientOffer
+    /// The bytes of its documents, by their address.
+    package var documents: [ObjectID: [UInt8]]
+
+    /// Makes one.
+    package init(_ offer: ClientOffer, documents: [ObjectID: [UInt8]] = [:]) {
+        self.offer = offer
+        self.documents = documents
+    }
+}
+
+/// Signs for a system's clients, with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, section 8.2).
+package protocol ClientSigner: Sendable {
+    /// The signature of a message.
+    /// - Throws: `.badKey`; what a key service's command says.
+    func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8]
+}
+
+/// Makes the offers of one system when a version is published.
+package protocol ClientPublishing {
+    /// The system.
+    static var system: ClientSystem { get }
+    /// What the system cannot express of a release; empty if it is told whole.
+    static func objections(
+        to release: ClientRelease, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> [ClientObjection]
+    /// The offer of a release, after those that the history has.
+    ///
+    /// Called only if nothing refuses it. The same release again gives the ids that clients know.
+    static func offer(
+        _ release: ClientRelease, after history: ClientHistory,
+        _ configuration: ClientConfiguration, signer: (any ClientSigner)?
+    ) throws(StoreError) -> PreparedClientOffer
+}
