@@ -101,6 +101,21 @@ import Testing
         return program
     }
 
+    @Test func `a server that is told to end while its options are tried ends at once`() throws {
+        try place.write(
+            ["castree-pull": "#!/bin/sh\ntouch asked\nexec sleep 300\n"], to: "alone")
+        let program = place.directory.appending(path: "alone/castree")
+        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
+        let server = try Running(
+            program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9"],
+            in: place.directory)
+        while !place.exists("asked") {}
+        server.signal(SIGTERM)
+        // 1 would say that the program that fetches had said nothing for too long.
+        #expect(try server.finished().status == 130)
+        #expect(!place.exists("device"))
+    }
+
     @Test func `updates go on although something still holds the output of a child`() throws {
         let program = try program(
             fetchingBy: """

@@ -132,17 +132,20 @@ extension UpdateSettings {
     /// Lets the program that fetches read its command line, and ask nobody: what it refuses now, it would refuse every
     /// time, and nobody would hear that in time.
     ///
-    /// - Throws: `noFetchingProgram`; `usage` with its sentence.
+    /// - Throws: `noFetchingProgram`; `usage` with its sentence; `interrupted`, at once, if this program is told to end.
     func tryOut(store: String) throws(CommandError) {
         let program = try FetchingProgram.start(
             ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
                 + ["--dry-run", "--", origin], hasInput: false)
         var sentence: String?
-        let end = program.follow(silence: .seconds(30), grace: .zero) { _ in
+        let end = program.follow(
+            silence: .seconds(30), grace: .zero, isUnwanted: { Interruption.isRequested }
+        ) { _ in
         } heard: { line in
             // What is no JSON comes from a loader, and its status is not that of a usage error.
             sentence = (try? JSONValue.parse(line))?["error"]?["message"]?.asString ?? sentence
         }
+        if Interruption.isRequested { throw .interrupted }
         if end.wasSilent {
             throw CommandError(
                 code: "noFetchingProgram",
