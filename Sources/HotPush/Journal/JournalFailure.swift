@@ -42,7 +42,9 @@ package struct JournalFailure: Sendable, Hashable {
         [
             // Of the store, and of the system below it.
             StoreError.Code.outOfSpace, .permission, .readOnly, .notOwner, .noStore,
-            .unsupportedFormat, .badTrust, .pathCollision, .transport,
+            .unsupportedFormat, .badTrust, .transport,
+            // Of what is offered: here it has no place, or its name is another content's.
+            .pathCollision, .versionExists,
             // Of whom it trusts, and who lets it in.
             .untrusted, .badOrigin, .credentials, .accessDenied, .noBucket,
         ].map(\.description)

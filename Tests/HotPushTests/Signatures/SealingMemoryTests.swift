@@ -133,6 +133,14 @@ import VersionTree
         try place.publish("1", sealing)
         let old = try place.bytes()
         var next = try place.pointer()
+        // A channel that only the copy has.
+        var beta = ChannelPointer.empty(try ChannelName("beta"), now: 100)
+        beta.origin = next.origin
+        try SignedSequences(besideKey: place.alice).note(beta, at: "/srv/staging")
+        let absent = refusal { try place.publish("1", sealing, to: "beta") }
+        #expect(
+            absent?.message.contains("in /srv/staging, and it is not in \(place.place.origin)")
+                == true)
         next.sequence += 5
         try SignedSequences(besideKey: place.alice).note(next, at: "/srv/staging")
         let refused = refusal { try place.publish("2", sealing) }
