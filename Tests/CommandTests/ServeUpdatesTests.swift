@@ -288,7 +288,8 @@ import Testing
             #expect(!place.exists("device"), "\(arguments)")
         }
         // Without an origin there is nothing to fill a store.
-        #expect(try place.device("serve").status == 3)
+        #expect(try place.device("serve", "--access-log", "log").status == 3)
+        #expect(!place.exists("log"))
         #expect(!place.exists("device"))
     }
 

@@ -122,13 +122,9 @@ extension Command {
         let settings = try invocation.updateSettings()
         try settings?.tryOut(store: try invocation.storePath())
         let options = try invocation.serverOptions(notices)
-        let log = try invocation.accessLog(notices)
-        defer { log?.end() }
-        guard settings != nil else {
-            return try invocation.serve(settings, options, log, notices)
-        }
+        guard settings != nil else { return try invocation.serve(settings, options, notices) }
         return try invocation.leavingNoEmptyStore {
-            try invocation.serve(settings, options, log, notices)
+            try invocation.serve(settings, options, notices)
         }
     }
 }
@@ -136,8 +132,7 @@ extension Command {
 extension Invocation {
     /// Opens the store, and serves until it is told to end.
     fileprivate func serve(
-        _ settings: UpdateSettings?, _ given: AppServerOptions, _ log: AccessLog?,
-        _ notices: ServerNotices
+        _ settings: UpdateSettings?, _ given: AppServerOptions, _ notices: ServerNotices
     ) throws -> ExitStatus {
         // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
@@ -146,6 +141,8 @@ extension Invocation {
             try openServedStore { notices.tell($0) }
         }
         var options = given
+        let log = try accessLog(notices)
+        defer { log?.end() }
         options.accessLog = accessLog(log, notices)
         let store = StoreInUse(versions, try storeOptions { notices.tell($0) })
         let updater = try self.updater(settings, store, notices, &options)
