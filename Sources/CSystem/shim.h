@@ -61,6 +61,10 @@ static inline int castree_open_beneath(int dir, const char *path, int flags, mod
 static inline ssize_t castree_getdents(int fd, void *buffer, size_t count) {
     return syscall(SYS_getdents64, fd, buffer, count);
 }
+// pipe2(2), declared by the C library for _GNU_SOURCE only.
+extern int pipe2(int ends[2], int flags);
+// Both ends are closed in whatever program another thread starts meanwhile.
+static inline int castree_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 static inline int castree_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
 }
@@ -93,6 +97,13 @@ static inline int castree_rename_new(int oldfd, const char *old, int newfd, cons
 // Darwin has no openat2(2); callers go down component by component.
 static inline int castree_open_beneath(int dir, const char *path, int flags, mode_t mode) {
     (void)dir; (void)path; (void)flags; (void)mode; errno = ENOSYS; return -1;
+}
+// Darwin has no pipe2(2): a program that another thread starts between the calls inherits the ends.
+static inline int castree_pipe(int ends[2]) {
+    if (pipe(ends) != 0) return -1;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 0;
 }
 static inline int castree_random(void *bytes, size_t count) { return getentropy(bytes, count); }
 static inline int64_t castree_mtime_ns(const struct stat *s) {

@@ -27,7 +27,7 @@ enum PullProgram {
                 origin: { try $0.checkBucket($1, $2) }),
             .usage(from: .option, origin: { try $0.bucketUsage(of: $1) }),
         ].map(\.reportingStoreErrors),
-        statuses: .store)
+        statuses: .program)
 
     static func main() {
         program.main()

@@ -28,7 +28,7 @@ enum CastreeProgram {
             """,
         options: [.store, .wait, .json, .quiet, .bytes],
         commands: commands.map(\.reportingStoreErrors),
-        statuses: .store)
+        statuses: .program)
 
     private static var commands: [Command] {
         [

@@ -111,6 +111,26 @@ import Testing
         #expect(try place.castree("fsck").status == 0)
     }
 
+    @Test func `what cannot be made since its directory is missing is told which, and what to do`()
+        throws
+    {
+        try place.add("1", ["index.html": "one"], "--activate")
+        for (words, directory) in [
+            (["publish", "1", "missing/deep/origin"], "missing/deep"),
+            (["key", "new", "missing/release.key"], "missing"),
+            (["report", "missing/r"], "missing"),
+            (["serve", "--access-log", "missing/log"], "missing"),
+            (["publish", "1", "release-1/missing/origin/"], "release-1/missing"),
+        ] {
+            let refused = try place.run(.castree, words)
+            #expect(refused.status == 1, "\(refused)")
+            let first = directory == "missing/deep" ? "missing" : directory
+            #expect(refused.errors.contains("there is no directory \(first);"), "\(refused)")
+            #expect(refused.errors.contains("(mkdir -p \(directory))"), "\(refused)")
+        }
+        #expect(!place.exists("missing"))
+    }
+
     @Test func `a first add that is refused for its name leaves no store behind`() throws {
         try place.write(Release.first, to: "release")
         for name in ["../1", "", "a b", String(repeating: "v", count: 129)] {

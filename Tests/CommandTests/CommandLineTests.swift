@@ -17,6 +17,26 @@ import Testing
         ["list", "1"], ["rm", "1"], ["use", "1"],
     ]
 
+    @Test func `the README lists the exit statuses that help lists`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let list = try #require(readme.firstRange(of: "Exit codes are"))
+        let codes = String(readme[list.upperBound...].prefix { $0 != "." })
+        let pulls = try #require(codes.firstRange(of: "of `pull` besides"))
+        func numbers(_ text: Substring) -> Set<Int> {
+            Set(text.split { !$0.isNumber }.compactMap { Int($0) })
+        }
+        func helped(_ words: String...) throws -> Set<Int> {
+            let text = try place.run(.castree, words + ["--help"]).text
+            let lines = text.split(separator: "\n").drop { $0 != "Exit status:" }.dropFirst()
+                .prefix { $0.hasPrefix("  ") }
+            return Set(lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } })
+        }
+        #expect(try numbers(codes[..<pulls.lowerBound]) == helped())
+        #expect(try numbers(codes[...]) == helped("pull"))
+    }
+
     @Test(arguments: commands)
     func `without a store, a command is status 3 and makes none`(_ arguments: [String]) throws {
         let refused = try place.run(.castree, arguments + ["--json"])

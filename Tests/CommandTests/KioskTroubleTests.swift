@@ -62,6 +62,25 @@ import Testing
         #expect(try place.device("status").text.contains("nothing new"))
     }
 
+    @Test func `that an origin answers again after failures is said, and noted`() throws {
+        let origin = try place.origin()
+        let kiosk = try Kiosk(showingFirst: place, origin.url, ["--pull-option", "--retries=0"])
+        let page = try kiosk.page()
+        let site = place.directory.appending(path: "site")
+        let away = place.directory.appending(path: "away")
+        try FileManager.default.moveItem(at: site, to: away)
+        for _ in 0..<2 {
+            #expect(try page.post("update").status == 202)
+            _ = try page.hear("update-failed")
+        }
+        try FileManager.default.moveItem(at: away, to: site)
+        #expect(try page.post("update").status == 202)
+        _ = try page.hear("up-to-date")
+        let said = try kiosk.hear("answers again after 2 failures in ")
+        #expect(said.contains(origin.url))
+        #expect(try place.device("log").text.contains("answers again after 2 failures in "))
+    }
+
     @Test func `an unconfirmed first version does not keep its successor away`() throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
@@ -99,6 +118,21 @@ import Testing
         let program = directory.appending(path: "castree")
         try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
         return program
+    }
+
+    @Test func `a server that is told to end while its options are tried ends at once`() throws {
+        try place.write(
+            ["castree-pull": "#!/bin/sh\ntouch asked\nexec sleep 300\n"], to: "alone")
+        let program = place.directory.appending(path: "alone/castree")
+        try FileManager.default.copyItem(at: ProgramUnderTest.castree.url, to: program)
+        let server = try Running(
+            program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9"],
+            in: place.directory)
+        while !place.exists("asked") {}
+        server.signal(SIGTERM)
+        // 1 would say that the program that fetches had said nothing for too long.
+        #expect(try server.finished().status == 130)
+        #expect(!place.exists("device"))
     }
 
     @Test func `updates go on although something still holds the output of a child`() throws {

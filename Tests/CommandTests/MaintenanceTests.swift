@@ -36,6 +36,32 @@ import Testing
         #expect(place.exists(place.object(address)))
     }
 
+    @Test func `retire says what the next gc frees, and gc says that it did`() throws {
+        struct Retired: Decodable {
+            let references: Int
+            let unusedObjects: Int
+            let unusedBytes: Int
+        }
+        struct Collected: Decodable {
+            let objects: Int
+            let bytes: Int
+        }
+        let own = "<h1>two</h1>more()".utf8.count
+        let retired = try place.castree("retire", "2", "--json").document(Retired.self)
+        #expect(retired.unusedObjects == 2 && retired.unusedBytes == own, "\(retired)")
+        #expect(retired.references > retired.unusedObjects)
+        let collected = try place.castree("gc", "--json").document(Collected.self)
+        #expect(collected.objects == 2 && collected.bytes == own, "\(collected)")
+        // In words, and of a version that shares all it has.
+        try place.add("3", Release.second)
+        try place.add("4", Release.second)
+        let shared = try place.castree("retire", "4").text
+        #expect(shared.contains("other versions use them, too"), "\(shared)")
+        let last = try place.castree("retire", "3").text
+        #expect(last.contains("castree gc now frees what only it used: 2 objects, 18 B"), "\(last)")
+        #expect(try place.castree("gc").text.hasPrefix("Deleted 2 objects, 18 B; "))
+    }
+
     @Test func `gc retires by policy what it said it would, and nothing that is needed`() throws {
         try place.add("3", ["index.html": "<h1>three</h1>"])
         let arguments = ["gc", "--keep", "1", "--older-than", "0s", "--max-size", "1", "--json"]

@@ -51,7 +51,7 @@ import Testing
     }
 
     private static let refused = [
-        ["versions"], ["du"], ["missing", "1"],
+        ["versions"], ["status"], ["du"], ["missing", "1"],
         ["add", "release-1", "--version", "3"], ["activate", "2"], ["boot"], ["rollback"],
         ["retire", "2"], ["gc"], ["gc", "--keep", "1"], ["fsck"], ["fsck", "--repair"],
         ["serve", "--next-port", "--app-id", Served.newApp()],

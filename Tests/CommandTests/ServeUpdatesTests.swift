@@ -274,6 +274,27 @@ import Testing
         #expect(refused.errors.contains("castree-pull"))
     }
 
+    @Test func `a server that cannot be leaves no store behind`() throws {
+        let origin = try origin()
+        let port = try #require(origin.url.split(separator: ":").last)
+        for (arguments, words) in [
+            (["--host", "a/b"], "--host"), (["--certificate", "a.pem"], "--key"),
+            (["--header", "x"], "--header"), (["--proxy", "/a"], "--proxy"),
+            (["--access-log", "missing/log"], "missing"), (["--shell", "9"], "9"),
+            (["--certificate", "a.pem", "--key", "a.pem"], "a.pem"),
+            (["--port", String(port)], String(port)),
+        ] {
+            let refused = try place.run(
+                .castree, ["--store", "device", "serve", "--updates", origin.url] + arguments)
+            #expect(refused.status != 0 && refused.errors.contains(words), "\(refused)")
+            #expect(!place.exists("device"), "\(arguments)")
+        }
+        // Without an origin there is nothing to fill a store.
+        #expect(try place.device("serve", "--access-log", "log").status == 3)
+        #expect(!place.exists("log"))
+        #expect(!place.exists("device"))
+    }
+
     @Test func `two servers over one store are of one mind`() throws {
         let origin = try origin()
         let first = try kiosk(origin)

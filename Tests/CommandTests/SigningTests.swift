@@ -195,6 +195,17 @@ import Testing
                 "1", "site", "--channel", channel, "--sign-key", "one.key")
             #expect(try signers(published) == [one])
         }
+        // Who must sign besides is named, and how.
+        for (keys, missing) in [(["one.key"], two), (["two.key"], nil)] as [([String], String?)] {
+            let lacking = try place.run(
+                .castree,
+                ["trust", "rotate", "site", "--add", "two.key.pub", "--remove", one]
+                    + keys.flatMap { ["--sign-key", $0] })
+            #expect(lacking.status != 0 && lacking.errors.contains("--sign-key"), "\(lacking)")
+            #expect(lacking.errors.contains(missing ?? "version before"), "\(lacking)")
+            #expect(!lacking.errors.contains("trust/2.json"), "\(lacking)")
+            #expect(!place.exists("site/trust/2.json"))
+        }
         let rotated = try place.castree(
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key", "--json")
@@ -210,6 +221,24 @@ import Testing
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key")
         #expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
+        struct Usage: Decodable {
+            struct Kind: Decodable { let files, bytes: Int }
+            let trust: Kind
+        }
+        let usage = try place.castree("du", "site", "--json").document(Usage.self)
+        #expect(usage.trust.files == 1)
+        #expect(try usage.trust.bytes == place.contents("site/trust/2.json").utf8.count)
+        // In words.
+        let third = try place.castree(
+            "trust", "rotate", "site", "--add", "one.key.pub", "--sign-key", "two.key")
+        let lines = third.text.split(separator: "\n").map(String.init)
+        #expect(
+            lines.first == "Version 3 of the trust of site: one of \(two), \(one) must sign."
+                || lines.first
+                    == "Version 3 of the trust of site: one of \(one), \(two) must sign.",
+            "\(third)")
+        #expect(lines.dropFirst().first == "No other key counts from now on.")
+        #expect(lines.suffix(2).allSatisfy { $0.hasPrefix("Channel ") && $0.contains(two) })
     }
 
     struct ChannelDocument: Decodable {

@@ -156,6 +156,28 @@ import Testing
             "a download after failures",
             [(7200, failed), (60, failed), (50, failed), (9, available), (8, pending)], nil
         ),
+        ("a disk too small for the update", [(5, available), (4, tooSmall)], "outOfSpace"),
+        ("a disk that fills while it comes", [(5, available), (4, filled)], "outOfSpace"),
+        ("keys that nobody trusts here", [(4, untrusted)], "untrusted"),
+        ("keys that nobody trusts, then no network", [(4, untrusted), (3, offline)], "untrusted"),
+        ("other failures, then a disk too small", [(9, failed), (4, tooSmall)], "outOfSpace"),
+        ("keys that are trusted by now", [(9, untrusted), (4, nothing)], nil),
+        (
+            "trusted by now, and the download broke off",
+            [(9, untrusted), (4, available), (3, broken)], nil
+        ),
+        (
+            "a disk too small that was offered it again",
+            [(10, available), (9, tooSmall), (4, available)],
+            "outOfSpace"
+        ),
+        (
+            "a disk large enough by now",
+            [(10, available), (9, tooSmall), (4, available), (3, pending)], nil
+        ),
+        (
+            "another origin after keys that nobody trusts", [(9, untrusted), (4, other)], nil
+        ),
         (
             "another origin after failures",
             [(7200, failed), (60, failed), (50, failed), (9, other)], nil
@@ -165,6 +187,12 @@ import Testing
     private static let origin = #""event":"check","origin":"https://a.example""#
     private static let offline = origin + #","outcome":"offline","reason":"no route""#
     private static let failed = origin + #","outcome":"failed","reason":"not a pointer""#
+    private static let untrusted =
+        origin + #","outcome":"failed","reason":"key a is not trusted","code":"untrusted""#
+    private static let tooSmall =
+        #""event":"failed","deed":"download","code":"outOfSpace","ofStore":true,"#
+        + #""message":"not enough free space""#
+    private static let filled = broken + #","code":"outOfSpace","ofStore":true"#
     private static let nothing = origin + #","outcome":"nothingNew""#
     private static let available = origin + #","outcome":"available","version":"9""#
     private static let other =

@@ -68,6 +68,15 @@ import Testing
         #expect(end == .init(status: nil, wasSilent: true))
     }
 
+    @Test func `one that nobody wants any longer is ended at once, whatever it does`() throws {
+        let stubborn = try child("trap '' TERM; echo on; exec sleep 300")
+        var isUnwanted = false
+        let end = stubborn.follow(
+            silence: .seconds(600), grace: .seconds(600), isUnwanted: { isUnwanted },
+            stopped: { _ in }, heard: { _ in isUnwanted = true })
+        #expect(end == .init(status: nil))
+    }
+
     @Test func `its input lasts as long as this process, or has ended when it begins`() throws {
         #expect(follow(try child("cat; echo end", hasInput: false)).lines == ["end"])
     }

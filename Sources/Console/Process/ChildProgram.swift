@@ -78,20 +78,24 @@ package final class ChildProgram: Sendable {
     /// Follows it to its end.
     ///
     /// What it has started may still hold its output then: nobody waits for that. One that says nothing for too
-    /// long, perhaps because it is stopped (SIGSTOP), is asked to end, and then ended.
+    /// long, perhaps because it is stopped (SIGSTOP), is asked to end, and then ended. One that nobody wants any
+    /// longer is ended at once.
     ///
     /// - Parameters:
     ///   - silence: how long it may say nothing, while the system runs.
     ///   - grace: how long it may take to end when it is asked to.
+    ///   - isUnwanted: whether nobody wants its end any longer; asked four times a second.
     ///   - stopped: told once, with its number, when it is found stopped; again after it has gone on.
     ///   - heard: gets each line, without its end.
     package func follow(
-        silence: Duration, grace: Duration, stopped: (Int32) -> Void, heard: ([UInt8]) -> Void
+        silence: Duration, grace: Duration, isUnwanted: () -> Bool = { false },
+        stopped: (Int32) -> Void, heard: ([UInt8]) -> Void
     ) -> End {
         var (lines, isStopped, pause) = (Lines(), false, Int32(1))
         var lastHeard = SuspendingClock.now
         var askedToEnd: SuspendingClock.Instant?
         while true {
+            if isUnwanted() { kill() }
             let isThere = !lines.hasEnded && isReadable(within: Self.pulse)
             if isThere {
                 lines.read(output)

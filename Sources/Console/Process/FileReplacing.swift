@@ -67,8 +67,13 @@ private func write(
 ) throws(StoreError) {
     let here = POSIXFileSystem.workingDirectory
     let isThere = try system.status(here, path) != nil
-    let target = try system.open(
-        here, path, isThere ? .writingFollowingLinks : .creating, mode: 0o666)
+    let target: Descriptor
+    do throws(StoreError) {
+        target = try system.open(
+            here, path, isThere ? .writingFollowingLinks : .creating, mode: 0o666)
+    } catch {
+        throw system.naming(directoryMissingAbove: path, error)
+    }
     try system.write(target.raw, bytes)
     // The file may have been longer.
     if try system.status(target.raw).kind == .regular {

@@ -1,6 +1,8 @@
 // The system calls of this module: writing, terminals, the environment, the arguments.
 // Signals are in Interruption.swift.
 
+import Platform
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -110,17 +112,15 @@ package enum System {
         }
     }
 
-    /// Makes a pipe that child processes do not inherit.
+    /// Makes a pipe that child processes do not inherit, not even those that another thread starts just now.
     ///
     /// - Parameter isWake: whether its writing end never waits.
     static func makePipe(
         isWake: Bool = false
     ) throws(SystemError) -> (source: Int32, target: Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw SystemError(number: errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        if isWake { _ = fcntl(ends[1], F_SETFL, fcntl(ends[1], F_GETFL) | O_NONBLOCK) }
-        return (ends[0], ends[1])
+        guard let ends = openPipe() else { throw SystemError(number: errno) }
+        if isWake { _ = fcntl(ends.target, F_SETFL, fcntl(ends.target, F_GETFL) | O_NONBLOCK) }
+        return ends
     }
 
     /// Makes the other end of a pipe readable; safe in a signal handler.

@@ -11,7 +11,8 @@ public import VersionTree
 /// which readers skip.
 ///
 /// Who asks an origin every quarter of an hour mostly hears the same. Such answers in a row are one line, with their
-/// number and the time of the first, so that years of them do not push out what happened.
+/// number and the time of the first, so that years of them do not push out what happened. The first answer after
+/// failures follows a line that says how many they were.
 ///
 /// Recording never fails: an operation matters more than the record of it. Events that cannot be written
 /// are counted, and their number precedes the next one that can.
@@ -55,7 +56,7 @@ public final class Journal: Sendable {
 
     /// Notes an error by its code and sentence.
     package func record(_ error: StoreError, during deed: String) {
-        record(.failed(deed: deed, code: error.code.description, message: error.message))
+        record(.failed(deed: deed, failure: JournalFailure(error), message: error.message))
     }
 
     // MARK: Writing
@@ -75,6 +76,10 @@ public final class Journal: Sendable {
             bytes += JournalEntry(sequence: sequence, at: time, event: .lost(count: lost)).line
         }
         sequence += 1
+        if let silence = Silence(endOf: tail, origin: event.answeringOrigin, until: time) {
+            bytes += JournalEntry(sequence: sequence, at: time, event: silence.end).line
+            sequence += 1
+        }
         var entry = JournalEntry(sequence: sequence, at: time, event: event)
         if lost == 0, let run = PollRun(endOf: tail, goesOnWith: entry) {
             (entry.times, entry.since) = (run.times, run.since)

@@ -67,6 +67,11 @@ private struct Fields {
         return figures
     }
 
+    /// Who failed; lines of older castrees do not say it.
+    var failure: JournalFailure? {
+        self["code"].map { JournalFailure(code: $0, isOfStore: value["ofStore"]?.asBool == true) }
+    }
+
     func texts(_ key: String) throws(Missing) -> [String] {
         try required(value[key]?.asArray).compactMap(\.asString)
     }
@@ -88,7 +93,11 @@ extension JournalEvent {
             self = .checked(
                 origin: try fields.text("origin"),
                 outcome: try fields.required(CheckOutcome(rawValue: try fields.text("outcome"))),
-                version: fields["version"], reason: fields["reason"])
+                version: fields["version"], reason: fields["reason"], failure: fields.failure)
+        case "answers":
+            self = .answering(
+                origin: try fields.text("origin"), failures: try fields.count("failures"),
+                seconds: fields.value["seconds"]?.asInt64)
         case "verify":
             self = .verified(
                 origin: try fields.text("origin"), channel: try fields.text("channel"),
@@ -108,7 +117,7 @@ extension JournalEvent {
                 objects: try fields.count("objects"), bytes: try fields.number("bytes"))
         case "failed":
             self = .failed(
-                deed: try fields.text("deed"), code: try fields.text("code"),
+                deed: try fields.text("deed"), failure: try fields.required(fields.failure),
                 message: try fields.text("message"))
         case "retry":
             self = .retried(
@@ -130,7 +139,7 @@ extension JournalEvent {
             self = .downloadEnded(
                 version: version,
                 outcome: try fields.required(DownloadOutcome(rawValue: try fields.text("outcome"))),
-                figures: try fields.figures(), reason: fields["reason"])
+                figures: try fields.figures(), reason: fields["reason"], failure: fields.failure)
         case "add":
             self = .added(
                 version: version, files: try fields.count("files"),

@@ -5,8 +5,13 @@ extension JournalEvent {
     /// What happened, as a sentence for people, with exact sizes.
     package var sentence: String {
         switch self {
-        case .checked(let origin, let outcome, let version, let reason):
+        case .checked(let origin, _, _, let reason, let failure?) where failure.isOfStore:
+            "the store failed when \(origin) was asked" + Self.because(reason)
+        case .checked(let origin, let outcome, let version, let reason, _):
             "asked \(origin): " + Self.answer(outcome, version) + Self.because(reason)
+        case .answering(let origin, let failures, let seconds):
+            "\(origin) answers again after \(failures) failure\(failures == 1 ? "" : "s")"
+                + (seconds.map { " in \(Self.span($0))" } ?? "")
         case .verified(let origin, let channel, let sequence, let keys):
             "verified \(sequence) of channel \(channel) at \(origin): signed by key "
                 + keys.joined(separator: ", ")
@@ -22,8 +27,11 @@ extension JournalEvent {
             "version \(version) would take \(cost.files) files, \(cost.bytes) bytes; "
                 + "\(cost.reusedFiles) files, \(cost.reusedBytes) bytes are here"
         case .downloadBegan(let version): "began to download version \(version)"
-        case .downloadEnded(let version, let outcome, let figures, let reason):
-            "download of version \(version) \(outcome.rawValue): \(figures.files) files, "
+        case .downloadEnded(let version, let outcome, let figures, let reason, let failure):
+            (failure?.isOfStore == true
+                ? "the store failed while version \(version) was downloaded: "
+                : "download of version \(version) \(outcome.rawValue): ")
+                + "\(figures.files) files, "
                 + "\(figures.bytes) bytes in \(figures.milliseconds) ms, "
                 + "\(figures.requests) requests, \(figures.reusedBytes) bytes reused, "
                 + "\(figures.resumedBytes) resumed" + Self.because(reason)
@@ -56,7 +64,9 @@ extension JournalEvent {
             "the app was shipped with version \(version)"
                 + (previous.map { " instead of \($0)" } ?? "")
                 + (becameCurrent ? ", which is current now" : "")
-        case .failed(let deed, let code, let message): "\(deed) failed: \(message) [\(code)]"
+        case .failed(let deed, let failure, let message):
+            (failure.isOfStore ? "the store failed in \(deed)" : "\(deed) failed")
+                + ": \(message) [\(failure.code)]"
         case .lost(let count): "\(count) events could not be written"
         case .other(let name, let members):
             "\(name) "
@@ -74,6 +84,16 @@ extension JournalEvent {
         case .refused: "\(release) is not taken"
         case .offline: "no answer"
         case .failed: "no answer of use"
+        }
+    }
+
+    /// A time as people say it.
+    private static func span(_ seconds: Int64) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7200: "\(seconds / 60) min"
+        case ..<172_800: "\(seconds / 3600) h"
+        default: "\(seconds / 86_400) days"
         }
     }
 

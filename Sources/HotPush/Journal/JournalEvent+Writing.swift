@@ -10,9 +10,13 @@ extension JournalEvent {
 
     private var record: Record {
         switch self {
-        case .checked(let origin, let outcome, let version, let reason):
+        case .checked(let origin, let outcome, let version, let reason, let failure):
             Record("check").with("origin", origin).with("outcome", outcome.rawValue)
                 .with("version", version).with("reason", reason.map { withoutPaths($0) })
+                .with(failure)
+        case .answering(let origin, let failures, let seconds):
+            Record("answers").with("origin", origin).with("failures", failures)
+                .with("seconds", seconds)
         case .verified(let origin, let channel, let sequence, let keys):
             Record("verify").with("origin", origin).with("channel", channel)
                 .with("pointer", sequence).with("keys", keys)
@@ -24,9 +28,9 @@ extension JournalEvent {
                 .with("keys", keys)
         case .planned(let version, let cost): Record("plan").with("version", version).with(cost)
         case .downloadBegan(let version): Record("downloadBegan").with("version", version)
-        case .downloadEnded(let version, let outcome, let figures, let reason):
+        case .downloadEnded(let version, let outcome, let figures, let reason, let failure):
             Record("downloadEnded").with("version", version).with("outcome", outcome.rawValue)
-                .with("reason", reason.map { withoutPaths($0) }).with(figures)
+                .with("reason", reason.map { withoutPaths($0) }).with(failure).with(figures)
         case .retried(let reason, let milliseconds):
             Record("retry").with("reason", withoutPaths(reason)).with("milliseconds", milliseconds)
         case .fellBack(let pack, let reason, let objects):
@@ -56,8 +60,8 @@ extension JournalEvent {
         case .embedded(let version, let previous, let becameCurrent):
             Record("embedded").with("version", version).with("previous", previous)
                 .with("becameCurrent", value: .bool(becameCurrent))
-        case .failed(let deed, let code, let message):
-            Record("failed").with("deed", deed).with("code", code)
+        case .failed(let deed, let failure, let message):
+            Record("failed").with("deed", deed).with(failure)
                 .with("message", withoutPaths(message))
         case .lost(let count): Record("lost").with("count", count)
         case .other(let name, let members): Record(name, members)
@@ -92,6 +96,16 @@ private struct Record {
 
     func with(_ key: String, _ number: some BinaryInteger) -> Record {
         with(key, value: .integer(Int64(number)))
+    }
+
+    func with(_ key: String, _ number: Int64?) -> Record {
+        number.map { with(key, value: .integer($0)) } ?? self
+    }
+
+    func with(_ failure: JournalFailure?) -> Record {
+        guard let failure else { return self }
+        let record = with("code", failure.code)
+        return failure.isOfStore ? record.with("ofStore", value: .bool(true)) : record
     }
 
     func with(_ key: String, _ ids: [String]) -> Record {

@@ -7,7 +7,12 @@ import VersionTree
 /// No content, no paths of content, no secrets: the log is made to be sent to somebody.
 package enum JournalEvent: Sendable, Hashable {
     /// An origin was asked for news.
-    case checked(origin: String, outcome: CheckOutcome, version: String?, reason: String?)
+    case checked(
+        origin: String, outcome: CheckOutcome, version: String?, reason: String?,
+        failure: JournalFailure? = nil)
+    /// An origin answers again, after so many questions in a row that brought nothing; for how long, in seconds, unless
+    /// the clock was set meanwhile.
+    case answering(origin: String, failures: Int, seconds: Int64?)
     /// A channel's pointer was verified for the first time: these keys have signed it.
     case verified(origin: String, channel: String, sequence: Int64, keys: [String])
     /// A person has said whose releases are taken from an origin: with no key, whatever comes.
@@ -20,7 +25,8 @@ package enum JournalEvent: Sendable, Hashable {
     case downloadBegan(version: String)
     /// A download ended, successfully or not; the figures say how far it came.
     case downloadEnded(
-        version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?)
+        version: String, outcome: DownloadOutcome, figures: DownloadFigures, reason: String?,
+        failure: JournalFailure? = nil)
     /// A request failed and is repeated after a rest.
     case retried(reason: String, milliseconds: Int64)
     /// A pack, or a delivery, was of no use: what it was to bring came otherwise.
@@ -52,7 +58,7 @@ package enum JournalEvent: Sendable, Hashable {
     /// The app was shipped with another version than before.
     case embedded(version: String, previous: String?, becameCurrent: Bool)
     /// Something failed.
-    case failed(deed: String, code: String, message: String)
+    case failed(deed: String, failure: JournalFailure, message: String)
     /// Events could not be written, because the disk was full or failing.
     case lost(count: Int)
     /// An event that a newer castree wrote.
@@ -69,7 +75,7 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case refused
     /// The origin could not be reached.
     case offline
-    /// The origin could not be asked, or its answer is of no use.
+    /// The origin could not be asked, its answer is of no use, or the store failed meanwhile.
     case failed
 
     /// What an error says of an origin: being offline mends itself, as a rule.
@@ -104,7 +110,7 @@ extension JournalEvent {
             }
         return .downloadEnded(
             version: version.description, outcome: outcome, figures: figures,
-            reason: failure?.message)
+            reason: failure?.message, failure: failure.map { JournalFailure($0) })
     }
 }
 
@@ -116,7 +122,7 @@ public struct JournalEntry: Sendable, Hashable {
     public var at: Int64
     /// What happened.
     package var event: JournalEvent
-    /// How many times in a row; only of ``JournalEvent/checked(origin:outcome:version:reason:)`` more than once.
+    /// How many times in a row; only of ``JournalEvent/checked(origin:outcome:version:reason:failure:)`` more than once.
     package var times = 1
     /// When it happened first, if more than once.
     package var since: Int64?

@@ -15,7 +15,7 @@ struct PollRun {
     ///   - tail: the end of the log.
     ///   - entry: what happens now; `nil` is returned unless it is the same again.
     init?(endOf tail: [UInt8], goesOnWith entry: JournalEntry) {
-        guard case .checked(_, let outcome, _, _) = entry.event else { return nil }
+        guard case .checked(_, let outcome, _, _, _) = entry.event else { return nil }
         var rest = tail[...]
         var isLast = true
         while let end = rest.lastIndex(where: { $0 != 10 }) {
@@ -52,7 +52,7 @@ extension JournalEvent {
     ///
     /// The numbers in an error are others each time.
     fileprivate func saysTheSame(as other: JournalEvent) -> Bool {
-        guard case .checked(_, let outcome, _, _) = self else { return false }
+        guard case .checked(_, let outcome, _, _, _) = self else { return false }
         let isFailure = outcome == .offline || outcome == .failed
         // As they stand in the log, without what is left out there.
         return zip(members, other.members).allSatisfy { mine, theirs in

@@ -55,7 +55,7 @@ private func withoutQueryValues(_ word: [UInt8]) -> [UInt8] {
 
 /// Returns the sentence of an error without the names of files that it may contain.
 ///
-/// Removes what is in quotation marks, and from URLs what follows the host. A path from the root may
+/// Removes what is in quotation marks, unless the word before says that it names no file, and from URLs what follows the host. A path from the root may
 /// contain spaces and anything else: it ends where the sentence surely goes on, with a URL in brackets or
 /// the last colon (as in the errors of the system), or with the text. Better one word too few.
 func withoutPaths(_ text: String) -> String {
@@ -83,7 +83,12 @@ func withoutPaths(_ text: String) -> String {
 
 private let hidden = Array("…".utf8)
 
-/// With `"…"` for every quotation; if one does not end, for everything from the first mark to the last.
+/// What is quoted after these words is no file, and nothing that somebody keeps secret.
+private let namingWords = ["as", "channel", "field", "format", "kind", "type", "version"].map {
+    Array(" \($0) ".utf8)
+}
+
+/// With `"…"` for every quotation but those; if one does not end, for everything from the first mark to the last.
 private func withoutQuotations(_ text: [UInt8]) -> [UInt8] {
     let marks = text.indices.filter { text[$0] == 0x22 }
     guard let first = marks.first, let last = marks.last else { return text }
@@ -94,10 +99,16 @@ private func withoutQuotations(_ text: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var position = 0
     for pair in stride(from: 0, to: marks.count, by: 2) {
-        result += text[position..<marks[pair]] + quotation
+        let isName = namingWords.contains { ([0x20] + text[..<marks[pair]]).ends(with: $0) }
+        result += text[position..<marks[pair]]
+        result += isName ? Array(text[marks[pair]...marks[pair + 1]]) : quotation
         position = marks[pair + 1] + 1
     }
     return result + text[position...]
+}
+
+extension [UInt8] {
+    fileprivate func ends(with end: [UInt8]) -> Bool { suffix(end.count).elementsEqual(end) }
 }
 
 /// Where a sentence goes on after a path.

@@ -10,6 +10,8 @@ package struct OriginUsage: Sendable {
     /// What says in which epochs objects stand, and the log: only in the copy of a bucket.
     package var places = FileFigures()
     package var log = FileFigures()
+    /// What says whose signatures count: only where keys were rotated.
+    package var trust = FileFigures()
     /// What the publisher keeps for itself.
     package var work = FileFigures()
     /// What the channels offer, sorted by name.
@@ -30,6 +32,7 @@ package struct OriginUsage: Sendable {
         packs = try Self.figures(of: OriginLayout.packs, in: root.raw, fileSystem)
         deliveries = try Self.figures(of: OriginLayout.deliveries, in: root.raw, fileSystem)
         work = try Self.figures(of: OriginLayout.work, in: root.raw, fileSystem)
+        trust = try Self.figures(of: OriginLayout.trust, in: root.raw, fileSystem)
         log = try Self.figures(of: OriginLayout.log, in: root.raw, fileSystem)
         try countEpochs(in: root.raw, fileSystem)
         for release in pointers.flatMap(\.releases) {

@@ -77,7 +77,11 @@ final class OriginWriter: Sendable {
             guard error.code == .notFound else { throw error }
             guard isCreating else { throw DirectoryOrigin.noOrigin(path) }
         }
-        try fileSystem.makeDirectoryIfAbsent(here, path, mode: directoryMode)
+        do throws(StoreError) {
+            try fileSystem.makeDirectoryIfAbsent(here, path, mode: directoryMode)
+        } catch {
+            throw fileSystem.naming(directoryMissingAbove: path, error)
+        }
         let root = try fileSystem.open(here, path, .directoryFollowingLinks, mode: 0)
         if options.isDurable {
             let parent = try fileSystem.open(root.raw, "..", .directory, mode: 0)

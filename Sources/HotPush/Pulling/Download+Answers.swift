@@ -28,7 +28,9 @@ extension Download {
             guard case .startOver = use else { return .take }
             transfer.work.turns.begunPart()
             do throws(StoreError) {
-                if (transfer.arrival?.offset ?? 0) > 0 {
+                let offset = transfer.arrival?.offset ?? 0
+                if offset > 0 {
+                    noteBegunAnew(transfer, head, offset)
                     try transfer.arrival?.restart()
                     forgetResumed(&transfer.work)
                 }
@@ -45,6 +47,14 @@ extension Download {
         case .complete, .failure: return .discard
         case .askForWhole: return .refuse
         }
+    }
+
+    /// Notes, once, that the server sends the whole where the rest of what it still has was asked for.
+    private func noteBegunAnew(_ transfer: Running, _ head: TransferHead, _ byteCount: Int64) {
+        guard begunAnew == nil, transfer.question.isForRest,
+            transfer.part.validator.map({ $0 == Validator(head) }) ?? true
+        else { return }
+        begunAnew = (file(of: transfer.work.content).path.description, byteCount)
     }
 
     /// The error if the entity tag names other content than the release does.

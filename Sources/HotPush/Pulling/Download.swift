@@ -121,6 +121,9 @@ final class Download: TransferClient {
     /// Whether optional content that keeps coming with other bytes counts as absent.
     var leavesOutWrongContent = false
 
+    /// A file that came anew from its beginning because the server sends no parts, and how much of it was here.
+    var begunAnew: (path: String, byteCount: Int64)?
+
     private var queue: [Work]
     /// What has come another way.
     private var kept: Set<ObjectID> = []

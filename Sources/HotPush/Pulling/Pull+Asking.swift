@@ -29,8 +29,8 @@ extension Pull {
         } catch {
             options.journal?.record(
                 .checked(
-                    origin: text, outcome: CheckOutcome(error), version: nil, reason: error.message)
-            )
+                    origin: text, outcome: CheckOutcome(error), version: nil, reason: error.message,
+                    failure: JournalFailure(error)))
             throw error
         }
     }

@@ -85,6 +85,7 @@ extension Pull {
             } catch {
                 failure = error
             }
+            notice(begunAnewIn: download, at: offer.location)
             failure = download.failure ?? failure
             do throws(StoreError) {
                 try session.settle()
@@ -101,6 +102,15 @@ extension Pull {
             // It showed what was left of the version.
             try versions.rebuildTree(of: versions.registeredManifest(of: version))
         }
+    }
+
+    /// Says that a server sends no parts of files: an interrupted pull gets nothing for what had come.
+    private func notice(begunAnewIn download: Download, at location: OriginLocation) {
+        guard let (path, byteCount) = download.begunAnew else { return }
+        options.notice?(
+            "\(location.description) sends no parts of files: \(printable(path)), of which \(byteCount) bytes were here, "
+                + "came anew from its beginning, and so will every file that is interrupted (it ignores Range)"
+        )
     }
 
     /// How much of a plan an interrupted pull has staged; ignores small files.

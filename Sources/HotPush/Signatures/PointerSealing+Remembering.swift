@@ -68,11 +68,19 @@ extension PointerSealing {
             guard let last = try signer.memory?.sequence(of: before.channel, in: origin),
                 before.sequence < last
             else { continue }
+            let elsewhere = try signer.memory?.place(of: before.channel, in: origin)
+            let there = elsewhere.flatMap { $0 == place ? nil : $0 }
             throw StoreError(
                 .untrusted,
                 "channel \(before.channel) of \(place) offers sequence \(before.sequence), and key \(signer.key.id) has "
-                    + "signed \(last): somebody has put an old pointer back; look at what it offers, then build upon it "
-                    + "with --adopt")
+                    + "signed \(last)"
+                    + (there.map {
+                        " in \($0), which says that it is the same origin: if one is a copy of the other to try things "
+                            + "with, look at what \(place) offers, build upon it with --adopt, and give the copy a key of "
+                            + "its own"
+                    }
+                        ?? ": somebody has put an old pointer back; look at what it offers, then build upon it "
+                        + "with --adopt"))
         }
     }
 }

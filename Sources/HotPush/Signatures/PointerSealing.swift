@@ -275,10 +275,14 @@ package struct PointerSealing: Sendable {
                 guard let last = try signer.memory?.sequence(of: channel, in: known) else {
                     continue
                 }
+                let there = try signer.memory?.place(of: channel, in: known)
+                let which =
+                    there.flatMap { $0 == place ? nil : " in \($0), and it is not in \(place)" }
+                    ?? ", which is not in \(place) any more"
                 throw StoreError(
                     .untrusted,
-                    "key \(signer.key.id) has signed sequence \(last) of channel \(channel), which is not in \(place) any "
-                        + "more: if it is to begin anew, say --adopt")
+                    "key \(signer.key.id) has signed sequence \(last) of channel \(channel)\(which): if it is to begin "
+                        + "anew, say --adopt")
             }
         }
         return Base(origin: known, trustVersion: trustVersion)

@@ -15,15 +15,23 @@ import StrictJSON
 package struct SignedSequences: Sendable {
     private let path: String
     private let fileSystem: any FileSystem
+    private let patience: Duration
 
     private static let suffix = ".signed"
     private static let formatVersion: Int64 = 1
     private static let byteCountMax = 4 << 20
 
     /// Reads and writes nothing yet.
-    package init(besideKey path: String, _ fileSystem: any FileSystem = POSIXFileSystem()) {
+    ///
+    /// - Parameter patience: how long to wait for another publisher that notes something. It writes one small file, so
+    ///   longer means that it is stopped, or that the disk hangs.
+    package init(
+        besideKey path: String, _ fileSystem: any FileSystem = POSIXFileSystem(),
+        patience: Duration = .seconds(60)
+    ) {
         self.path = path
         self.fileSystem = fileSystem
+        self.patience = patience
     }
 
     /// The last sequence that was written, or built upon: nothing older is built upon; `nil` if none is known.
@@ -39,6 +47,12 @@ package struct SignedSequences: Sendable {
         return max(memory.used[name] ?? 0, memory.sequences[name] ?? 0)
     }
 
+    /// Where a channel of an origin was signed last: an origin may have copies; `nil` if that is not known.
+    /// - Throws: as ``sequence(of:in:)``.
+    func place(of channel: ChannelName, in origin: String) throws(StoreError) -> String? {
+        try all().signedAt[Self.name(channel, origin)]
+    }
+
     /// The id of the origin that was signed last at a place; `nil` if none is known.
     /// - Throws: as ``sequence(of:in:)``.
     func origin(at place: String) throws(StoreError) -> String? {
@@ -47,7 +61,7 @@ package struct SignedSequences: Sendable {
 
     /// Notes that a pointer is signed and about to be written, durably.
     /// - Parameter before: the sequence of what it was built upon.
-    /// - Throws: what reading and writing throws.
+    /// - Throws: `.busy` if another publisher does not let it; what reading and writing throws.
     func prepare(
         _ pointer: ChannelPointer, upon before: Int64?, at place: String
     ) throws(StoreError) {
@@ -63,6 +77,7 @@ package struct SignedSequences: Sendable {
     func note(_ pointer: ChannelPointer, at place: String) throws(StoreError) {
         try change(pointer) { memory, name, origin in
             memory.sequences[name] = max(memory.sequences[name] ?? 0, pointer.sequence)
+            memory.signedAt[name] = place
             memory.places[place] = origin
         }
     }
@@ -73,8 +88,16 @@ package struct SignedSequences: Sendable {
         guard let origin = pointer.origin else { return }
         let lock = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
-        // Whoever has it writes one small file.
-        while try !fileSystem.lock(lock.raw, exclusive: true) { pause(milliseconds: 5) }
+        let deadline = SuspendingClock.now + patience
+        while try !fileSystem.lock(lock.raw, exclusive: true) {
+            guard SuspendingClock.now < deadline else {
+                throw StoreError(
+                    .busy,
+                    "another publisher has held the lock of \(printable(path)) for too long: if it is stopped, let it "
+                        + "continue or end it, and repeat the command")
+            }
+            pause(milliseconds: 5)
+        }
         defer { fileSystem.unlock(lock.raw) }
         let path = try keyFile()
         let directory = try fileSystem.openDirectory(holding: path)
@@ -92,19 +115,22 @@ package struct SignedSequences: Sendable {
         /// Signed: in the file where that is more.
         var used: [String: Int64] = [:]
         var places: [String: String] = [:]
+        /// Where a channel was signed last.
+        var signedAt: [String: String] = [:]
 
         var document: JSONValue {
             func object(_ numbers: [String: Int64]) -> JSONValue {
                 .object(numbers.map { .init(key: $0.key, value: .integer($0.value)) })
             }
-            let places = places.map {
-                JSONValue.Member(key: $0.key, value: .string($0.value))
+            func object(_ texts: [String: String]) -> JSONValue {
+                .object(texts.map { .init(key: $0.key, value: .string($0.value)) })
             }
             let unwritten = used.filter { $0.value > sequences[$0.key] ?? 0 }
             return .object([
                 .init(key: "castreeSigned", value: .integer(formatVersion)),
-                .init(key: "places", value: .object(places)),
+                .init(key: "places", value: object(places)),
                 .init(key: "sequences", value: object(sequences)),
+                .init(key: "signedAt", value: object(signedAt)),
                 .init(key: "used", value: object(unwritten)),
             ])
         }
@@ -150,6 +176,10 @@ package struct SignedSequences: Sendable {
         for member in origins {
             guard let origin = member.value.asString else { throw damaged(file) }
             memory.places[member.key] = origin
+        }
+        for member in document?["signedAt"]?.asObject ?? [] {
+            guard let place = member.value.asString else { throw damaged(file) }
+            memory.signedAt[member.key] = place
         }
         return memory
     }

@@ -76,11 +76,29 @@ package struct TrustRotation: Sendable {
         }
         var file = TrustFile(
             origin: rotation.origin, version: next, trusted: trusted, createdAt: now)
+        try checkSigners(sealing, of: previous, "that count so far")
+        try checkSigners(sealing, of: trusted, "that count from then on")
         file.signatures = try sealing.signers.sign(file.signedBytes)
         try file.check(follows: previous, version, of: rotation.origin)
         var step = try rotation.step(file, isThere: false, rotation.pointers, now: now)
         step.assumesThreshold = threshold == nil && version == TrustFile.firstVersion
         return step
+    }
+
+    /// - Throws: `.untrusted` if fewer of the keys sign than must, with those that do not.
+    private func checkSigners(
+        _ sealing: PointerSealing, of keys: TrustedKeys, _ which: String
+    ) throws(StoreError) {
+        let signing = sealing.signers.map(\.key)
+        let absent = keys.keys.filter { !signing.contains($0) }
+        let missing = keys.threshold - (keys.keys.count - absent.count)
+        guard missing > 0 else { return }
+        let names = absent.map(\.id).joined(separator: ", ")
+        throw StoreError(
+            .untrusted,
+            "nothing is rotated: \(keys.threshold) of the keys \(which) must sign a rotation, and "
+                + "\(keys.threshold - missing) would; name the files of \(missing) more of them by --sign-key: \(names)"
+        )
     }
 
     private func isMet(by trusted: TrustedKeys) -> Bool {

@@ -124,7 +124,7 @@ extension UpdateManager {
             journal.record(
                 .checked(
                     origin: source.origin, outcome: CheckOutcome(error), version: nil,
-                    reason: error.message))
+                    reason: error.message, failure: JournalFailure(error)))
             tell(error, during: "check")
             return .failure(error)
         }

@@ -48,8 +48,39 @@ extension FileSystem {
     /// Opens the directory that a path's file is in; ``fileName(in:)`` is its name there.
     package func openDirectory(holding path: String) throws(StoreError) -> Descriptor {
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return try open(
-            POSIXFileSystem.workingDirectory, directory, .directoryFollowingLinks, mode: 0)
+        do throws(StoreError) {
+            return try open(
+                POSIXFileSystem.workingDirectory, directory, .directoryFollowingLinks, mode: 0)
+        } catch {
+            throw naming(directoryMissingAbove: path, error)
+        }
+    }
+
+    /// An error of making something at a path; if a directory above it is missing, it says which, and what to do.
+    package func naming(directoryMissingAbove path: String, _ error: StoreError) -> StoreError {
+        guard error.code == .notFound else { return error }
+        var parts = path.split(separator: "/", omittingEmptySubsequences: true).dropLast()
+        let root = path.hasPrefix("/") ? "/" : ""
+        let whole = root + parts.joined(separator: "/")
+        var missing: String?
+        while !parts.isEmpty {
+            let directory = root + parts.joined(separator: "/")
+            let found: FileStatus?
+            do throws(StoreError) {
+                found = try status(POSIXFileSystem.workingDirectory, directory)
+            } catch {
+                // What cannot be looked at is not known to be missing.
+                break
+            }
+            guard found == nil else { break }
+            missing = directory
+            parts.removeLast()
+        }
+        guard let missing else { return error }
+        return StoreError(
+            .notFound,
+            "unable to make \(printable(path)): there is no directory \(printable(missing)); check the path, or "
+                + "make it (mkdir -p \(printable(whole)))", cause: error.cause)
     }
 
     /// What stands behind the last slash of a path.

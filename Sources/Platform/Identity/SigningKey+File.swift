@@ -101,5 +101,19 @@ private func writeNewFile(
             .io, "\(printable(path)) exists, and no key is written over: choose another name",
             cause: error.cause)
     }
-    try fileSystem.sync(directory.raw)
+    do throws(StoreError) {
+        try fileSystem.sync(directory.raw)
+    } catch {
+        // Nobody has used it yet, and whoever is told that there is none must not find one.
+        let name = fileSystem.fileName(in: path)
+        do throws(StoreError) {
+            try fileSystem.removeIfPresent(directory.raw, name)
+        } catch let second {
+            throw StoreError(
+                error.code,
+                "\(error.message); \(printable(path)) stands there all the same and could not be removed "
+                    + "(\(second.message)): remove it", cause: error.cause)
+        }
+        throw error
+    }
 }

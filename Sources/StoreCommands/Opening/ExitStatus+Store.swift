@@ -28,6 +28,10 @@ extension ExitStatus {
 }
 
 extension ExitStatuses {
+    /// Of a program: those of its commands, but for what only one of them has.
+    package static let program = ExitStatuses(
+        help: failures + [(.untrusted, "what came or stands there is not trusted")] + endings)
+
     /// Of commands that are not checks.
     package static let store = ExitStatuses(help: failures + endings)
 

@@ -29,7 +29,14 @@ extension Command {
             )
         }
         try key.write(to: file)
-        try key.verificationKey.write(to: publicFile)
+        do throws(StoreError) {
+            try key.verificationKey.write(to: publicFile)
+        } catch {
+            throw StoreError(
+                error.code,
+                "\(error.message); the key itself is in \(printable(file)): castree key show \(printable(file)) "
+                    + "> \(printable(publicFile))", cause: error.cause)
+        }
         return try invocation.report { writer in
             writer.member("key", key.verificationKey.id)
             writer.member("file", file)

@@ -14,8 +14,10 @@ extension Command {
             every minute: castree fsck reads the content. A line 'wrong' is something that does \
             not mend itself: what is shown lacks something, the last check left problems, the \
             newest version is banned, a process is stopped, the disk is full, a file of the store \
-            cannot be read, the origin has not answered for a week, or it answers and updates \
-            have failed for an hour, three at least.
+            cannot be read, the origin has not answered for a week, it answers and updates \
+            have failed for an hour, three at least, or one has failed for a reason that no other \
+            try mends: the disk is too small for it, keys that this store does not trust have \
+            signed it.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'
@@ -23,7 +25,10 @@ extension Command {
             """,
         statuses: .status
     ) { invocation in
-        let status = StoreStatus(of: try invocation.openStore(), now: secondsNow())
+        let store = try invocation.openStore()
+        // To whoever may not look into it, it would seem to be empty.
+        try store.store.refuseStranger()
+        let status = StoreStatus(of: store, now: secondsNow())
         try invocation.report { writer in
             status.writeMembers(to: &writer)
         } text: { output in

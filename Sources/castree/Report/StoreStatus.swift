@@ -29,21 +29,41 @@ struct StoreStatus {
         var failure: String?
         /// Whether all of these failed because the origin could not be reached.
         var isOffline = true
+        /// Why the next will fail, too, unless somebody acts.
+        var obstacle: Obstacle?
 
-        mutating func fail(_ reason: String, at time: Int64, times: Int = 1, isOffline: Bool) {
+        /// Something that no other try mends.
+        struct Obstacle {
+            let failure: JournalFailure
+            let reason: String
+            /// Whether it was met before anything was offered, so that an offer proves it away.
+            let isOfAsking: Bool
+        }
+
+        /// - Parameter isOfAsking: whether nothing was offered yet.
+        mutating func fail(
+            _ reason: String, _ failure: JournalFailure?, isOfAsking: Bool, at time: Int64,
+            times: Int = 1, isOffline: Bool
+        ) {
+            if let failure, failure.isLasting {
+                obstacle = Obstacle(failure: failure, reason: reason, isOfAsking: isOfAsking)
+            } else if !isOffline, !isOfAsking || obstacle?.isOfAsking == true {
+                obstacle = nil
+            }
             if let since = failingSince, since < JournalEntry.clockIsSetFrom,
                 time >= JournalEntry.clockIsSetFrom
             {
-                succeed()
+                (failures, failingSince, self.isOffline) = (0, nil, true)
             }
             failures += times
             failingSince = failingSince ?? time
-            failure = reason
+            self.failure = reason
             self.isOffline = self.isOffline && isOffline
         }
 
         mutating func succeed() {
             (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
+            obstacle = nil
         }
     }
 
@@ -127,9 +147,18 @@ struct StoreStatus {
                 "\(use.holder.description) has the store and is stopped: kill -CONT "
                     + "\(use.holder.process ?? 0) lets it continue")
         }
-        guard let asked, let since = asked.failingSince,
-            asked.failures >= Self.failureCountMax
-        else { return }
+        guard let asked, let since = asked.failingSince else { return }
+        if let obstacle = asked.obstacle {
+            let subject =
+                obstacle.failure.isOfStore
+                ? "the store cannot take updates from \(asked.origin)"
+                : "updates from \(asked.origin) fail"
+            note(
+                obstacle.failure.code,
+                "\(subject) until somebody acts, since \(timestamp(since)): \(obstacle.reason)")
+            return
+        }
+        guard asked.failures >= Self.failureCountMax else { return }
         if asked.isOffline, now - since > Self.silenceMax {
             note("noAnswer", "\(asked.origin) has not answered since \(timestamp(since))")
         } else if !asked.isOffline, now - since >= Self.failingMax {
@@ -144,7 +173,7 @@ struct StoreStatus {
         var result: Asked?
         for entry in entries {
             switch entry.event {
-            case .checked(let origin, let outcome, _, let reason):
+            case .checked(let origin, let outcome, _, let reason, let failure):
                 if result?.origin != origin {
                     result = Asked(
                         at: entry.at, origin: origin, outcome: outcome, sentence: entry.sentence)
@@ -155,18 +184,21 @@ struct StoreStatus {
                 switch outcome {
                 case .offline, .failed:
                     result?.fail(
-                        reason ?? entry.sentence, at: entry.since ?? entry.at, times: entry.times,
+                        reason ?? entry.sentence, failure, isOfAsking: true,
+                        at: entry.since ?? entry.at, times: entry.times,
                         isOffline: outcome == .offline)
                 case .nothingNew, .refused: result?.succeed()
                 // What comes of it is noted next.
-                case .available: break
+                case .available:
+                    if result?.obstacle?.isOfAsking == true { result?.obstacle = nil }
                 }
-            case .downloadEnded(_, .failed, _, let reason):
+            case .downloadEnded(_, .failed, _, let reason, let failure):
                 result?.fail(
-                    reason ?? entry.event.sentence, at: entry.at, isOffline: false)
-            case .failed(let deed, _, let message) where deedsOfUpdates.contains(deed):
-                result?.fail(message, at: entry.at, isOffline: false)
-            case .downloadEnded(_, .finished, _, _), .pending, .switched: result?.succeed()
+                    reason ?? entry.event.sentence, failure, isOfAsking: false, at: entry.at,
+                    isOffline: false)
+            case .failed(let deed, let failure, let message) where deedsOfUpdates.contains(deed):
+                result?.fail(message, failure, isOfAsking: false, at: entry.at, isOffline: false)
+            case .downloadEnded(_, .finished, _, _, _), .pending, .switched: result?.succeed()
             default: break
             }
         }

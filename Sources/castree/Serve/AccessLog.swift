@@ -17,7 +17,11 @@ final class AccessLog: Sendable {
         let fileSystem = POSIXFileSystem()
         let here = POSIXFileSystem.workingDirectory
         // Opening for appending does not create the file.
-        _ = try fileSystem.open(here, path, .updating, mode: 0o644)
+        do throws(StoreError) {
+            _ = try fileSystem.open(here, path, .updating, mode: 0o644)
+        } catch {
+            throw fileSystem.naming(directoryMissingAbove: path, error)
+        }
         file = try fileSystem.open(here, path, .appending, mode: 0)
         lines = LineQueue(
             descriptor: file.raw,

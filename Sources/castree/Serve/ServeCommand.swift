@@ -117,36 +117,48 @@ extension Command {
         FileLimit.raise()
         let notices = ServerNotices(invocation.diagnostics)
         defer { notices.end() }
-        // Before anything is made: without that program, or with words that it refuses, there would be no updates.
+        // Before anything is made: without that program, or with words that it refuses, there would be no updates;
+        // with options that cannot be, no server.
         let settings = try invocation.updateSettings()
         try settings?.tryOut(store: try invocation.storePath())
+        let options = try invocation.serverOptions(notices)
+        guard settings != nil else { return try invocation.serve(settings, options, notices) }
+        return try invocation.leavingNoEmptyStore {
+            try invocation.serve(settings, options, notices)
+        }
+    }
+}
+
+extension Invocation {
+    /// Opens the store, and serves until it is told to end.
+    fileprivate func serve(
+        _ settings: UpdateSettings?, _ given: AppServerOptions, _ notices: ServerNotices
+    ) throws -> ExitStatus {
         // All waits until it is ready share one limit.
         let begun = SuspendingClock.now
-        let limit = try invocation.storeOptions().waitLimit
+        let limit = try storeOptions().waitLimit
         let versions = try LockPatience.until(begun + limit) {
-            try invocation.openServedStore { notices.tell($0) }
+            try openServedStore { notices.tell($0) }
         }
-        var options = try invocation.serverOptions(notices)
-        let log = try invocation.accessLog(notices)
+        var options = given
+        let log = try accessLog(notices)
         defer { log?.end() }
-        options.accessLog = invocation.accessLog(log, notices)
-        let store = StoreInUse(versions, try invocation.storeOptions { notices.tell($0) })
-        let updater = try invocation.updater(settings, store, notices, &options)
+        options.accessLog = accessLog(log, notices)
+        let store = StoreInUse(versions, try storeOptions { notices.tell($0) })
+        let updater = try self.updater(settings, store, notices, &options)
         options.reopenStore = store.reopen
-        if invocation.flag("dashboard") { options.dashboard = .of(store) }
-        let server = try LockPatience.until(begun + limit) {
-            try invocation.makeServer(versions, options)
-        }
+        if flag("dashboard") { options.dashboard = .of(store) }
+        let server = try LockPatience.until(begun + limit) { try makeServer(versions, options) }
         try server.start()
-        try invocation.reportReady(server)
-        if invocation.flag("open") {
+        try reportReady(server)
+        if flag("open") {
             do throws(CommandError) {
                 try Browser.open(server.url)
             } catch {
-                invocation.note("\(error.message); open \(server.url) yourself")
+                note("\(error.message); open \(server.url) yourself")
             }
         }
-        try invocation.waiting {
+        try waiting {
             await withTaskCancellationHandler {
                 async let updates: Void? = updater?.run(for: server)
                 await server.waitUntilStopped()
@@ -159,9 +171,7 @@ extension Command {
         }
         return Interruption.isByTerminal ? .interrupted : .done
     }
-}
 
-extension Invocation {
     /// The store; made if it is missing and an origin is to fill it.
     fileprivate func openServedStore(
         notice: @escaping @Sendable (String) -> Void

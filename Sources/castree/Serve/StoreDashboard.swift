@@ -66,7 +66,7 @@ private struct DashboardStatus {
         for entry in entries {
             switch entry.event {
             case .downloadBegan(let version): last[version] = entry.event
-            case .downloadEnded(let version, _, _, _): last[version] = entry.event
+            case .downloadEnded(let version, _, _, _, _): last[version] = entry.event
             default: break
             }
         }
@@ -119,7 +119,7 @@ private struct DashboardStatus {
         writer.member("missingBytes", each.missingBytes)
         writer.member("stagedBytes", each.stagedBytes)
         writer.member("totalBytes", each.totalBytes)
-        if case .downloadEnded(_, let outcome, _, let reason) = downloads[each.version] {
+        if case .downloadEnded(_, let outcome, _, let reason, _) = downloads[each.version] {
             writer.member("outcome", outcome.rawValue)
             writer.member("reason", reason)
         }

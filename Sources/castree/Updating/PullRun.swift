@@ -10,8 +10,8 @@ enum PullEnd: Sendable, Hashable {
     case checked(CheckedRelease, byteCount: Int64, isHere: Bool)
     /// With an error; the app goes on with what it has.
     ///
-    /// `isNoted`: the event log knows.
-    case failed(String, isNoted: Bool)
+    /// `code`: the error's, if it has one. `isNoted`: the event log knows.
+    case failed(String, code: String?, isNoted: Bool)
     /// It was told to end.
     case stopped
 }
@@ -72,7 +72,7 @@ struct PullRun {
             let minutes = Self.silence.components.seconds / 60
             return .failed(
                 "\(FetchingProgram.name) said nothing for \(minutes) minutes and was ended",
-                isNoted: false)
+                code: nil, isNoted: false)
         }
         return heard.result(end.status)
     }
@@ -83,6 +83,8 @@ struct PullRun {
         var last: JSONValue?
         /// The sentence of the error that it reported.
         var error: String?
+        /// Its code.
+        var code: String?
         /// Whether that was its own, and not a loader's.
         var isOwnError = false
         var withdrawal: Withdrawal?
@@ -91,12 +93,14 @@ struct PullRun {
             // What is no JSON is said by a library or a loader: it is told as it is.
             guard let document = try? JSONValue.parse(line) else {
                 (error, isOwnError) = (String(decoding: line, as: UTF8.self), false)
+                code = nil
                 return
             }
             if let sentence = document["warning"]?["message"]?.asString {
                 warned(sentence)
             } else if let sentence = document["error"]?["message"]?.asString {
                 (error, isOwnError) = (sentence, true)
+                code = document["error"]?["code"]?.asString
             } else if let withdrawn = document["withdrawn"] {
                 withdrawal = Withdrawal(withdrawn)
             } else {
@@ -121,7 +125,7 @@ struct PullRun {
             }
             let how = status.map { "ended with status \($0)" } ?? "was killed"
             return .failed(
-                error ?? "\(FetchingProgram.name) \(how)",
+                error ?? "\(FetchingProgram.name) \(how)", code: code,
                 // What it refuses of its command line, it notes nowhere.
                 isNoted: isOwnError && status != ExitStatus.usage.rawValue)
         }
@@ -132,17 +136,20 @@ extension UpdateSettings {
     /// Lets the program that fetches read its command line, and ask nobody: what it refuses now, it would refuse every
     /// time, and nobody would hear that in time.
     ///
-    /// - Throws: `noFetchingProgram`; `usage` with its sentence.
+    /// - Throws: `noFetchingProgram`; `usage` with its sentence; `interrupted`, at once, if this program is told to end.
     func tryOut(store: String) throws(CommandError) {
         let program = try FetchingProgram.start(
             ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
                 + ["--dry-run", "--", origin], hasInput: false)
         var sentence: String?
-        let end = program.follow(silence: .seconds(30), grace: .zero) { _ in
+        let end = program.follow(
+            silence: .seconds(30), grace: .zero, isUnwanted: { Interruption.isRequested }
+        ) { _ in
         } heard: { line in
             // What is no JSON comes from a loader, and its status is not that of a usage error.
             sentence = (try? JSONValue.parse(line))?["error"]?["message"]?.asString ?? sentence
         }
+        if Interruption.isRequested { throw .interrupted }
         if end.wasSilent {
             throw CommandError(
                 code: "noFetchingProgram",

@@ -18,6 +18,8 @@ final class Updater: Sendable {
         var isEnded = false
         /// What was told last of a check that brought nothing, so that it is told once.
         var trouble: String?
+        /// Whether the last run failed.
+        var hasFailed = false
         /// Since when no page is visible.
         var hiddenSince: Duration?
         /// The version that waits and may be shown, since no page was visible for long enough.
@@ -149,35 +151,58 @@ final class Updater: Sendable {
                 tell($0)
             } stopped: { sentence in
                 tell(sentence)
-                note(sentence)
+                note(sentence, code: nil)
             }
             state.withLock { $0.run = nil }
         } catch {
-            end = .failed(error.message, isNoted: false)
+            end = .failed(error.message, code: error.code, isNoted: false)
         }
         do throws(StoreError) {
             try settle(end, isPlan: isPlan)
         } catch {
             journal.record(error, during: "update")
-            fail("unable to take what \(settings.origin) offers: \(error.message)")
+            fail("the store could not take what \(settings.origin) offers: \(error.message)")
         }
     }
 
     private var journal: Journal { Journal(versions()) }
 
     /// Notes a failure that the child could not note itself.
-    private func note(_ failure: String) {
+    private func note(_ failure: String, code: String?) {
         journal.record(
-            .checked(origin: settings.origin, outcome: .failed, version: nil, reason: failure))
+            .checked(
+                origin: settings.origin, outcome: .failed, version: nil, reason: failure,
+                failure: code.map { JournalFailure(code: $0) }))
+    }
+
+    /// Tells that the origin answers again, in the words that the child has noted.
+    private func tellAnswering() {
+        let hasFailed = state.withLock { state in
+            defer { state.hasFailed = false }
+            return state.hasFailed
+        }
+        // The line is for people; without the log, what comes of the answer is told all the same.
+        guard hasFailed, let entries = try? journal.entries() else { return }
+        for entry in entries.reversed() {
+            switch entry.event {
+            case .answering: return tell(entry.sentence)
+            // The store had failed, and not the origin.
+            case .checked(_, .offline, _, _, _), .checked(_, .failed, _, _, _): return
+            default: continue
+            }
+        }
     }
 
     private func settle(_ end: PullEnd, isPlan: Bool) throws(StoreError) {
         switch end {
         case .stopped: break
-        case .failed(let message, let isNoted):
-            if !isNoted { note(message) }
-            fail("unable to update: \(message)")
+        case .failed(let message, let code, let isNoted):
+            if !isNoted { note(message, code: code) }
+            state.withLock { $0.hasFailed = true }
+            let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
+            fail("\(isOfStore ? "the store cannot be updated" : "unable to update"): \(message)")
         case .checked(let checked, let byteCount, let isHere):
+            tellAnswering()
             let before = try versions().lifecycle()
             if isPlan, let version = checked.version, before.current != version,
                 before.pending != version

@@ -1,3 +1,4 @@
+import CASStore
 import Console
 import StoreCommands
 import StrictJSON
@@ -9,7 +10,7 @@ extension Command {
         "retire", summary: "forgets a version",
         discussion: """
             Deletes the version's tree and its manifest. What only it used becomes garbage, which \
-            castree gc deletes. The current, the pending, the embedded, a protected and the last \
+            castree gc deletes, and how much that is is said. The current, the pending, the embedded, a protected and the last \
             known good version cannot be retired.
 
                 castree retire 40 && castree gc
@@ -17,15 +18,25 @@ extension Command {
         arguments: [.version]
     ) { invocation in
         let name = try invocation.version()
-        let references = try invocation.openRecordingStore().retire(name)
-        return try invocation.report(
-            """
-            Retired version \(name), which used \(counted(references, "object")); \
-            castree gc deletes what nothing else uses.
-            """
-        ) { writer in
+        let versions = try invocation.openRecordingStore()
+        // How much it is comes from the index; a version is retired without it, too.
+        let freed = try? versions.store.freed(retiring: [name])
+        let references = try versions.retire(name)
+        let used = "Retired version \(name), which used \(counted(references, "object"))"
+        let text =
+            switch freed {
+            case nil: "\(used); castree gc deletes what nothing else uses."
+            case (_, [], _)?: "\(used); other versions use them, too."
+            case (_, let objects, let bytes)?:
+                "\(used). castree gc now frees what only it used: "
+                    + "\(counted(objects.count, "object")), \(invocation.sizes.text(bytes))."
+            }
+        return try invocation.report("\(text)") { writer in
             writer.member("version", name)
             writer.member("references", references)
+            guard let freed else { return }
+            writer.member("unusedObjects", freed.objects.count)
+            writer.member("unusedBytes", freed.bytes)
         }
     }
 }

@@ -46,7 +46,16 @@ import Testing
             .collected(objects: 3, bytes: 1 << 40),
             .found(kinds: ["damagedObject": 2, "strayFile": 1], repaired: 3),
             .embedded(version: "3", previous: "1", becameCurrent: true),
-            .failed(deed: "check", code: "io", message: "no"), .lost(count: 9),
+            .failed(deed: "check", failure: JournalFailure(code: "io"), message: "no"),
+            .lost(count: 9),
+            .checked(
+                origin: "https://a.example/b", outcome: .failed, version: nil, reason: "full",
+                failure: JournalFailure(code: "outOfSpace", isOfStore: true)),
+            .answering(origin: "https://a.example/b", failures: 3, seconds: 10_800),
+            .answering(origin: "https://a.example/b", failures: 1, seconds: nil),
+            .downloadEnded(
+                version: "2", outcome: .failed, figures: figures(), reason: "full",
+                failure: JournalFailure(code: "outOfSpace", isOfStore: true)),
         ]
     }
 
@@ -134,6 +143,13 @@ import Testing
             ),
             ("(https://h) answered 503", "(https://h) answered 503"),
             ("https://h/ answered 503", "https://h/… answered 503"),
+            (
+                "https://h/ has no channel \"beta\" (it answered 404)",
+                "https://h/… has no channel \"beta\" (it answered 404)"
+            ),
+            ("version \"1\" is banned", "version \"1\" is banned"),
+            ("sent as \"br\", and \"a.js\" lost", "sent as \"br\", and \"…\" lost"),
+            ("version 1 has no file \"photo\"", "version 1 has no file \"…\""),
             ("css/site.css is missing, too", "… is missing, too"),
             ("the network is gone; 3 of 7, 50 %", "the network is gone; 3 of 7, 50 %"), ("", ""),
             ("/", "…"), ("\"", "\"…\""), ("a: ", "a: "),
@@ -149,7 +165,9 @@ import Testing
     func longText() throws {
         let text = String(repeating: "é\u{0}\n", count: 100_000)
         let entry = JournalEntry(
-            sequence: 1, at: 2, event: .failed(deed: text, code: text, message: text))
+            sequence: 1, at: 2,
+            event: .failed(
+                deed: text, failure: JournalFailure(code: text), message: text))
         #expect(entry.line.count < 16 << 10)
         let read = try #require(JournalEntry(line: entry.line.dropLast()))
         guard case .failed(_, _, let message) = read.event else {

@@ -36,7 +36,9 @@ import VersionTree
         let store = try TemporaryStore()
         let journal = Journal(store.versions)
         for number in 1...4000 {
-            journal.record(.failed(deed: "check", code: "io", message: "try \(number)"))
+            journal.record(
+                .failed(
+                    deed: "check", failure: JournalFailure(code: "io"), message: "try \(number)"))
         }
         let newer = store.path + "/events.jsonl"
         let older = store.path + "/events.older.jsonl"

@@ -59,7 +59,10 @@ import VersionTree
         #expect(try entries.map(\.sequence) == [1, 2, 9])
         record([check(.nothingNew, "1"), retry, check(.nothingNew, "1")], at: 1_760_000_010)
         // What was repeated with success is worth a line.
-        #expect(try entries.map(\.times) == [1, 1, 3, 1, 1, 1])
+        #expect(
+            try entries.map(\.event.name)
+                == ["retry", "retry", "check", "answers", "check", "retry", "check"])
+        #expect(try entries.map(\.times) == [1, 1, 3, 1, 1, 1, 1])
     }
 
     @Test("begin anew with another answer, version, reason or origin")
@@ -70,7 +73,7 @@ import VersionTree
             check(.failed, of: "https://b.example", nil, "for others"), check(.nothingNew),
         ]
         record(different, at: 1_760_000_000)
-        #expect(try entries.map(\.event) == different)
+        #expect(try entries.map(\.event).filter { $0.name == "check" } == different)
         #expect(try entries.allSatisfy { $0.times == 1 && $0.since == nil })
     }
 

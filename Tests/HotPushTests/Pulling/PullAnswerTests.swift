@@ -131,7 +131,11 @@ struct PullAnswerTests {
 
     private static func reason(in entries: [JournalEntry]) -> String? {
         entries.reversed().lazy.compactMap { entry -> String? in
-            if case .downloadEnded(_, .failed, _, let reason) = entry.event { reason } else { nil }
+            if case .downloadEnded(_, .failed, _, let reason, _) = entry.event {
+                reason
+            } else {
+                nil
+            }
         }.first
     }
 

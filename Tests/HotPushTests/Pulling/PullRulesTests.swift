@@ -44,8 +44,9 @@ import VersionTree
         try fixture.publish("2")
         let versions = try VersionStore.open(
             fixture.device.path, options: StoreOptions(), fileSystem: FullFileSystem())
-        let pull = Pull(
-            into: versions, over: try PullingFixture.transport(), PullingFixture.options)
+        var options = PullingFixture.options
+        options.journal = Journal(versions)
+        let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
         #expect {
             try pull.run(fixture.origin.url)
@@ -54,6 +55,14 @@ import VersionTree
             return .outOfSpace ~= error && message.contains("\(sizes) bytes are needed")
                 && message.contains("4096 are free")
         }
+        // It was the store that failed, and not the origin.
+        let failed = try #require(try Journal(versions).entries().last)
+        guard case .failed(_, let failure, _) = failed.event else {
+            Issue.record("\(failed)")
+            return
+        }
+        #expect(failure == JournalFailure(code: "outOfSpace", isOfStore: true))
+        #expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
         #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
         #expect(try fixture.device.reopened().versions().isEmpty)
     }

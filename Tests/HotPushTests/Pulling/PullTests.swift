@@ -215,6 +215,31 @@ import VersionTree
         #expect(report.figures.files == 0)
     }
 
+    @Test("that a server knows no ranges is said once, and not where the file has changed there")
+    func noRanges() throws {
+        // The second time the file has changed at the server before it begins anew.
+        for (first, second, had) in [("a", "a", 300_000), ("a", "b", 400_000)] {
+            let fixture = try PullingFixture()
+            try fixture.publish("2")
+            let path = try fixture.path(of: PullFaultTests.large)
+            func head(_ tag: String) -> String {
+                "HTTP/1.1 200 OK\r\nETag: \"\(tag)\"\r\nContent-Length: \(PullFaultTests.byteCount)\r\n\r\n"
+            }
+            fixture.origin.play(
+                [
+                    .raw(head(first) + PullFaultTests.large.prefix(300_000)),
+                    .raw(head(second) + PullFaultTests.large.prefix(400_000)),
+                    .raw(head(second) + PullFaultTests.large),
+                ], on: path)
+            let notices = SignedNotices()
+            var options = PullingFixture.options
+            options.notice = { notices.add($0) }
+            #expect(try fixture.run(options).version == "2")
+            let said = notices.all.filter { $0.contains("no parts") }
+            #expect(said.count == 1 && said[0].contains("\(had) bytes"), "\(said)")
+        }
+    }
+
     @Test("a server that cuts every answer and knows no ranges is given up")
     func neverWhole() throws {
         let fixture = try PullingFixture()

@@ -127,6 +127,50 @@ import VersionTree
         #expect(notices.all.filter { $0.contains("could not be noted") }.count == 1)
     }
 
+    @Test("names the place that was signed last, if that is a copy of this origin")
+    func copies() throws {
+        let sealing = try place.sealing(place.alice)
+        try place.publish("1", sealing)
+        let old = try place.bytes()
+        var next = try place.pointer()
+        // A channel that only the copy has.
+        var beta = ChannelPointer.empty(try ChannelName("beta"), now: 100)
+        beta.origin = next.origin
+        try SignedSequences(besideKey: place.alice).note(beta, at: "/srv/staging")
+        let absent = refusal { try place.publish("1", sealing, to: "beta") }
+        #expect(
+            absent?.message.contains("in /srv/staging, and it is not in \(place.place.origin)")
+                == true)
+        next.sequence += 5
+        try SignedSequences(besideKey: place.alice).note(next, at: "/srv/staging")
+        let refused = refusal { try place.publish("2", sealing) }
+        #expect(refused?.code == .untrusted)
+        for words in ["/srv/staging", "--adopt", "copy", place.place.origin] {
+            #expect(refused?.message.contains(words) == true, "\(refused?.message ?? "")")
+        }
+        // Once it is adopted, an older pointer is one that somebody has put back.
+        try place.publish("2", place.sealing(place.alice) { $0.adopts = true })
+        try Data(old).write(to: URL(filePath: place.path()))
+        let again = refusal { try place.publish("2", sealing) }
+        #expect(again?.message.contains("put an old pointer back") == true)
+        #expect(again?.message.contains("staging") == false)
+    }
+
+    @Test("waits for another publisher only for so long, and names the file")
+    func stopped() throws {
+        try place.publish("1", place.sealing(place.alice))
+        let pointer = try place.pointer()
+        let fileSystem = POSIXFileSystem()
+        let other = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, place.alice, .reading, mode: 0)
+        #expect(try fileSystem.lock(other.raw, exclusive: true))
+        let memory = SignedSequences(besideKey: place.alice, patience: .milliseconds(20))
+        let refused = refusal { try memory.note(pointer, at: "here") }
+        #expect(refused?.code == .busy && refused?.message.contains(place.alice) == true)
+        fileSystem.unlock(other.raw)
+        try memory.note(pointer, at: "here")
+    }
+
     @Test("says that a command was cut short whose pointer is not there")
     func unfinished() throws {
         try place.publish("1", place.sealing(place.alice))

@@ -247,7 +247,7 @@ import VersionTree
         }
         #expect(boot.version == "1")
         let entries = try Journal(fixture.store.versions).entries()
-        guard case .checked(let origin, .failed, nil, let reason) = entries[0].event else {
+        guard case .checked(let origin, .failed, nil, let reason, _) = entries[0].event else {
             Issue.record("\(entries)")
             return
         }

@@ -68,7 +68,9 @@ import VersionTree
         #expect(try lifecycle.knownGood.first == "2")
         #expect(try fixture.tree("2") == PublishingPlace.second)
         let ended = try Journal(fixture.device.versions).entries().compactMap { entry in
-            if case .downloadEnded("2", .finished, let figures, _) = entry.event { return figures }
+            if case .downloadEnded("2", .finished, let figures, _, _) = entry.event {
+                return figures
+            }
             return nil
         }
         #expect(ended.map(\.bytes) == [cost.bytes] && ended.map(\.files) == [2])
@@ -148,7 +150,7 @@ import VersionTree
         #expect(fixture.origin.requests(for: path).map { $0["range"] } == ["bytes=300000-"])
         let figures = try Journal(fixture.device.versions).entries().compactMap {
             entry -> DownloadFigures? in
-            if case .downloadEnded("2", _, let figures, _) = entry.event { figures } else { nil }
+            if case .downloadEnded("2", _, let figures, _, _) = entry.event { figures } else { nil }
         }
         // A small file that came beside the cut one may have been going on, too.
         let small = PublishingPlace.second.values.map(\.utf8.count).filter { $0 < 100 }.reduce(0, +)

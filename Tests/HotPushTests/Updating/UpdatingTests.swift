@@ -268,7 +268,7 @@ import VersionTree
         #expect(fixture.source.downloads == ["1", "1"])
         let ended = try Journal(fixture.store.versions).entries().compactMap {
             entry -> DownloadOutcome? in
-            if case .downloadEnded(_, let outcome, let figures, _) = entry.event {
+            if case .downloadEnded(_, let outcome, let figures, _, _) = entry.event {
                 #expect(figures.requests > 0 || outcome == .finished)
                 return outcome
             }

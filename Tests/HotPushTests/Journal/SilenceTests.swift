@@ -1,0 +1,75 @@
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// The end of an origin's silence, in the event log.
+@Suite("An answer after failures") struct SilenceTests {
+    private static let origin = "https://a.example/app?token=secret"
+    private let store: TemporaryStore
+
+    init() throws { store = try TemporaryStore() }
+
+    private func check(
+        _ outcome: CheckOutcome, _ reason: String? = nil, of origin: String = origin,
+        failure: JournalFailure? = nil
+    ) -> JournalEvent {
+        .checked(origin: origin, outcome: outcome, version: nil, reason: reason, failure: failure)
+    }
+
+    /// Records events at times, in seconds after the beginning.
+    private func record(_ events: [(Int64, JournalEvent)], from beginning: Int64 = 1_760_000_000) {
+        for (seconds, event) in events {
+            Journal(store.versions, now: { beginning + seconds }).record(event)
+        }
+    }
+
+    private var answers: [String] {
+        get throws {
+            try Journal(store.versions).entries().filter { $0.event.name == "answers" }
+                .map(\.sentence)
+        }
+    }
+
+    @Test("is told once: how many failures, and for how long")
+    func told() throws {
+        record([
+            (0, check(.nothingNew)), (100, check(.offline, "no route")),
+            (1000, check(.offline, "no route")), (1900, .retried(reason: "503", milliseconds: 9)),
+            (2000, check(.failed, "the server answered with status 503")),
+            (100 + 3 * 3600, check(.available)), (20_000, check(.nothingNew)),
+        ])
+        #expect(
+            try answers == ["https://a.example/app?token=* answers again after 3 failures in 3 h"])
+        // Before the answer, and no number comes twice.
+        let entries = try Journal(store.versions).entries()
+        #expect(entries.map(\.event.name).suffix(3) == ["answers", "check", "check"])
+        #expect(Set(entries.map(\.sequence)).count == entries.count)
+        record([(30_000, check(.offline, "no route")), (30_070, check(.refused, "banned"))])
+        #expect(try answers.last?.hasSuffix("answers again after 1 failure in 70 s") == true)
+        #expect(try answers.count == 2)
+    }
+
+    @Test("is not told of another origin, nor where only the store had failed")
+    func others() throws {
+        let full = JournalFailure(StoreError(.outOfSpace, "full"))
+        record([
+            (0, check(.offline, "no route", of: "https://b.example")), (1, check(.nothingNew)),
+            (2, check(.failed, "full", failure: full)), (3, check(.nothingNew)),
+        ])
+        #expect(try answers.isEmpty)
+        record([(9, check(.nothingNew, of: "https://b.example"))])
+        #expect(try answers == ["https://b.example answers again after 1 failure in 9 s"])
+    }
+
+    @Test("says no time if the clock was set meanwhile")
+    func clock() throws {
+        record([(60, check(.offline, "no route"))], from: 0)
+        record([(0, check(.nothingNew))])
+        record([(10, check(.offline, "no route")), (5, check(.nothingNew))])
+        #expect(try answers.allSatisfy { $0.hasSuffix("answers again after 1 failure") })
+        #expect(try answers.count == 2)
+    }
+}
