@@ -14,6 +14,8 @@ final class TarReading {
     /// Why a block could not be had: libarchive only knows that one could not.
     private var failure: StoreError?
     private let locale: UnsafeMutableRawPointer
+    /// The blocks that libarchive was given while it read a header; `nil` while it reads content.
+    private var headers: [UInt8]?
 
     /// - Throws: `.outOfMemory`, `.unsupported` if the system has no locale with UTF-8.
     init(
@@ -73,6 +75,7 @@ final class TarReading {
     private func give(_ block: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
         do throws(StoreError) {
             let next = try stream.next()
+            headers?.append(contentsOf: next)
             block?.pointee = next.baseAddress
             return next.count
         } catch {
@@ -89,10 +92,17 @@ final class TarReading {
 
     private func nextEntry() throws(StoreError) -> OpaquePointer? {
         var entry: OpaquePointer?
+        // What it was given and has not used yet: it has read the entry before to its end.
+        headers = Array(stream.last(stream.byteCount - archive_filter_bytes(handle, 0)))
         let result = archive_read_next_header(handle, &entry)
         if result == ARCHIVE_EOF, failure == nil { return nil }
         // Even a warning: a name that cannot be converted, a sum that does not match.
         guard result == ARCHIVE_OK, failure == nil, let entry else { throw refused() }
+        // It ends a name at a NUL.
+        if let name = TarHeaders.nameWithNUL(headers ?? []) {
+            throw archive.refusal("its name contains NUL", entry: name, .badPath)
+        }
+        headers = nil
         return entry
     }
 
@@ -115,7 +125,12 @@ final class TarReading {
             throw archive.refusal("it is a sparse file; castree reads regular files", entry: name)
         }
         let byteCount = archive_entry_size(entry)
-        guard let path = try rules.path(of: name, isDirectory: isDirectory) else { return }
+        guard let path = try rules.path(of: name, isDirectory: isDirectory) else {
+            guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
+                throw refused(name)
+            }
+            return
+        }
         try expansion.add(fileOf: byteCount, named: name)
         try intake.begin(
             path, byteCount: byteCount, isExecutable: archive_entry_perm(entry) & 0o100 != 0)

@@ -28,21 +28,30 @@ final class ZipReading {
     ) throws(StoreError) {
         self.source = source
         var failure: Int32 = 0
-        guard let handle = zip_open(source.path, ZIP_RDONLY | ZIP_CHECKCONS, &failure) else {
-            var error = zip_error_t()
-            zip_error_init_with_code(&error, failure)
-            let said = zip_error_strerror(&error).map { String(cString: $0) }
-            zip_error_fini(&error)
-            throw source.name.refusal("it is damaged, or cut off (\(said ?? "error \(failure)"))")
-        }
+        // Names that stand twice are refused by the rules, which say which.
+        guard
+            let handle = zip_open(source.path, ZIP_RDONLY | ZIP_CHECKCONS, &failure)
+                ?? (failure == ZIP_ER_EXISTS ? zip_open(source.path, ZIP_RDONLY, nil) : nil)
+        else { throw Self.unopened(source, failure) }
+        let isDoubtful = failure != 0
         self.handle = handle
         var commentByteCount: Int32 = 0
         _ = zip_get_archive_comment(handle, &commentByteCount, ZIP_FL_ENC_RAW)
         try ZipDirectory(source, size: size).check(commentByteCount: Int(commentByteCount))
         try list(size, rules, expansion)
+        if isDoubtful { throw Self.unopened(source, failure) }
     }
 
     deinit { zip_discard(handle) }
+
+    private static func unopened(_ source: ArchiveSource, _ failure: Int32) -> StoreError {
+        var error = zip_error_t()
+        zip_error_init_with_code(&error, failure)
+        defer { zip_error_fini(&error) }
+        let said = zip_error_strerror(&error).map { String(cString: $0) }
+        return source.name.refusal(
+            "it is damaged, or cut off (\(said ?? "error \(failure)"))")
+    }
 
     private func list(
         _ size: Int64, _ rules: EntryRules, _ expansion: Expansion
