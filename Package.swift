@@ -49,6 +49,7 @@ let package = Package(
         .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-pull", targets: ["castree-pull"]),
+        .executable(name: "castree-import", targets: ["castree-import"]),
         .executable(name: "castree-origin", targets: ["castree-origin"]),
         .executable(name: "castree-fsck", targets: ["fsck"]),
         // For tests only: loaded into the programs, it counts their system calls.
@@ -76,11 +77,20 @@ let package = Package(
         .systemLibrary(
             name: "CZlib", pkgConfig: "zlib",
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        .systemLibrary(
+            name: "CZip", pkgConfig: "libzip",
+            providers: [.apt(["libzip-dev"]), .brew(["libzip"])]),
+        .systemLibrary(
+            name: "CArchive", pkgConfig: "libarchive",
+            providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        .systemLibrary(
+            name: "CBrotli", pkgConfig: "libbrotlidec",
+            providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "CStartup"),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
-            name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
+            name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
             swiftSettings: hot),
         .target(
             name: "Zstandard", dependencies: ["Platform", "CZstd"], swiftSettings: settings),
@@ -93,6 +103,12 @@ let package = Package(
             name: "Buckets", dependencies: ["Platform", "StrictJSON"], swiftSettings: settings),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
+        .target(
+            name: "ArchiveReading",
+            dependencies: [
+                "VersionTree", "Platform", "CZip", "CArchive", "CBrotli", "CZlib", "CZstd",
+            ],
+            swiftSettings: settings),
         .target(
             name: "HotPush",
             dependencies: [
@@ -144,6 +160,11 @@ let package = Package(
                 "OriginCommands", "StoreCommands", "Console", "CurlTransport", "HotPush", "Buckets",
                 "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
+        .executableTarget(
+            name: "castree-import",
+            dependencies: [
+                "StoreCommands", "Console", "ArchiveReading", "HotPush", "VersionTree", "CASStore",
+            ], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "castree-origin",
             dependencies: [
@@ -197,7 +218,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "ProgramTestSupport", "SocketTestSupport", "castree", "castree-pull", "fsck",
+                "ProgramTestSupport", "SocketTestSupport", "castree", "castree-pull",
+                "castree-import", "fsck",
             ],
             swiftSettings: settings),
         // A server whose time goes by in steps.
@@ -243,7 +265,11 @@ let package = Package(
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
-            name: "ArchivesTests", dependencies: ["StorageTestSupport", "Archives", "Platform"],
+            name: "ArchivesTests",
+            dependencies: [
+                "StorageTestSupport", "ProgramTestSupport", "Archives", "ArchiveReading",
+                "VersionTree", "CASStore", "Platform",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ClientSystemsTests",

@@ -232,3 +232,10 @@ package func hasInputEnded() -> Bool {
     var request = pollfd(fd: 0, events: 0, revents: 0)
     return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLHUP) != 0
 }
+
+/// Waits until something can be read from a descriptor, its end included, or a signal asks this program to stop.
+package func waitUntilReadable(_ descriptor: Int32) {
+    let watched = [descriptor] + [Interruption.wakeDescriptor].compactMap { $0 }
+    // If nobody can wait, the read that follows does, and says why if it cannot.
+    _ = try? System.waitUntilReadable(watched)
+}

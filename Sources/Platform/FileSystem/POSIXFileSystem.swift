@@ -79,6 +79,18 @@ package struct POSIXFileSystem: FileSystem {
         try call("read", file) { pread(file, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
+    /// Reads what comes next out of a pipe: what a user typed, never a file of a store.
+    ///
+    /// - Returns: 0 at its end; `nil` if nothing is there yet and the pipe does not wait.
+    package func readNext(
+        _ file: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> Int? {
+        let count = retrying { systemRead(file, buffer.baseAddress, buffer.count) }
+        if count < 0, errno == EAGAIN { return nil }
+        guard count >= 0 else { throw failure("read", file) }
+        return count
+    }
+
     package func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -296,6 +308,10 @@ package struct POSIXFileSystem: FileSystem {
 // Inside the type, `write` names the verb and not the system call.
 private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(file, bytes, count)
+}
+
+private func systemRead(_ file: Int32, _ room: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(file, room, count)
 }
 
 extension POSIXFileSystem {

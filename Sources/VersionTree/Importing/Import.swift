@@ -39,7 +39,7 @@ struct Import {
             throw versions.explained(error, adding: manifest)
         }
         try executables.publish()
-        var completed = try register(manifest, writing, registration, lease)
+        var completed = try versions.record(manifest, writing, registration, found, lease)
         for _ in 0..<8 where completed == nil {
             // Only if the same version was retired meanwhile, or something was collected between the
             // look at it and the claim.
@@ -48,14 +48,9 @@ struct Import {
             let again = try stageExecutableCopies(lease, canWait: false)
             try store.syncAll()
             try again.publish()
-            completed = try register(manifest, writing, registration, lease)
+            completed = try versions.record(manifest, writing, registration, found, lease)
         }
-        guard let completed else {
-            throw StoreError(
-                .busy,
-                "version \(version) is retired or repaired over and over by another process; "
-                    + "repeat the command when it has ended")
-        }
+        guard let completed else { throw .alwaysRetired(version) }
         let new = dropStagedNames(batch)
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
@@ -64,41 +59,6 @@ struct Import {
     }
 
     // MARK: Steps
-
-    /// Writes manifest and tree and records the version.
-    ///
-    /// - Returns: the versions that this completes; `nil` if everything must be repeated.
-    private func register(
-        _ manifest: Manifest, _ writing: ManifestFile, _ registration: Registration,
-        _ lease: borrowing Lease
-    ) throws(StoreError) -> [String]? {
-        try versions.recoverUnknownTree(version.description)
-        let written = try writing.write()
-        guard let tree = try buildTree(manifest, lease) else { return nil }
-        let prepared = try PreparedVersion(
-            versions, manifest, registration, writing, written, tree, found)
-        do throws(StoreError) {
-            switch try store.settle(prepared) {
-            case .settled(let completed): return completed
-            case .lost: return nil
-            }
-        } catch {
-            prepared.discard()
-            throw error
-        }
-    }
-
-    /// - Returns: `nil` if an object has gone since it was looked at.
-    private func buildTree(
-        _ manifest: Manifest, _ lease: borrowing Lease
-    ) throws(StoreError) -> HiddenTree? {
-        do throws(StoreError) {
-            return try versions.buildTree(of: manifest, lease: lease)
-        } catch {
-            guard error.code == .missingObject else { throw error }
-            return nil
-        }
-    }
 
     /// Stages the executable copies of its files.
     ///

@@ -21,6 +21,17 @@ struct ImportSource: ~Copyable {
         }
     }
 
+    /// Whether a path leads to something else than a directory: a file, or a named pipe.
+    static func isFile(_ path: String) throws(StoreError) -> Bool {
+        let system = POSIXFileSystem()
+        let here = POSIXFileSystem.workingDirectory
+        guard let status = try system.status(here, path) else { return false }
+        // Not opened unless it must be: whoever writes into a pipe notices.
+        guard status.kind == .symbolicLink else { return status.kind != .directory }
+        let opened = try system.open(here, path, .readingFollowingLinks, mode: 0)
+        return try system.status(opened.raw).kind != .directory
+    }
+
     /// Refuses a store that would be created inside the directory.
     func checkIsOutside(store: String) throws(StoreError) {
         let own = try system.status(directory.raw)

@@ -1,0 +1,40 @@
+internal import CBrotli
+internal import Platform
+
+/// brotli (RFC 7932), with windows of the RFC alone: 16 MiB at most.
+final class BrotliDecompressor: Decompressor {
+    private let archive: ArchiveName
+    private let state: OpaquePointer
+
+    /// - Throws: `.outOfMemory`.
+    init(_ archive: ArchiveName) throws(StoreError) {
+        guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else {
+            throw StoreError(.outOfMemory, "unable to decompress: out of memory")
+        }
+        self.archive = archive
+        self.state = state
+    }
+
+    deinit { BrotliDecoderDestroyInstance(state) }
+
+    func step(
+        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> (count: Int, isOver: Bool) {
+        var (givenCount, roomCount) = (input.count, room.count)
+        var given = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var output = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let result = BrotliDecoderDecompressStream(
+            state, &givenCount, &given, &roomCount, &output, nil)
+        input = UnsafeRawBufferPointer(rebasing: input[(input.count - givenCount)...])
+        switch result {
+        case BROTLI_DECODER_RESULT_SUCCESS: return (room.count - roomCount, true)
+        case BROTLI_DECODER_RESULT_ERROR:
+            let said = BrotliDecoderErrorString(BrotliDecoderGetErrorCode(state))
+            throw archive.refusal(
+                "it is damaged (brotli: \(said.map { String(cString: $0) } ?? "not one"))")
+        default: return (room.count - roomCount, false)
+        }
+    }
+
+    func restart() -> Bool { false }
+}

@@ -1,0 +1,78 @@
+internal import Platform
+
+/// The content of an archive's compressed bytes, a block after the other.
+final class DecompressedStream {
+    private let source: ArchiveSource
+    private let decompressor: any Decompressor
+    private let isCompressed: Bool
+    private let given = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: 64 << 10, alignment: 16)
+    private let room = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: 128 << 10, alignment: 16)
+    private var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var isSourceOver = false
+    /// Whether a compressed stream has ended where the input stands.
+    private var isBetween = false
+    /// How many bytes have come out.
+    private(set) var byteCount: Int64 = 0
+    /// Whether the end of the content was asked for and told.
+    private(set) var isOver = false
+
+    /// - Throws: `.outOfMemory`.
+    init(_ source: ArchiveSource, _ compression: ArchiveFormat.Compression) throws(StoreError) {
+        self.source = source
+        isCompressed = compression != .none
+        switch compression {
+        case .none: decompressor = Uncompressed()
+        case .gzip: decompressor = try GzipDecompressor(source.name)
+        case .zstd: decompressor = try ZstdDecompressor(source.name)
+        case .brotli: decompressor = try BrotliDecompressor(source.name)
+        }
+    }
+
+    deinit {
+        given.deallocate()
+        room.deallocate()
+    }
+
+    /// The next block, until the next call; empty at the end.
+    /// - Throws: `.badArchive` if it is damaged, cut off, or followed by something; `.tooLarge`; what reading throws.
+    func next() throws(StoreError) -> UnsafeRawBufferPointer {
+        while true {
+            if input.isEmpty, !isSourceOver {
+                let count = try source.read(into: given)
+                input = UnsafeRawBufferPointer(rebasing: given[..<count])
+                isSourceOver = count == 0
+            }
+            if input.isEmpty, isSourceOver, isBetween || !isCompressed {
+                isOver = true
+                return input
+            }
+            if isBetween {
+                guard decompressor.restart() else {
+                    throw source.name.refusal("something follows its compressed bytes")
+                }
+                isBetween = false
+            }
+            let before = input.count
+            let done = try decompressor.step(&input, into: room)
+            isBetween = done.isOver
+            if done.count == 0, !done.isOver, isSourceOver, before == 0 {
+                throw source.name.refusal("it is cut off")
+            }
+            guard done.count > 0 else { continue }
+            byteCount += Int64(done.count)
+            if isCompressed {
+                try Expansion.check(byteCount, from: source.offset, of: source.name)
+            }
+            block = UnsafeRawBufferPointer(rebasing: room[..<done.count])
+            return block
+        }
+    }
+
+    /// The last bytes of the block that ``next()`` gave.
+    func last(_ count: Int64) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: block[(block.count - min(block.count, Int(count)))...])
+    }
+}

@@ -1,0 +1,24 @@
+package import Platform
+
+/// What messages call an archive.
+package struct ArchiveName: Sendable, Hashable {
+    /// Its path, or `standard input`.
+    package let text: String
+
+    /// Names an archive.
+    package init(_ text: String) { self.text = text }
+
+    /// The error of an archive that is refused.
+    /// - Parameter entry: which of its entries is to blame.
+    package func refusal(
+        _ problem: String, entry: String? = nil, _ code: StoreError.Code = .badArchive
+    ) -> StoreError {
+        let place = entry.map { "\"\(printable($0))\" in " } ?? ""
+        return StoreError(code, "\(place)\(printable(text)) is refused: \(problem)")
+    }
+}
+
+extension StoreError.Code {
+    /// An archive is damaged, cut off, of no known format, or holds what a version cannot.
+    package static let badArchive = Self("badArchive")
+}

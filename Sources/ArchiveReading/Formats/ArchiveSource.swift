@@ -1,0 +1,127 @@
+package import Platform
+internal import VersionTree
+
+/// The bytes of an archive: a file, or what comes out of a pipe.
+///
+/// Belongs to one thread.
+package final class ArchiveSource {
+    /// What messages call it.
+    package let name: ArchiveName
+    /// Its length; `nil` for a pipe.
+    package let byteCount: Int64?
+    /// How much was read, in order.
+    package private(set) var offset: Int64 = 0
+
+    private let file: Descriptor?
+    private let raw: Int32
+    private let system = POSIXFileSystem()
+    private let wait: (Int32?) throws(StoreError) -> Void
+    /// What was looked at and not yet read.
+    private var head: [UInt8] = []
+
+    /// Opens a file, or a named pipe.
+    /// - Parameter wait: called before each read, with the descriptor if it is a pipe's: waits until something can be
+    ///   read. May throw to stop.
+    /// - Throws: `.notFound`, `.permission`; `.unsupportedFile` for what cannot be read.
+    package convenience init(
+        path: String, wait: @escaping (Int32?) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let system = POSIXFileSystem()
+        let file: Descriptor
+        do throws(StoreError) {
+            file = try system.open(
+                POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            throw StoreError(
+                .notFound, "there is no file \(printable(path))", cause: error.cause)
+        }
+        try self.init(file.raw, file, ArchiveName(path), wait)
+    }
+
+    /// Reads standard input.
+    package convenience init(
+        standardInput wait: @escaping (Int32?) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try self.init(0, nil, ArchiveName("standard input"), wait)
+    }
+
+    private init(
+        _ raw: Int32, _ file: consuming Descriptor?, _ name: ArchiveName,
+        _ wait: @escaping (Int32?) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let status = try system.status(raw)
+        switch status.kind {
+        case .regular: byteCount = status.byteCount
+        case .directory: throw name.refusal("it is a directory", .unsupportedFile)
+        default: byteCount = nil
+        }
+        self.raw = raw
+        self.file = file
+        self.name = name
+        self.wait = wait
+    }
+
+    /// The path by which a library can open the same file.
+    package var path: String { "/dev/fd/\(raw)" }
+
+    /// The next bytes, which stay.
+    package func peek(_ count: Int) throws(StoreError) -> [UInt8] {
+        var room = [UInt8](repeating: 0, count: count)
+        while head.count < count {
+            let taken = try fill(&room, count - head.count)
+            if taken == 0 { break }
+            head += room[..<taken]
+        }
+        return Array(head.prefix(count))
+    }
+
+    private func fill(_ room: inout [UInt8], _ count: Int) throws(StoreError) -> Int {
+        var failure: StoreError?
+        let taken = room.withUnsafeMutableBytes { buffer in
+            do throws(StoreError) {
+                return try fetch(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+            } catch {
+                failure = error
+                return 0
+            }
+        }
+        if let failure { throw failure }
+        return taken
+    }
+
+    /// Reads the next bytes; 0 at the end.
+    package func read(into room: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
+        let count: Int
+        if head.isEmpty {
+            count = try fetch(room)
+        } else {
+            count = min(head.count, room.count)
+            head.withUnsafeBytes {
+                room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count]))
+            }
+            head.removeFirst(count)
+        }
+        offset += Int64(count)
+        return count
+    }
+
+    private func fetch(_ room: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
+        if byteCount != nil {
+            try wait(nil)
+            return try system.read(raw, into: room, at: offset + Int64(head.count))
+        }
+        while true {
+            try wait(raw)
+            if let count = try system.readNext(raw, into: room) { return count }
+        }
+    }
+
+    /// Reads bytes of a file at an offset.
+    /// - Throws: `.badArchive` if it has no more.
+    package func read(at offset: Int64, count: Int) throws(StoreError) -> [UInt8] {
+        let bytes = try system.read(raw, at: offset, count: count)
+        guard bytes.count == count else { throw name.refusal("it is cut off") }
+        return bytes
+    }
+}

@@ -1,0 +1,70 @@
+package import Platform
+internal import VersionTree
+
+/// How to read an archive.
+package struct ArchiveOptions {
+    /// A directory of the archive: only what is below it may be in it, and becomes the version.
+    package var stripped: String?
+    /// Leave out what macOS puts in besides: `__MACOSX/` and `.DS_Store`.
+    package var skipsJunk = false
+    /// The most bytes that all files may have together.
+    package var byteCountMax: Int64 = 1 << 30
+    /// Called now and then with how much is done, and of how much if that is known.
+    package var progress: (Int64, Int64?) -> Void = { _, _ in }
+
+    /// Strips nothing, leaves nothing out, takes a gibibyte.
+    package init() {}
+}
+
+/// An archive from anybody, whose files become a version.
+///
+/// Strict: whatever two programs could understand differently is refused, and whatever a version cannot hold, with
+/// the entry's name. Of the modes only the executable bit is kept; directories without files are nothing. Belongs to
+/// one thread.
+package final class ArchiveReader {
+    private let source: ArchiveSource
+    private let options: ArchiveOptions
+    private let kind: Kind
+
+    private enum Kind {
+        case zip(ZipReading)
+        case tar(TarReading)
+    }
+
+    /// Tells the format by the first bytes, holds it against the name, and judges as much as can be known before
+    /// anything is unpacked: of a zip archive, all that its directory says.
+    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge`; `.unsupportedFile` for a zip archive out of a pipe; what
+    ///   reading throws.
+    package init(_ source: ArchiveSource, _ options: ArchiveOptions) throws(StoreError) {
+        self.source = source
+        self.options = options
+        let head = try source.peek(ArchiveFormat.headByteCount)
+        let rules = EntryRules(
+            source.name, stripping: options.stripped, skippingJunk: options.skipsJunk)
+        let expansion = Expansion(source.name, byteCountMax: options.byteCountMax)
+        switch try ArchiveFormat(head, named: source.name) {
+        case .zip:
+            guard let size = source.byteCount else {
+                throw source.name.refusal(
+                    "it is a zip archive, whose directory stands at its end, so it cannot be read "
+                        + "from a pipe; save it in a file", .unsupportedFile)
+            }
+            kind = .zip(try ZipReading(source, size: size, rules, expansion))
+        case .tar(let compression):
+            let stream = try DecompressedStream(source, compression)
+            kind = .tar(try TarReading(stream, source.name, rules, expansion))
+        }
+    }
+
+    /// Unpacks the files.
+    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws. What came until then
+    ///   is of no use.
+    package func read(into intake: any ArchiveIntake) throws(StoreError) {
+        switch kind {
+        case .zip(let zip):
+            try zip.read(into: intake) { options.progress($0, zip.byteCount) }
+        case .tar(let tar):
+            try tar.read(into: intake) { options.progress(source.offset, source.byteCount) }
+        }
+    }
+}

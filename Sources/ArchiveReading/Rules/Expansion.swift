@@ -1,0 +1,54 @@
+package import Platform
+
+/// How much an archive may become: a small one that unpacks to a full disk is refused early.
+package struct Expansion {
+    private let archive: ArchiveName
+    private let byteCountMax: Int64
+    /// The bytes of the files so far.
+    package private(set) var byteCount: Int64 = 0
+    private var entryCount = 0
+
+    /// More than this from one byte is a trap, above ``freeByteCount``.
+    private static let ratioMax: Int64 = 1000
+    /// So much may come of any archive.
+    private static let freeByteCount: Int64 = 64 << 20
+
+    /// - Parameter byteCountMax: the most bytes that all files may have together.
+    package init(_ archive: ArchiveName, byteCountMax: Int64) {
+        self.archive = archive
+        self.byteCountMax = byteCountMax
+    }
+
+    /// Counts a file by its size, before its content is read.
+    /// - Throws: `.tooLarge`.
+    package mutating func add(fileOf byteCount: Int64, named name: String) throws(StoreError) {
+        let (sum, isHuge) = self.byteCount.addingReportingOverflow(byteCount)
+        guard byteCount >= 0, !isHuge, sum <= byteCountMax else {
+            throw archive.refusal(
+                "with it the files have more than \(byteCountMax) bytes; if that is right, allow more with --max-size",
+                entry: name, .tooLarge)
+        }
+        self.byteCount = sum
+    }
+
+    /// Counts an entry of any kind.
+    /// - Throws: `.tooLarge`.
+    package mutating func addEntry(_ countMax: Int) throws(StoreError) {
+        entryCount += 1
+        if entryCount > countMax {
+            throw archive.refusal("it has more than \(countMax) entries", .tooLarge)
+        }
+    }
+
+    /// Refuses bytes that are too many for the compressed ones that they come from.
+    /// - Throws: `.tooLarge`.
+    package static func check(
+        _ byteCount: Int64, from compressed: Int64, of archive: ArchiveName
+    ) throws(StoreError) {
+        let (most, isHuge) = max(compressed, 1).multipliedReportingOverflow(by: ratioMax)
+        guard byteCount > freeByteCount, !isHuge, byteCount > most else { return }
+        throw archive.refusal(
+            "it expands to more than \(ratioMax) times its size, as made to fill disks; if it is "
+                + "right, unpack it and add the directory", .tooLarge)
+    }
+}

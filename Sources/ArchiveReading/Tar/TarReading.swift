@@ -1,0 +1,184 @@
+internal import CArchive
+internal import Platform
+internal import VersionTree
+
+/// Reads a tar archive (pax, ustar, GNU, v7) by libarchive, and refuses whatever it has doubts about.
+///
+/// libarchive is asked for tar alone: decompressing is done before it, strictly.
+final class TarReading {
+    private let stream: DecompressedStream
+    private let archive: ArchiveName
+    private let handle: OpaquePointer
+    private var rules: EntryRules
+    private var expansion: Expansion
+    /// Why a block could not be had: libarchive only knows that one could not.
+    private var failure: StoreError?
+    private let locale: UnsafeMutableRawPointer
+    /// The blocks that libarchive was given while it read a header; `nil` while it reads content.
+    private var headers: [UInt8]?
+
+    /// - Throws: `.outOfMemory`, `.unsupported` if the system has no locale with UTF-8.
+    init(
+        _ stream: DecompressedStream, _ archive: ArchiveName, _ rules: EntryRules,
+        _ expansion: Expansion
+    ) throws(StoreError) {
+        guard let locale = castree_utf8_locale() else {
+            throw StoreError(
+                .unsupported,
+                "this system has no locale C.UTF-8, by which names in archives are read")
+        }
+        guard let handle = archive_read_new() else {
+            castree_free_locale(locale)
+            throw StoreError(.outOfMemory, "unable to read an archive: out of memory")
+        }
+        self.locale = locale
+        self.stream = stream
+        self.archive = archive
+        self.handle = handle
+        self.rules = rules
+        self.expansion = expansion
+    }
+
+    deinit {
+        archive_read_free(handle)
+        castree_free_locale(locale)
+    }
+
+    /// Reads everything.
+    /// - Parameter progress: called now and then.
+    /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws.
+    func read(into intake: any ArchiveIntake, progress: () -> Void) throws(StoreError) {
+        // Of this thread alone, which libarchive asks how names are spelled.
+        let before = castree_use_locale(locale)
+        defer { _ = castree_use_locale(before) }
+        archive_read_support_format_tar(handle)
+        // No larger than this object lives.
+        let client = Unmanaged.passUnretained(self).toOpaque()
+        let opened = archive_read_open2(
+            handle, client, nil,
+            { _, client, block in
+                guard let client else { return -1 }
+                return Unmanaged<TarReading>.fromOpaque(client).takeUnretainedValue().give(block)
+            }, nil, nil)
+        guard opened == ARCHIVE_OK else { throw refused() }
+        while let entry = try nextEntry() {
+            try expansion.addEntry(Manifest.countMax)
+            try take(entry, into: intake)
+            progress()
+        }
+        // libarchive takes an archive that ends after any entry for whole.
+        guard !stream.isOver else { throw archive.refusal("it is cut off: it has no end") }
+        try expectNothing()
+    }
+
+    /// Gives libarchive the next block.
+    private func give(_ block: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
+        do throws(StoreError) {
+            let next = try stream.next()
+            headers?.append(contentsOf: next)
+            block?.pointee = next.baseAddress
+            return next.count
+        } catch {
+            failure = error
+            return -1
+        }
+    }
+
+    private func refused(_ name: String? = nil) -> StoreError {
+        if let failure { return failure }
+        let said = archive_error_string(handle).map { String(cString: $0) }
+        return archive.refusal("it is damaged (\(said ?? "no tar archive"))", entry: name)
+    }
+
+    private func nextEntry() throws(StoreError) -> OpaquePointer? {
+        var entry: OpaquePointer?
+        // What it was given and has not used yet: it has read the entry before to its end.
+        headers = Array(stream.last(stream.byteCount - archive_filter_bytes(handle, 0)))
+        let result = archive_read_next_header(handle, &entry)
+        if result == ARCHIVE_EOF, failure == nil { return nil }
+        // Even a warning: a name that cannot be converted, a sum that does not match.
+        guard result == ARCHIVE_OK, failure == nil, let entry else { throw refused() }
+        // It ends a name at a NUL.
+        if let name = TarHeaders.nameWithNUL(headers ?? []) {
+            throw archive.refusal("its name contains NUL", entry: name, .badPath)
+        }
+        headers = nil
+        return entry
+    }
+
+    private func take(
+        _ entry: OpaquePointer, into intake: any ArchiveIntake
+    ) throws(StoreError) {
+        guard let raw = archive_entry_pathname_utf8(entry),
+            let name = String(validatingCString: raw)
+        else { throw archive.refusal("the name of an entry is not UTF-8") }
+        let type = archive_entry_filetype(entry)
+        let isDirectory = type == 0o040000
+        guard archive_entry_hardlink(entry) == nil, archive_entry_hardlink_utf8(entry) == nil else {
+            throw archive.refusal("it is a hard link; castree reads regular files", entry: name)
+        }
+        guard isDirectory || type == 0o100000 else {
+            throw archive.refusal(
+                "it is \(Self.kind(UInt32(type))); castree reads regular files", entry: name)
+        }
+        guard archive_entry_sparse_count(entry) == 0 else {
+            throw archive.refusal("it is a sparse file; castree reads regular files", entry: name)
+        }
+        let byteCount = archive_entry_size(entry)
+        guard let path = try rules.path(of: name, isDirectory: isDirectory) else {
+            guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
+                throw refused(name)
+            }
+            return
+        }
+        try expansion.add(fileOf: byteCount, named: name)
+        try intake.begin(
+            path, byteCount: byteCount, isExecutable: archive_entry_perm(entry) & 0o100 != 0)
+        var count: Int64 = 0
+        while true {
+            var block: UnsafeRawPointer?
+            var (size, offset) = (0, Int64(0))
+            let result = archive_read_data_block(handle, &block, &size, &offset)
+            if result == ARCHIVE_EOF, failure == nil { break }
+            guard result == ARCHIVE_OK, failure == nil else { throw refused(name) }
+            guard offset == count, count + Int64(size) <= byteCount else {
+                throw archive.refusal("its content does not fit its size", entry: name)
+            }
+            count += Int64(size)
+            try intake.append(UnsafeRawBufferPointer(start: block, count: size))
+        }
+        guard count == byteCount else {
+            throw archive.refusal("it has \(count) bytes instead of \(byteCount)", entry: name)
+        }
+        try intake.finish()
+    }
+
+    private static func kind(_ type: UInt32) -> String {
+        switch type {
+        case 0o120000: "a symbolic link"
+        case 0o010000: "a named pipe"
+        case 0o020000, 0o060000: "a device"
+        case 0o140000: "a socket"
+        default: "of an unknown kind"
+        }
+    }
+
+    /// After the end there are zeros up to the end of the last block (pax(1)), and nothing else.
+    private func expectNothing() throws(StoreError) {
+        // What libarchive has got and not used: the rest of the last block that it was given.
+        var rest = stream.byteCount - archive_filter_bytes(handle, 0)
+        while rest > 0 || !stream.isOver {
+            let block = try unread(&rest)
+            guard block.allSatisfy({ $0 == 0 }) else {
+                throw archive.refusal("something follows its end")
+            }
+        }
+    }
+
+    private func unread(_ rest: inout Int64) throws(StoreError) -> UnsafeRawBufferPointer {
+        guard rest > 0 else { return try stream.next() }
+        let block = stream.last(rest)
+        rest = 0
+        return block
+    }
+}

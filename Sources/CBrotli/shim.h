@@ -1,0 +1,3 @@
+// The decoder of libbrotli, nothing else.
+#pragma once
+#include <brotli/decode.h>

@@ -1,0 +1,3 @@
+// libzip's C API, nothing else.
+#pragma once
+#include <zip.h>

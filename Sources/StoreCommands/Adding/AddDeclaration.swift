@@ -1,0 +1,69 @@
+package import Console
+
+extension Command {
+    /// `add`: imports a directory or an archive as a version.
+    ///
+    /// Declared once for the two programs that have it: castree imports directories and hands archives over to
+    /// castree-import.
+    package static func add(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "add", summary: "imports a directory or an archive as a version",
+            discussion: """
+                Reads the files that changed since they were last read, stores what is new, and \
+                builds the version's tree. It reads every file the first time after a reboot, and \
+                always on file systems whose change times prove nothing: read-only images, FUSE, \
+                networks, memory, overlays.
+
+                Let the build end first: a file that is being written is refused, and so is a \
+                directory in which files appear, vanish or are replaced meanwhile.
+
+                When the command ends, the version survives a power cut. If it is interrupted or \
+                killed, repeat it; adding the same content under the same name changes nothing. A \
+                missing store is created.
+
+                    castree add ./dist --version 2025.11.1 --activate
+
+                SOURCE may also be a .zip, .tar, .tar.gz, .tar.zst or .tar.br; - reads a tar \
+                archive from standard input (not .tar.br). The files go straight into the store, \
+                and only whether they are executable is kept of their modes.
+
+                    castree add release.zip --version 42 --strip CodePush/
+                    curl -s https://example.org/42.tar.gz | castree add - --version 42
+
+                An archive is refused, with the name of the entry, if it holds links or devices, \
+                encrypted files, names that lead elsewhere or stand twice, or names that are not \
+                said to be UTF-8; if it is damaged, cut off or joined with something else; and if \
+                it expands to more than --max-size, or to more than a thousand times its size.
+                """,
+            arguments: [
+                Argument("SOURCE", "the directory or archive to import", completion: .files)
+            ],
+            options: [
+                .text("version", placeholder: "NAME", "the version's name", required: true),
+                .flag("activate", "make the version current afterwards"),
+            ] + Option.ofDirectories + Option.ofArchives + [.withoutSync], run: run)
+    }
+}
+
+extension Option {
+    /// What only directories need.
+    package static let ofDirectories: [Option] = [
+        .flag("follow", "follow symbolic links, which are refused otherwise; for directories"),
+        .flag(
+            "no-cache", "read every file, even those that look unchanged; for directories"),
+    ]
+
+    /// What only archives need.
+    package static let ofArchives: [Option] = [
+        .text(
+            "strip", placeholder: "DIR",
+            "import only what is below this directory of the archive, which holds nothing else"),
+        .text(
+            "max-size", placeholder: "SIZE",
+            "refuse an archive whose files are larger than this together", fallback: "1GiB"),
+        .flag(
+            "skip-junk", "leave out what macOS puts into archives: __MACOSX/ and .DS_Store"),
+    ]
+}

@@ -1,0 +1,139 @@
+package import CASStore
+
+/// An import of files whose bytes come one after the other, as out of an archive.
+///
+/// ```swift
+/// let intake = try FileIntake(versions, version: "42")
+/// try intake.begin(path, byteCount: 5_000, isExecutable: false)
+/// try intake.append(piece)
+/// try intake.finish()
+/// let report = try intake.record()
+/// ```
+///
+/// The bytes go straight into the store's own staging: they are never on the disk twice. Nothing is visible before
+/// ``record(_:)`` has ended; if that is never called, or throws, there is no version, and what was staged goes with
+/// this object, or with the next writer if the process ends. Belongs to one thread.
+package final class FileIntake {
+    private let versions: VersionStore
+    private let version: VersionName
+    private let arrivals: Arrivals
+    private let token: String
+    private var entries: [Manifest.Entry] = []
+    private var arrival: Arrival?
+
+    /// Begins an import.
+    /// - Throws: `.badName`; what taking a lease throws.
+    package init(_ versions: VersionStore, version: String) throws(StoreError) {
+        self.version = try VersionName(version)
+        self.versions = versions
+        token = try randomToken()
+        arrivals = try Arrivals(versions.store)
+    }
+
+    deinit {
+        // Nobody ever continues it; what cannot be deleted now is collected.
+        if let begun = arrival.take() { try? begun.discard() }
+    }
+
+    /// Calls `body`, in which files come faster than the disk takes them.
+    package func writingBehind(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try arrivals.writingBehind(body)
+    }
+
+    /// Begins a file.
+    /// - Throws: `.outOfSpace`, `.tooLarge` for more files than a version has, `.interrupted`.
+    package func begin(
+        _ path: TreePath, byteCount: Int64, isExecutable: Bool
+    ) throws(StoreError) {
+        try versions.store.checkInterruption()
+        guard entries.count < versions.limits.count else {
+            throw StoreError(
+                .tooLarge, "a version has no more than \(versions.limits.count) files")
+        }
+        // A name of its own: nothing that an earlier attempt left is continued.
+        var digester = try Digester(.sha256)
+        Array("castree-intake 1\n\(token) \(entries.count)\n".utf8).withUnsafeBytes {
+            digester.update($0)
+        }
+        let name = digester.finish { ObjectID(unchecked: $0) }
+        arrival = try arrivals.begin(name, byteCount: byteCount, isProvisional: true)
+        entries.append(
+            Manifest.Entry(
+                path: path, address: .zero, byteCount: byteCount, isExecutable: isExecutable))
+    }
+
+    /// Adds bytes to the file that was begun.
+    /// - Throws: `.mismatch` beyond its size; `.outOfSpace`, `.io`, `.interrupted`.
+    package func append(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        try versions.store.checkInterruption()
+        try arrival?.append(bytes.bytes)
+    }
+
+    /// Ends the file that was begun.
+    /// - Throws: `.mismatch` if it has another size; `.outOfSpace`, `.io`.
+    package func finish() throws(StoreError) {
+        guard let ended = arrival.take() else { return }
+        entries[entries.count - 1].address = try ended.finish().object.address
+    }
+
+    /// Makes the files a version: all of them become durable, then the version is shown.
+    ///
+    /// Adding the same content again under the same name changes nothing.
+    /// - Throws: `.versionExists` if the name is taken by other content; `.pathCollision`, `.badManifest`,
+    ///   `.outOfSpace`, `.interrupted`, and what the index throws.
+    package func record() throws(StoreError) -> AddReport {
+        let store = versions.store
+        let manifest = try Manifest(
+            version: version, ordinal: store.nextOrdinal(), createdAt: secondsNow(),
+            entries: entries)
+        entries = []
+        let collisions = try versions.refuseCollisions(of: manifest)
+        let lease = try store.makeLease()
+        let writing = ManifestFile(versions, manifest, lease: lease.name)
+        let registration = try writing.registration()
+        let references = registration.references
+        let unknown = Set(try store.unvouched(references.lazy.map(\.address)))
+        let new = references.filter { unknown.contains($0.address) }
+        var healed: [String]
+        var completed: [String]?
+        do throws(StoreError) {
+            _ = try store.claim(registration, lease: lease)
+            healed = try arrivals.settle()
+            try makeExecutableCopies(manifest, lease)
+            completed = try versions.record(
+                manifest, writing, registration, SourceFiles(), lease)
+        } catch {
+            throw versions.explained(error, adding: manifest)
+        }
+        // Only if the same version was retired meanwhile.
+        for _ in 0..<8 where completed == nil {
+            _ = try store.claim(registration, lease: lease)
+            completed = try versions.record(
+                manifest, writing, registration, SourceFiles(), lease)
+        }
+        guard let completed else { throw .alwaysRetired(version) }
+        healed += completed
+        let report = AddReport(
+            version: version.description, files: manifest.count, bytes: manifest.byteCount,
+            newObjects: new.count, newBytes: new.reduce(0) { $0 + $1.byteCount },
+            collisions: collisions,
+            healed: try versions.restoreTrees(of: healed, except: version.description))
+        versions.note(
+            .added(
+                version: report.version, files: report.files, bytes: report.bytes,
+                newObjects: report.newObjects, newBytes: report.newBytes))
+        return report
+    }
+
+    private func makeExecutableCopies(
+        _ manifest: Manifest, _ lease: borrowing Lease
+    ) throws(StoreError) {
+        var executables = ExecutableCopyBatch(versions.store, lease: lease)
+        for record in manifest.records where record.isExecutable && record.byteCount > 0 {
+            try executables.stage(record.address)
+        }
+        guard !executables.staged.isEmpty else { return }
+        try versions.store.syncAll()
+        try executables.publish()
+    }
+}

@@ -1,0 +1,64 @@
+import ArchiveReading
+import CASStore
+import Console
+import HotPush
+import StoreCommands
+import VersionTree
+
+/// The program that reads archives: `castree add release.zip` runs it.
+///
+/// No other program uses libzip and libarchive, so every other command starts without them.
+@main
+enum ImportProgram {
+    static let program = Program(
+        "castree", version: castreeVersion,
+        summary: "imports archives of an app's content",
+        discussion: """
+            This is castree-import, which castree runs to add an archive. 'castree --help' lists \
+            all commands.
+            """,
+        options: [.store, .wait, .json, .quiet, .bytes],
+        commands: [Command.add { try $0.addArchive() }].map(\.reportingStoreErrors),
+        statuses: .store)
+
+    static func main() {
+        program.main()
+    }
+}
+
+extension Invocation {
+    /// `add` of an archive.
+    fileprivate func addArchive() throws -> ExitStatus {
+        let name = try VersionName(try requiredValue("version")).description
+        let path = argument("SOURCE")
+        try refuse(Option.ofDirectories, "is for directories, and \(path) is an archive")
+        let bar = progress("Reading")
+        defer { bar.finish() }
+        var options = ArchiveOptions()
+        options.stripped = try value("strip")
+        options.skipsJunk = flag("skip-junk")
+        options.byteCountMax = try byteCount("max-size") ?? options.byteCountMax
+        options.progress = { bar.report($0, of: $1) }
+        let source =
+            path == "-"
+            ? try ArchiveSource(standardInput: Self.waitForInput)
+            : try ArchiveSource(path: path, wait: Self.waitForInput)
+        // What can be seen to be wrong by now must not leave an empty store behind, nor make one.
+        let reader = try ArchiveReader(source, options)
+        return try leavingNoEmptyStore {
+            let versions = try openOrCreateStore(isDurable: !flag("no-sync")).recordingEvents()
+            let intake = try FileIntake(versions, version: name)
+            try intake.writingBehind { () throws(StoreError) in try reader.read(into: intake) }
+            let report = try intake.record()
+            bar.finish()
+            let previous = flag("activate") ? try versions.activate(name) : nil
+            return try self.report(report, previous: previous)
+        }
+    }
+
+    /// Waits until there is something to read; a signal ends it.
+    private static func waitForInput(_ descriptor: Int32?) throws(StoreError) {
+        if let descriptor { waitUntilReadable(descriptor) }
+        if Interruption.isRequested { throw .interruption }
+    }
+}

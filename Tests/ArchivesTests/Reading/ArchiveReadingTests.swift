@@ -1,0 +1,181 @@
+import ArchiveReading
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@Suite("An archive from anybody") struct ArchiveReadingTests {
+    let reader = ReadArchive()
+
+    static let tar: [UInt8] = {
+        var run = ForeignTar.Entry("./bin/run", "#!")
+        run.mode = 0o700
+        var shared = ForeignTar.Entry("group", "g")
+        shared.mode = 0o674
+        return ForeignTar(
+            .init("./", type: "5"), .init("./bin/", type: "5"), run, shared,
+            .pax(("path", Array("Übergröße/日本語.txt".utf8))), .init("x", "long"), .init("empty", "")
+        ).bytes()
+    }()
+    static let tree = [
+        "bin/run": "x#!", "group": "g", "Übergröße/日本語.txt": "long", "empty": "",
+    ]
+
+    @Test func `gives its files and their executable bits, in every format`() throws {
+        var run = ForeignZip.Entry("bin/run", "#!", mode: 0o100700)
+        let zip = ForeignZip(
+            .init("bin/", "", mode: 0o040755), run, .init("group", "g", mode: 0o100674),
+            .init("Übergröße/日本語.txt", "long"), .init("empty", ""))
+        #expect(try reader.files(zip.bytes(), "a.zip") == Self.tree)
+        #expect(try reader.files(zip.bytes(), "content decides") == Self.tree)
+        // Made elsewhere than on Unix: no modes.
+        run.mode = 0
+        #expect(try reader.files(ForeignZip(run).bytes(), "b.zip") == ["bin/run": "#!"])
+        for (name, bytes) in try Self.tars() {
+            #expect(try reader.files(bytes, name) == Self.tree, "\(name)")
+        }
+        // Several members, several frames, and one to be skipped, are one content.
+        let half = Self.tar.count / 2
+        let (first, second) = (Array(Self.tar[..<half]), Array(Self.tar[half...]))
+        let gzips = try Compressed.gzip(first) + Compressed.gzip(second)
+        #expect(try reader.files(gzips, "b.tgz") == Self.tree)
+        let frames = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3] + Compressed.zstd(first)
+        #expect(try reader.files(frames + Compressed.zstd(second), "b.tzst") == Self.tree)
+    }
+
+    static func tars() throws -> [(String, [UInt8])] {
+        [
+            ("a.tar", tar), ("a.tar.gz", try Compressed.gzip(tar)),
+            ("a.tar.zst", Compressed.zstd(tar)),
+            ("a.tar.br", Compressed.brotli(tar)),
+        ]
+    }
+
+    @Test func `of no files is an archive, too`() throws {
+        #expect(try reader.files(ForeignZip().bytes(), "a.zip") == [:])
+        #expect(try reader.files(ForeignTar().bytes(), "a.tar") == [:])
+    }
+
+    @Test func `is refused wherever it is cut off`() throws {
+        var zip = ForeignZip(.init("a", String(repeating: "a", count: 700)), .init("b"))
+        zip.comment = Array("comment".utf8)
+        for (name, bytes) in try Self.tars() + [("a.zip", zip.bytes())] {
+            // A byte of the last block of a tar archive is cut off as well.
+            for count in [Int](stride(from: 0, to: bytes.count, by: 97)) + [bytes.count - 1] {
+                let refused = try reader.refusal(Array(bytes[..<count]), name)
+                #expect(refused?.code == .badArchive, "\(name) at \(count)")
+            }
+        }
+        // Between two entries, and with half an end.
+        for end in [0, 512] {
+            var tar = ForeignTar(.init("a"))
+            tar.end = Array(repeating: 0, count: end)
+            #expect(try reader.refusal(tar.bytes(), "a.tar")?.code == .badArchive)
+        }
+    }
+
+    @Test func `is refused if something is joined with it`() throws {
+        var zips = Array(repeating: ForeignZip(.init("a")), count: 5)
+        zips[0].before = Array("#!/bin/sh\n".utf8)
+        zips[1].between = [1, 2, 3]
+        zips[2].after = [0]
+        zips[3].comment = Array("PK\u{5}\u{6}".utf8)
+        // The whole of another archive, in the comment.
+        zips[4].comment = ForeignZip(.init("b")).bytes()
+        for (position, zip) in zips.enumerated() where position != 1 {
+            #expect(try reader.refusal(zip.bytes(), "a.zip")?.code == .badArchive, "\(position)")
+        }
+        for (name, bytes) in try Self.tars() {
+            #expect(try reader.refusal(bytes + [1], name)?.code == .badArchive, "\(name)")
+        }
+        var tar = ForeignTar(.init("a"))
+        tar.end = Array(repeating: 0, count: 1024 * 200) + Array("more".utf8)
+        #expect(try reader.refusal(tar.bytes(), "a.tar")?.code == .badArchive)
+        #expect(try reader.refusal(Compressed.gzip(tar.bytes()), "a.tgz")?.code == .badArchive)
+        #expect(
+            try reader.refusal(Compressed.gzip(Self.tar) + Array("junk".utf8), "a.tgz")?.code
+                == .badArchive)
+    }
+
+    @Test func `of an unknown format, or of another than its name says, is refused with advice`()
+        throws
+    {
+        let others: [(String, [UInt8])] = [
+            ("a.rar", Array("Rar!\u{1a}\u{7}".utf8) + [1, 0]),
+            ("a.7z", [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c, 0]),
+            ("a.tar.xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]),
+            ("a.tar.bz2", Array("BZh91AY".utf8)), ("a.zip", Array("<html></html>".utf8)),
+            ("a", [7]),
+        ]
+        for (name, bytes) in others {
+            let refused = try #require(try reader.refusal(bytes, name))
+            #expect(refused.code == .badArchive)
+            #expect(refused.message.contains(name) && refused.message.contains("add the directory"))
+        }
+        #expect(try reader.refusal([], "a.zip")?.message.contains("it is empty") == true)
+        let zip = ForeignZip(.init("a")).bytes()
+        for name in ["a.tar", "a.tgz", "a.tar.zst", "a.TAR.BR"] {
+            #expect(try reader.refusal(zip, name)?.message.contains("its name") == true)
+        }
+        #expect(try reader.refusal(Self.tar, "a.tar.gz")?.message.contains("its name") == true)
+        // Compressed, but no tar archive.
+        #expect(
+            try reader.refusal(Compressed.gzip(Array("hello".utf8)), "a.gz")?.code == .badArchive)
+    }
+
+    @Test func `expands to no more than is allowed, which is known early`() throws {
+        let zip = ForeignZip(.init("a", "123456"), .init("b", "1234")).bytes()
+        let tar = ForeignTar(.init("a", "123456"), .init("b", "1234")).bytes()
+        for (name, bytes) in [("a.zip", zip), ("a.tar", tar)] {
+            #expect(try reader.refusal(bytes, name) { $0.byteCountMax = 10 } == nil)
+            let refused = try reader.refusal(bytes, name) { $0.byteCountMax = 9 }
+            #expect(refused?.code == .tooLarge)
+            #expect(
+                refused?.message.contains("\"b\"") == true
+                    && refused?.message.contains("--max-size") == true)
+        }
+        // A thousand times its size, above 64 MiB: by what the directory of a zip archive says …
+        var large = ForeignZip.Entry("large")
+        large.method = 8
+        large.byteCount = 100 << 20
+        #expect(try reader.refusal(ForeignZip(large).bytes(), "a.zip")?.code == .tooLarge)
+        // … and by what comes out of a compressed tar archive.
+        var zeros = ForeignTar.Entry("zeros", "")
+        zeros.byteCount = 900 << 20
+        var trap = ForeignTar(zeros)
+        trap.end = []
+        let frame = Compressed.zstd(trap.bytes(), zeros: 900 << 20)
+        #expect(frame.count < 40_000)
+        let refused = try reader.refusal(frame, "a.tar.zst")
+        #expect(refused?.code == .tooLarge && refused?.message.contains("1000 times") == true)
+    }
+
+    @Test func `is stripped of a directory that holds all of it`() throws {
+        let zip = ForeignZip(
+            .init("CodePush/", "", mode: 0o040755), .init("CodePush/a"), .init("CodePush/b/c")
+        ).bytes()
+        for prefix in ["CodePush/", "CodePush"] {
+            let files = try reader.files(zip, "a.zip") { $0.stripped = prefix }
+            #expect(Set(files.keys) == ["a", "b/c"])
+        }
+        let deep = ForeignTar(.init("a/", type: "5"), .init("./a/b/c/d")).bytes()
+        #expect(try reader.files(deep, "a.tar") { $0.stripped = "a/b" } == ["c/d": "content"])
+        for prefix in ["CodePush/b", "Code", "CodePush/b/c"] {
+            let refused = try reader.refusal(zip, "a.zip") { $0.stripped = prefix }
+            #expect(refused?.message.contains("does not lie below \(prefix)/") == true)
+        }
+    }
+
+    @Test func `keeps what macOS puts in unless that is to be left out`() throws {
+        let zip = ForeignZip(
+            .init("app/a"), .init("app/.DS_Store"), .init("__MACOSX/app/._a"),
+            .init("app/__MACOSX/b")
+        ).bytes()
+        #expect(try reader.files(zip, "a.zip").count == 4)
+        let files = try reader.files(zip, "a.zip") {
+            $0.skipsJunk = true
+            $0.stripped = "app"
+        }
+        #expect(Set(files.keys) == ["a", "__MACOSX/b"])
+    }
+}

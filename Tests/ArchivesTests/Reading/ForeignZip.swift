@@ -1,0 +1,68 @@
+import Archives
+import Platform
+
+/// A zip archive as somebody else makes it: every field can be wrong. By APPNOTE.TXT 6.3.10.
+struct ForeignZip {
+    struct Entry {
+        var name: [UInt8]
+        var content: [UInt8]
+        var flags: UInt16 = 0
+        var method: UInt16 = 0
+        /// The upper half of the external attributes, if they are Unix'.
+        var mode: UInt32 = 0o100644
+        /// What the headers say instead of the truth.
+        var crc: UInt32?
+        var stored: UInt32?
+        var byteCount: UInt32?
+        /// What the local header says instead of the central one.
+        var localName: [UInt8]?
+        var localCRC: UInt32?
+
+        init(_ name: String, _ content: String = "content", mode: UInt32 = 0o100644) {
+            self.name = Array(name.utf8)
+            self.content = Array(content.utf8)
+            self.mode = mode
+            if name.utf8.contains(where: { $0 > 127 }) { flags = 0x800 }
+        }
+    }
+
+    var entries: [Entry]
+    var before: [UInt8] = []
+    var between: [UInt8] = []
+    var comment: [UInt8] = []
+    var after: [UInt8] = []
+
+    init(_ entries: Entry...) { self.entries = entries }
+
+    func bytes() -> [UInt8] {
+        var archive = before
+        var directory: [UInt8] = []
+        for entry in entries {
+            let offset = archive.count
+            let crc = entry.crc ?? CRC32(of: entry.content).value
+            let local = entry.localName ?? entry.name
+            func common(_ crc: UInt32, _ name: [UInt8]) -> [UInt8] {
+                var bytes = le(20, 2) + le(UInt64(entry.flags), 2) + le(UInt64(entry.method), 2)
+                bytes += le(0, 2) + le(0x21, 2) + le(UInt64(crc), 4)
+                bytes += le(UInt64(entry.stored ?? UInt32(entry.content.count)), 4)
+                bytes += le(UInt64(entry.byteCount ?? UInt32(entry.content.count)), 4)
+                return bytes + le(UInt64(name.count), 2) + le(0, 2)
+            }
+            archive += [0x50, 0x4b, 3, 4] + common(entry.localCRC ?? crc, local) + local
+            archive += entry.content
+            directory += [0x50, 0x4b, 1, 2] + le(0x314, 2) + common(crc, entry.name)
+            directory += le(0, 6) + le(UInt64(entry.mode) << 16, 4) + le(UInt64(offset), 4)
+            directory += entry.name
+        }
+        archive += between
+        let start = archive.count
+        archive += directory + [0x50, 0x4b, 5, 6] + le(0, 4)
+        archive += le(UInt64(entries.count), 2) + le(UInt64(entries.count), 2)
+        archive += le(UInt64(directory.count), 4) + le(UInt64(start), 4)
+        return archive + le(UInt64(comment.count), 2) + comment + after
+    }
+
+    private func le(_ value: UInt64, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt64(8 * $0)) }
+    }
+}

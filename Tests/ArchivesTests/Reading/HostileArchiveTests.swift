@@ -1,0 +1,174 @@
+import ArchiveReading
+import CASStore
+import StorageTestSupport
+import Testing
+import VersionTree
+
+/// What is refused of single entries, with their names.
+@Suite("An entry is refused") struct HostileArchiveTests {
+    let reader = ReadArchive()
+
+    /// Expects that an archive with a good entry before and after these is refused.
+    private func expectRefusal(
+        _ entries: [ForeignZip.Entry], naming name: String, _ why: String,
+        code: StoreError.Code = .badArchive, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        var zip = ForeignZip(.init("good", "1"))
+        zip.entries += entries + [.init("also good", "2")]
+        try expect(reader.refusal(zip.bytes(), "a.zip"), name, code, why, location)
+    }
+
+    private func expectRefusal(
+        _ entries: [ForeignTar.Entry], naming name: String, _ why: String,
+        code: StoreError.Code = .badArchive, _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        var tar = ForeignTar(.init("good", "1"))
+        tar.entries += entries + [.init("also good", "2")]
+        try expect(reader.refusal(tar.bytes(), "a.tar"), name, code, why, location)
+    }
+
+    private func expect(
+        _ refused: StoreError?, _ name: String, _ code: StoreError.Code, _ why: String,
+        _ location: SourceLocation
+    ) throws {
+        let refused = try #require(refused, "taken", sourceLocation: location)
+        #expect(refused.code == code, "\(refused.message)", sourceLocation: location)
+        let isRight = refused.message.contains(name) && refused.message.contains(why)
+        #expect(isRight, "\(refused.message)", sourceLocation: location)
+    }
+
+    @Test func `whose name leads elsewhere`() throws {
+        let names = [
+            ("../evil", "\"..\""), ("a/../../evil", "\"..\""), ("/etc/passwd", "absolute"),
+            ("..\\evil", "backslash"), ("C:evil", "drive letter"), ("c:/evil", "drive letter"),
+            ("a//b", "empty component"), ("a/./b", "\".\""), (".", "\".\""),
+            ("a/" + String(repeating: "n", count: 256), "255"),
+        ]
+        for (name, why) in names {
+            // Messages escape a backslash.
+            let shown = name.contains("\\") ? "evil" : name
+            try expectRefusal([ForeignZip.Entry(name)], naming: shown, why, code: .badPath)
+            let long = ForeignTar.Entry.pax(("path", Array(name.utf8)))
+            try expectRefusal(
+                [long, ForeignTar.Entry("x")], naming: shown, why, code: .badPath)
+        }
+        try expectRefusal(
+            [ForeignTar.Entry("../evil")], naming: "../evil", "\"..\"", code: .badPath)
+        try expectRefusal([ForeignZip.Entry("")], naming: "\"\"", "empty", code: .badPath)
+        try expectRefusal([ForeignZip.Entry("a\0b")], naming: "a", "NUL", code: .badPath)
+        let zero = ForeignTar.Entry.pax(("path", Array("a\0b".utf8)))
+        try expectRefusal([zero, ForeignTar.Entry("x")], naming: "a", "NUL", code: .badPath)
+        var long = ForeignTar.Entry("././@LongLink")
+        (long.type, long.content) = ("L", Array("a\0b\0".utf8))
+        try expectRefusal([long, ForeignTar.Entry("x")], naming: "a", "NUL", code: .badPath)
+        // What is no name may be any bytes: an extended attribute.
+        let attribute = ForeignTar.Entry.pax(("SCHILY.xattr.user.x", [0, 1, 0]))
+        let tar = ForeignTar(attribute, .init("a")).bytes()
+        #expect(try reader.files(tar, "a.tar") == ["a": "content"])
+    }
+
+    @Test func `that is no regular file`() throws {
+        let modes: [(UInt32, String)] = [
+            (0o120777, "symbolic link"), (0o010644, "named pipe"), (0o020644, "device"),
+            (0o060644, "device"), (0o140644, "socket"), (0o040755, "directory"),
+        ]
+        for (mode, why) in modes {
+            try expectRefusal([ForeignZip.Entry("odd", "x", mode: mode)], naming: "\"odd\"", why)
+        }
+        try expectRefusal(
+            [ForeignZip.Entry("odd/", "", mode: 0o100644)], naming: "\"odd/\"", "directory")
+        try expectRefusal([ForeignZip.Entry("odd/", "x", mode: 0)], naming: "\"odd/\"", "content")
+        let types: [(Character, String)] = [
+            ("1", "hard link"), ("2", "symbolic link"), ("3", "device"), ("4", "device"),
+            ("6", "named pipe"),
+        ]
+        for (type, why) in types {
+            let odd = ForeignTar.Entry("odd", type: type, target: "good")
+            try expectRefusal([odd], naming: "\"odd\"", why)
+        }
+        let sparse = ForeignTar.Entry.pax(
+            ("GNU.sparse.numblocks", Array("1".utf8)), ("GNU.sparse.name", Array("odd".utf8)),
+            ("GNU.sparse.size", Array("70000".utf8)),
+            ("GNU.sparse.map", Array("65536,7".utf8)))
+        try expectRefusal([sparse, ForeignTar.Entry("x")], naming: "\"odd\"", "sparse")
+    }
+
+    @Test func `that is there twice, or as a file and a directory`() throws {
+        let lists: [([String], String)] = [
+            (["a", "a"], "\"a\""), (["a", "./a"], "a\""), (["a", "a/"], "\"a/\""),
+            (["a/", "a"], "\"a\""),
+            (["a", "a/b"], "\"a/b\""), (["a/b", "a"], "\"a\""), (["a/b/c", "a/b"], "\"a/b\""),
+            (["a/b/", "a"], "\"a\""),
+        ]
+        for (names, name) in lists {
+            try expectRefusal(
+                names.map { ForeignZip.Entry($0, "", mode: 0) }, naming: name, "")
+            try expectRefusal(
+                names.map { ForeignTar.Entry($0, "", type: $0.hasSuffix("/") ? "5" : "0") },
+                naming: name, "")
+        }
+        // Bytes count: these two are another name for each other only where Unicode is folded, which stores look at.
+        let two = ForeignZip(.init("\u{e9}"), .init("e\u{301}"), .init("A"), .init("a"))
+        let refused = try reader.refusal(two.bytes(), "a.zip")
+        #expect(refused == nil, "\(refused?.message ?? "")")
+        // A directory may be named as often as one likes.
+        let often = ForeignTar(.init("d/", type: "5"), .init("d/a"), .init("d/", type: "5"))
+        #expect(try reader.files(often.bytes(), "a.tar") == ["d/a": "content"])
+    }
+
+    @Test func `whose name is not said to be UTF-8, or is not`() throws {
+        // "ü" in code page 437, in Latin-1, and in UTF-8 that nobody says.
+        for bytes: [UInt8] in [[0x81], [0xfc], [0xc3, 0xbc]] {
+            var entry = ForeignZip.Entry("x")
+            entry.name = Array("caf".utf8) + bytes
+            try expectRefusal([entry], naming: "caf", "UTF-8", code: .badPath)
+        }
+        var wrong = ForeignZip.Entry("x")
+        wrong.name = [0xfc]
+        wrong.flags = 0x800
+        let zip = ForeignZip(wrong).bytes()
+        #expect(try reader.refusal(zip, "a.zip")?.code == .badArchive)
+        var entry = ForeignTar.Entry("x")
+        entry.name = Array("caf".utf8) + [0xfc]
+        let tar = try reader.refusal(ForeignTar(entry).bytes(), "a.tar")
+        #expect(tar?.code == .badArchive)
+        // Tar archives of today have no flag: their names are what they are.
+        entry.name = Array("ü".utf8)
+        #expect(try reader.files(ForeignTar(entry).bytes(), "a.tar") == ["ü": "content"])
+    }
+
+    @Test func `that is encrypted, or compressed in a way that nobody can undo`() throws {
+        var entry = ForeignZip.Entry("secret", "0123456789abcdef")
+        entry.flags = 1
+        try expectRefusal([entry], naming: "\"secret\"", "encrypted")
+        entry.flags = 0
+        entry.method = 77
+        try expectRefusal([entry], naming: "\"secret\"", "method 77")
+    }
+
+    @Test func `that is damaged, or does not have the size that it says`() throws {
+        func entry(_ change: (inout ForeignZip.Entry) -> Void) -> [ForeignZip.Entry] {
+            var entry = ForeignZip.Entry("broken")
+            change(&entry)
+            return [entry]
+        }
+        try expectRefusal(entry { $0.crc = 1 }, naming: "\"broken\"", "CRC")
+        try expectRefusal(entry { $0.method = 8 }, naming: "\"broken\"", "damaged")
+        try expectRefusal(entry { $0.byteCount = 8 }, naming: "", "")
+        try expectRefusal(entry { $0.byteCount = 6 }, naming: "", "")
+        try expectRefusal(entry { $0.stored = 70_000 }, naming: "", "")
+        // What the local header says differs.
+        try expectRefusal(entry { $0.localName = Array("brokem".utf8) }, naming: "a.zip", "")
+        try expectRefusal(entry { $0.localCRC = 1 }, naming: "a.zip", "")
+        var tar = ForeignTar.Entry("broken")
+        tar.isSumWrong = true
+        try expectRefusal([tar], naming: "a.tar", "damaged")
+        tar.isSumWrong = false
+        tar.byteCount = 5000
+        try expectRefusal([tar], naming: "", "")
+        // A wrong checksum of gzip, which compares it at the end.
+        let sound = ForeignTar(.init("a")).bytes()
+        let broken = try Compressed.gzip(sound, crc: 1)
+        #expect(try reader.refusal(broken, "a.tar.gz")?.code == .badArchive)
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree add` of archives, made by the programs that everybody has.
+@Suite struct ArchiveTests {
+    let place: Workplace
+
+    static let files = [
+        "index.html": "<h1>one</h1>", "css/site.css": "body {}", "tools/serve": "#! /bin/sh\n",
+        "empty": "",
+        "Über/größe.txt": "1",
+    ]
+
+    init() throws {
+        place = Workplace()
+        try place.write(Self.files, to: "release")
+    }
+
+    @discardableResult
+    private func shell(_ script: String) throws -> Finished {
+        let done = try Running(.shell, ["-c", script], in: place.directory).finished()
+        #expect(done.status == 0, "\(done.errors)")
+        return done
+    }
+
+    /// Zips the release as `zip -r` does.
+    private func zip(_ name: String = "release.zip", below prefix: String = "") throws {
+        let script = """
+            import os, zipfile
+            with zipfile.ZipFile('\(name)', 'w', zipfile.ZIP_DEFLATED) as file:
+                for root, directories, names in os.walk('release'):
+                    for each in sorted(directories) + sorted(names):
+                        path = os.path.join(root, each)
+                        file.write(path, '\(prefix)' + os.path.relpath(path, 'release'))
+            """
+        try shell("python3 - <<'END'\n\(script)\nEND")
+    }
+
+    private func content(of version: String) throws -> String {
+        struct Shown: Decodable { let content: String }
+        return try place.castree("show", version, "--json").document(Shown.self).content
+    }
+
+    @Test func `an archive is the version that its directory is, twice in a row`() throws {
+        try place.castree("add", "release", "--version", "directory")
+        try zip()
+        try shell(
+            "tar -C release -cf release.tar . && tar -czf release.tar.gz -C release $(ls release)")
+        let address = try content(of: "directory")
+        for name in ["release.zip", "release.tar", "release.tar.gz"] {
+            for _ in 1...2 {
+                let added = try place.castree("add", name, "--version", name, "--json")
+                #expect(added.status == 0, "\(added.errors)")
+                let document = try added.document(AddDocument.self)
+                #expect(document.files == Self.files.count && document.newObjects == 0)
+            }
+            #expect(try content(of: name) == address, "\(name)")
+        }
+        let path = place.directory.path + "/.castree/versions/release.zip/tools/serve"
+        #expect(FileManager.default.isExecutableFile(atPath: path))
+        #expect(try place.castree("fsck").status == 0)
+        // The name is taken by other content.
+        try place.write(["index.html": "two"], to: "release")
+        try zip()
+        let refused = try place.castree("add", "release.zip", "--version", "directory", "--json")
+        #expect(try refused.error().code == "versionExists")
+        #expect(try refused.error().message.contains("\"index.html\""))
+    }
+
+    @Test func `an archive makes a store, counts what is new, and becomes current`() throws {
+        try zip(below: "CodePush/")
+        let added = try place.castree(
+            "add", "release.zip", "--version", "1", "--strip", "CodePush/", "--activate", "--json")
+        let document = try added.document(AddDocument.self)
+        #expect(document.newObjects == Self.files.count)
+        #expect(document.newBytes == Self.files.values.reduce(0) { $0 + $1.utf8.count })
+        #expect(try place.contents(".castree/current/css/site.css") == "body {}")
+        #expect(try place.castree("log").text.contains("1"))
+    }
+
+    @Test func `a tar archive comes out of a pipe, a zip archive does not`() throws {
+        try zip()
+        let castree = ProgramUnderTest.castree.url.path
+        try shell("tar -C release -cz . | '\(castree)' add - --version piped")
+        #expect(try place.castree("show", "piped").status == 0)
+        let refused = try Running(
+            .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
+            in: place.directory
+        ).finished()
+        #expect(refused.status == 1 && refused.errors.contains("from a pipe"))
+    }
+
+    @Test func `a refused archive leaves neither a version nor a store`() throws {
+        try zip()
+        let whole = try Data(contentsOf: place.directory.appending(path: "release.zip"))
+        try whole.prefix(300).write(to: place.directory.appending(path: "cut.zip"))
+        try Data("Rar!\u{1a}\u{7}\u{1}".utf8).write(to: place.directory.appending(path: "a.rar"))
+        // The last of its files is wrong: all before it have come by then.
+        try shell(
+            "tar -C release -cf link.tar . && ln -s nowhere link && tar -rf link.tar link")
+        let refusals = [
+            ["cut.zip"], ["a.rar"], ["link.tar"], ["release.zip", "--max-size", "10"],
+            ["release.zip", "--strip", "css"], ["nowhere.zip"],
+        ]
+        for words in refusals {
+            let refused = try place.run(.castree, ["add", "--version", "1", "--json"] + words)
+            #expect(refused.status == 1, "\(words)")
+            #expect(try !refused.error().message.isEmpty)
+            #expect(!place.exists(".castree"), "\(words)")
+        }
+        let link = try place.castree("add", "link.tar", "--version", "1", "--json").error()
+        #expect(link.code == "badArchive")
+        #expect(link.message.contains("\"link\"") && link.message.contains("symbolic link"))
+        try place.castree("init")
+        #expect(try place.castree("add", "link.tar", "--version", "1").status == 1)
+        #expect(try place.castree("versions", "--json").text.hasPrefix("[]"))
+        #expect(try place.castree("du", "--json").status == 0)
+    }
+
+    @Test func `options that mean nothing for what is added are refused`() throws {
+        try zip()
+        for words in [
+            ["release", "--strip", "css"], ["release", "--skip-junk"],
+            ["release", "--max-size", "1G"],
+            ["release.zip", "--follow"], ["release.zip", "--no-cache"],
+            ["release.zip", "--max-size", "x"],
+        ] {
+            let refused = try place.run(.castree, ["add", "--version", "1"] + words)
+            #expect(refused.status == 2, "\(words): \(refused.errors)")
+            #expect(!place.exists(".castree"))
+        }
+    }
+
+    @Test(arguments: [SIGKILL, SIGINT])
+    func `an import that is ended in the middle leaves no version, and can be repeated`(
+        _ signal: Int32
+    ) throws {
+        try place.castree("init")
+        try shell("head -c 900000 /dev/zero > release/large && tar -C release -cf release.tar .")
+        let archive = try Data(contentsOf: place.directory.appending(path: "release.tar"))
+        let pipe = Pipe()
+        let running = try Running(
+            ProgramUnderTest.castree.url, ["add", "-", "--version", "1"], in: place.directory,
+            input: pipe)
+        // More than a pipe holds: when it is written, most of it has been read.
+        try pipe.fileHandleForWriting.write(contentsOf: archive.prefix(700_000))
+        running.signal(signal)
+        let ended = try running.finished()
+        try pipe.fileHandleForWriting.close()
+        #expect(ended.status == (signal == SIGKILL ? -SIGKILL : 130))
+        #expect(try place.castree("versions", "--json").text.hasPrefix("[]"))
+        #expect(try place.castree("fsck").status == 0)
+        try place.castree("gc", "--now")
+        let added = try place.castree("add", "release.tar", "--version", "1", "--json")
+        #expect(try added.document(AddDocument.self).files == Self.files.count + 1)
+        let staging = place.directory.appending(path: ".castree/staging").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: staging) == [])
+    }
+
+    @Test func `without castree-import, an archive is refused and a directory is added`() throws {
+        try place.install(.castree, in: "alone")
+        try zip()
+        let refused = try place.run(
+            "alone/castree", "add", "release.zip", "--version", "1", "--json")
+        #expect(refused.status == 1)
+        #expect(try refused.error().code == "noImportingProgram")
+        #expect(try refused.error().message.contains("castree-import"))
+        #expect(try place.run("alone/castree", "add", "release", "--version", "1").status == 0)
+    }
+}
