@@ -27,8 +27,11 @@ struct Acceptance {
     }
 
     private static func trimmed(_ text: Substring) -> String {
-        String(text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-            .lowercased()
+        String(
+            text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }
+                .reversed()
+        )
+        .lowercased()
     }
 
     /// Reads `0.5`: at most three digits after the point, and not above 1 (section 12.4.2).

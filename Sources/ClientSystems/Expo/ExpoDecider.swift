@@ -1,4 +1,4 @@
-package import HotPush
+import HotPush
 package import Platform
 import StrictJSON
 
@@ -59,14 +59,17 @@ package enum ExpoDecider: ClientDecider {
         if let keyID = question.keyID {
             guard let signed = document.signature else {
                 return refusal(
-                    400, "The app asks for a signature, and nobody has signed this update: publish it with --client-key.")
+                    400,
+                    "The app asks for a signature, and nobody has signed this update: publish it with --client-key."
+                )
             }
             signature = "sig=\"\(signed)\", keyid=\(keyID)"
         }
         if question.takesParts {
             guard let bytes = try origin.bytes(of: document, for: .expo) else {
                 throw StoreError(
-                    .damagedOrigin, "the origin has lost a document of Expo's; publish the version again",
+                    .damagedOrigin,
+                    "the origin has lost a document of Expo's; publish the version again",
                     object: document.address)
             }
             let parts = ExpoParts(

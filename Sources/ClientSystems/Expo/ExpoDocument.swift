@@ -1,6 +1,7 @@
 import HotPush
 import Platform
 import StrictJSON
+import VersionTree
 
 /// A document that Expo's clients are sent as it was signed: a manifest, or the order to go back.
 enum ExpoDocument {
@@ -85,7 +86,8 @@ enum ExpoDocument {
         _ channel: ChannelName
     ) throws(StoreError) -> String {
         // Nothing but a runtime version may contain a line feed, and that is the last.
-        let text = "castree-expo 1\n\(content)\n\(sequence)\n\(platform)\n\(channel)\n\(runtimeVersion)"
+        let text =
+            "castree-expo 1\n\(content)\n\(sequence)\n\(platform)\n\(channel)\n\(runtimeVersion)"
         return id(of: try ObjectID(of: Array(text.utf8)))
     }
 

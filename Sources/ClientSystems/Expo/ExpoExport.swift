@@ -1,3 +1,4 @@
+import HotPush
 import Platform
 import StrictJSON
 import VersionTree
@@ -37,7 +38,8 @@ struct ExpoExport {
     init(_ release: ClientRelease, _ content: ClientContent) throws(StoreError) {
         guard let metadata = try Self.document(Self.metadataPath, release, content) else {
             throw Self.refusal(
-                "it has no \(Self.metadataPath): publish the folder that `npx expo export` writes (dist)")
+                "it has no \(Self.metadataPath): publish the folder that `npx expo export` writes (dist)"
+            )
         }
         guard let files = metadata["fileMetadata"], files.asObject != nil else {
             throw Self.refusal("\(Self.metadataPath) has no \"fileMetadata\"")
@@ -79,7 +81,8 @@ struct ExpoExport {
             platform: platform, launchFile: try file(launchPath, manifest), assets: [])
         for asset in assets {
             guard let path = asset["path"]?.asString, let ending = asset["ext"]?.asString else {
-                throw refusal("an asset for \(platform) in \(metadataPath) has no \"path\" and \"ext\"")
+                throw refusal(
+                    "an asset for \(platform) in \(metadataPath) has no \"path\" and \"ext\"")
             }
             bundle.assets.append(Asset(file: try file(path, manifest), ending: ending))
         }

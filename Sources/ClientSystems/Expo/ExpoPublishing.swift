@@ -1,5 +1,7 @@
-package import HotPush
+import HotPush
 package import Platform
+import StrictJSON
+import VersionTree
 
 /// Writes what Expo's clients are told of a release: a manifest for each platform, signed as it will be sent.
 package enum ExpoPublishing: ClientPublishing {
@@ -21,7 +23,8 @@ package enum ExpoPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: false,
-                    "Expo's clients know nothing mandatory: the app decides when it starts the update"))
+                    "Expo's clients know nothing mandatory: the app decides when it starts the update"
+                ))
         }
         do throws(StoreError) {
             objections += try contentObjections(release)

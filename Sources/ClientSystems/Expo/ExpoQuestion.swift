@@ -50,7 +50,8 @@ struct ExpoQuestion {
             }
         }
         guard values["expo-protocol-version"] == "1" else {
-            return .refused(400, "Only version 1 of the protocol is spoken here (expo-protocol-version).")
+            return .refused(
+                400, "Only version 1 of the protocol is spoken here (expo-protocol-version).")
         }
         guard let platform = values["expo-platform"], platform == "ios" || platform == "android"
         else { return .refused(400, "expo-platform must be ios or android.") }

@@ -44,7 +44,7 @@ enum ExpoRuntime {
         return first
     }
 
-    /// docs.expo.dev, "Runtime versions and updates". What the policy `fingerprint` gives is known where the app is built.
+    /// What a policy gives, by docs.expo.dev, "Runtime versions"; `nil` where only the app's build knows it.
     private static func version(
         policy: String, _ platform: String, _ config: JSONValue
     ) -> String? {

@@ -1,5 +1,6 @@
-package import HotPush
+import HotPush
 package import Platform
+import VersionTree
 
 extension ClientRelease {
     /// Refuses a version whose name clients know as another content: they would take it for what they have.

@@ -6,7 +6,8 @@ extension ClientRelease {
     /// - Parameters:
     ///   - clients: who, at the beginning of the sentences.
     ///   - kinds: the kinds of requirements that they check themselves.
-    func objectionsOfStaticClients(_ clients: String, besides kinds: [String]) -> [ClientObjection] {
+    func objectionsOfStaticClients(_ clients: String, besides kinds: [String]) -> [ClientObjection]
+    {
         var objections: [ClientObjection] = []
         if let rollout = release.rollout, rollout.perMille < 1000 {
             objections.append(
@@ -17,11 +18,14 @@ extension ClientRelease {
         }
         let unsayable = unsayable(besides: kinds)
         if !unsayable.isEmpty {
-            let rest = kinds.isEmpty ? "publish without it" : "require \(kinds.joined(separator: ", ")) alone"
+            let rest =
+                kinds.isEmpty
+                ? "publish without it" : "require \(kinds.joined(separator: ", ")) alone"
             objections.append(
                 ClientObjection(
                     refuses: true,
-                    "\(clients) say nothing of themselves, so nobody would get what requires \(unsayable.listed): \(rest)"))
+                    "\(clients) say nothing of themselves, so nobody would get what requires \(unsayable.listed): \(rest)"
+                ))
         }
         if content == nil {
             objections.append(
