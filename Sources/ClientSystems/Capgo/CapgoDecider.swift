@@ -1,7 +1,8 @@
 import Archives
-package import HotPush
+import HotPush
 package import Platform
 import StrictJSON
+import VersionTree
 
 /// Answers Capgo's clients (capacitor-updater): a POST with what runs, answered with what should.
 package enum CapgoDecider: ClientDecider {
@@ -69,7 +70,8 @@ package enum CapgoDecider: ClientDecider {
         guard let version = offer.version else { return .json { $0.member("version", name) } }
         guard let archive = offer.archive, let content = try origin.content(of: offer) else {
             throw StoreError(
-                .damagedOrigin, "the origin has lost what Capgo's clients are offered as \(name); publish it again",
+                .damagedOrigin,
+                "the origin has lost what Capgo's clients are offered as \(name); publish it again",
                 object: version.content)
         }
         return .json { writer in

@@ -1,5 +1,5 @@
 import Archives
-package import HotPush
+import HotPush
 package import Platform
 import VersionTree
 
@@ -29,7 +29,8 @@ package enum CapgoPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: false,
-                    "Capgo's clients know nothing mandatory: the app's directUpdate decides when an update is shown"))
+                    "Capgo's clients know nothing mandatory: the app's directUpdate decides when an update is shown"
+                ))
         }
         guard let content = release.content, let version = release.release.version else {
             return objections
