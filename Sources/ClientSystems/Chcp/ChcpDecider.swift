@@ -1,4 +1,4 @@
-package import HotPush
+import HotPush
 package import Platform
 import StrictJSON
 import VersionTree
@@ -75,7 +75,8 @@ package enum ChcpDecider: ClientDecider {
         return .immutable("application/json", .bytes(writer.drain()))
     }
 
-    private static func file(_ names: ArraySlice<String>, _ content: ClientContent) -> ClientAnswer? {
+    private static func file(_ names: ArraySlice<String>, _ content: ClientContent) -> ClientAnswer?
+    {
         // An encoded slash would make a second URL for a file.
         guard !names.contains(where: { $0.utf8.contains(0x2f) }) else { return nil }
         let text = names.joined(separator: "/")

@@ -1,5 +1,6 @@
-package import HotPush
+import HotPush
 package import Platform
+import VersionTree
 
 /// Says what clients of cordova-hot-code-push are told of a release: two files, the same for everybody.
 package enum ChcpPublishing: ClientPublishing {
@@ -40,7 +41,8 @@ package enum ChcpPublishing: ClientPublishing {
         for path in paths where ownPaths.contains(path) {
             objections.append(
                 ClientObjection(
-                    refuses: false, "chcp's clients write \(path) themselves: that of the version is left out"))
+                    refuses: false,
+                    "chcp's clients write \(path) themselves: that of the version is left out"))
         }
         return objections
     }
