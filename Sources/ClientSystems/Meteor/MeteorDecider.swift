@@ -1,4 +1,4 @@
-package import HotPush
+import HotPush
 package import Platform
 import VersionTree
 

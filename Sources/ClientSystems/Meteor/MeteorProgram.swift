@@ -33,7 +33,8 @@ struct MeteorProgram {
                 entry.foreign.value("cacheable")?.asBool != nil
             else {
                 throw Self.refusal(
-                    "has \(printable(entry.path.description)), of which Meteor's manifest said nothing")
+                    "has \(printable(entry.path.description)), of which Meteor's manifest said nothing"
+                )
             }
         }
     }
@@ -72,7 +73,8 @@ struct MeteorProgram {
         }
     }
 
-    private static func write(_ entry: Manifest.Entry, _ route: String, to writer: inout JSONWriter) {
+    private static func write(_ entry: Manifest.Entry, _ route: String, to writer: inout JSONWriter)
+    {
         writer.member("path", entry.path.description)
         writer.member("where", "client")
         for key in ["type", "cacheable"] {
@@ -120,7 +122,8 @@ struct MeteorProgram {
         guard let text = entry.foreign.value("hash")?.asString, MeteorLabel(text) != nil else {
             return nil
         }
-        let isNamed = entry.path.description.contains(text)
+        let isNamed =
+            entry.path.description.contains(text)
             || entry.routes.contains { $0.contains(text) }
         return (text, isNamed && entry.foreign.value("cacheable")?.asBool == true)
     }

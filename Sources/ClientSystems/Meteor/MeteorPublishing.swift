@@ -1,4 +1,4 @@
-package import HotPush
+import HotPush
 package import Platform
 
 /// Writes what Meteor's Cordova clients are told of a release: `manifest.json`.
@@ -16,7 +16,8 @@ package enum MeteorPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: false,
-                    "Meteor's clients know nothing mandatory: the app decides when it shows an update"))
+                    "Meteor's clients know nothing mandatory: the app decides when it shows an update"
+                ))
         }
         guard let content = release.content else { return objections }
         let program: MeteorProgram
@@ -35,7 +36,8 @@ package enum MeteorPublishing: ClientPublishing {
                 ClientObjection(
                     refuses: true,
                     "Meteor's clients compare what its manifest says (\(keys.map(printable).joined(separator: ", "))), and "
-                        + "the release requires \(printable(requirement.value)): publish without that"))
+                        + "the release requires \(printable(requirement.value)): publish without that"
+                ))
         }
         return objections
     }
