@@ -10,7 +10,6 @@ package enum CapgoDecider: ClientDecider {
 
     private static let prefix = "/for/capgo/"
     private static let archives = prefix + "archives/"
-    private static let archiveSuffix = ".zip"
     /// What clients call what was shipped with the app.
     private static let builtin = "builtin"
 
@@ -77,7 +76,7 @@ package enum CapgoDecider: ClientDecider {
         return .json { writer in
             writer.member("version", name)
             writer.member(
-                "url", "\(configuration.baseURL)\(archives)\(version.content)\(archiveSuffix)")
+                "url", "\(configuration.baseURL)\(archives)\(ArchiveName(version.content))")
             writer.member("checksum", archive.sha256.description)
             writer.member("session_key", "")
             writer.member("manifest", content.manifest.entries) { writer, entry in
@@ -94,10 +93,8 @@ package enum CapgoDecider: ClientDecider {
         guard let segments = request.segments(below: archives) else { return nil }
         guard request.asksForContent else { return .wrongMethod("GET, HEAD") }
         guard case .names(let names) = segments, names.count == 1,
-            names[0].utf8.suffix(archiveSuffix.utf8.count).elementsEqual(archiveSuffix.utf8),
-            let address = ObjectID(
-                String(decoding: names[0].utf8.dropLast(archiveSuffix.utf8.count), as: UTF8.self)),
-            let offer = try origin.offer(of: address, isLive: true, configuration),
+            let name = ArchiveName(names[0]), name == ArchiveName(name.content),
+            let offer = try origin.offer(of: name.content, isLive: true, configuration),
             let content = try origin.content(of: offer)
         else { return .notFound("There is no such archive.\n") }
         return .immutable("application/zip", .archive(try CapgoPublishing.archive(content)))

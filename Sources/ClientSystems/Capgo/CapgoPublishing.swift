@@ -15,7 +15,7 @@ package enum CapgoPublishing: ClientPublishing {
     package static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
     ) throws(StoreError) -> [ClientObjection] {
-        var objections: [ClientObjection] = []
+        var objections = ClientObjection.unlessAsked(configuration)
         func refuse(_ message: String) {
             objections.append(ClientObjection(refuses: true, message))
         }
@@ -53,6 +53,9 @@ package enum CapgoPublishing: ClientPublishing {
                     + "\(printable(first))"
                     + (compressed.count > 1 ? " and \(compressed.count - 1) more" : ""))
         }
+        objections += try ClientObjection.unlessArchived { () throws(StoreError) in
+            _ = try archive(content)
+        }
         return objections
     }
 
@@ -70,6 +73,10 @@ package enum CapgoPublishing: ClientPublishing {
 
     /// All files of a version.
     static func archive(_ content: ClientContent) throws(StoreError) -> ZipArchive {
-        try ZipArchive(content.members(below: ""))
+        var members: [ZipMember] = []
+        for entry in content.manifest.entries {
+            members.append(try content.member(entry, at: entry.path.description))
+        }
+        return try ZipArchive(members)
     }
 }

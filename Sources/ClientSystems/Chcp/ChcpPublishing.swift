@@ -14,7 +14,8 @@ package enum ChcpPublishing: ClientPublishing {
     package static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
     ) throws(StoreError) -> [ClientObjection] {
-        var objections = release.objectionsOfStaticClients("chcp's clients", besides: kinds)
+        var objections = ClientObjection.unlessAsked(configuration)
+        objections += release.objectionsOfStaticClients("chcp's clients", besides: kinds)
         if release.release.isMandatory {
             objections.append(
                 ClientObjection(

@@ -88,7 +88,7 @@ enum ExpoDocument {
         // Nothing but a runtime version may contain a line feed, and that is the last.
         let text =
             "castree-expo 1\n\(content)\n\(sequence)\n\(platform)\n\(channel)\n\(runtimeVersion)"
-        return id(of: try ObjectID(of: Array(text.utf8)))
+        return id(of: try ObjectID(sha256Of: Array(text.utf8)))
     }
 
     /// RFC 4648, section 5, without padding.

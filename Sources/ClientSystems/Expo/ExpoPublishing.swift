@@ -10,7 +10,7 @@ package enum ExpoPublishing: ClientPublishing {
     package static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
     ) throws(StoreError) -> [ClientObjection] {
-        var objections: [ClientObjection] = []
+        var objections = ClientObjection.unlessAsked(configuration)
         let unsayable = release.unsayable(besides: ExpoRuntime.kinds)
         if !unsayable.isEmpty {
             objections.append(
@@ -132,7 +132,8 @@ package enum ExpoPublishing: ClientPublishing {
                 // For all platforms and runtime versions: it names no file.
                 let bytes = ExpoDocument.rollBack(at: createdAt)
                 let document = ClientDocument(
-                    platform: "", runtimeVersion: "", id: "", address: try ObjectID(of: bytes),
+                    platform: "", runtimeVersion: "", id: "",
+                    address: try ObjectID(sha256Of: bytes),
                     byteCount: Int64(bytes.count))
                 return [(document, bytes)]
             }
@@ -146,7 +147,7 @@ package enum ExpoPublishing: ClientPublishing {
                     config: content.config.config, content.files, content.address, configuration)
                 let document = ClientDocument(
                     platform: bundle.platform, runtimeVersion: runtimeVersion, id: id,
-                    address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
+                    address: try ObjectID(sha256Of: bytes), byteCount: Int64(bytes.count))
                 documents.append((document, bytes))
             }
             return documents

@@ -11,7 +11,8 @@ package enum MeteorPublishing: ClientPublishing {
     package static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
     ) throws(StoreError) -> [ClientObjection] {
-        var objections = release.objectionsOfStaticClients("Meteor's clients", besides: kinds)
+        var objections = ClientObjection.unlessAsked(configuration)
+        objections += release.objectionsOfStaticClients("Meteor's clients", besides: kinds)
         if release.release.isMandatory {
             objections.append(
                 ClientObjection(
@@ -52,7 +53,8 @@ package enum MeteorPublishing: ClientPublishing {
         let program = try MeteorProgram(content.manifest)
         let bytes = program.bytes
         let document = ClientDocument(
-            platform: "", runtimeVersion: "", id: program.version, address: try ObjectID(of: bytes),
+            platform: "", runtimeVersion: "", id: program.version,
+            address: try ObjectID(sha256Of: bytes),
             byteCount: Int64(bytes.count))
         offer.documents = [document]
         return PreparedClientOffer(offer, documents: [document.address: bytes])
