@@ -34,15 +34,3 @@ extension ClientConfiguration {
         "\(baseURL)/\(OriginLayout.object(address))"
     }
 }
-
-extension ClientRelease {
-    /// The requirements of kinds that the clients of a system never say: nobody would get the release.
-    func unsayable(besides kinds: [String]) -> [Requirement] {
-        release.requirements.filter { !kinds.contains($0.kind) }
-    }
-}
-
-extension [Requirement] {
-    /// As people read them: `group testers, fingerprint 12`.
-    var listed: String { map { "\($0.kind) \(printable($0.value))" }.joined(separator: ", ") }
-}

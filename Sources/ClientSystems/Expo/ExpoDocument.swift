@@ -80,14 +80,19 @@ enum ExpoDocument {
             .joined(separator: "-")
     }
 
-    /// The id of an update: another for each time it is offered, since clients take the newest they have seen.
+    /// The id of an update: another for each time it is offered, since clients take the newest they have seen, and know
+    /// the time of each id.
     static func id(
-        content: ObjectID, sequence: Int64, platform: String, runtimeVersion: String,
+        content: ObjectID, sequence: Int64, createdAt: Int64, platform: String,
+        runtimeVersion: String,
         _ channel: ChannelName
     ) throws(StoreError) -> String {
         // Nothing but a runtime version may contain a line feed, and that is the last.
-        let text =
-            "castree-expo 1\n\(content)\n\(sequence)\n\(platform)\n\(channel)\n\(runtimeVersion)"
+        let parts = [
+            "castree-expo 1", "\(content)", "\(sequence)", "\(createdAt)", platform, "\(channel)",
+            runtimeVersion,
+        ]
+        let text = parts.joined(separator: "\n")
         return id(of: try ObjectID(sha256Of: Array(text.utf8)))
     }
 

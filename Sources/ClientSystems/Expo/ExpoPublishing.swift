@@ -6,6 +6,8 @@ import VersionTree
 /// Writes what Expo's clients are told of a release: a manifest for each platform, signed as it will be sent.
 package enum ExpoPublishing: ClientPublishing {
     package static var system: ClientSystem { .expo }
+    /// Clients go on only to what is newer than what they run: what a withdrawal leaves must be offered anew.
+    package static var ordersByTime: Bool { true }
 
     package static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
@@ -89,7 +91,7 @@ package enum ExpoPublishing: ClientPublishing {
         // What is offered again before anything else was keeps the ids that clients have.
         if let first = history.offers(endingIn: release.release.target).first {
             let again = try own.documents(sequence: first.sequence, createdAt: first.createdAt)
-            if again.map(\.document.address) == history.newest?.documents.map(\.address) {
+            if again.map(\.document.address) == history.offers.last?.documents.map(\.address) {
                 written = again
             }
         }
@@ -140,8 +142,8 @@ package enum ExpoPublishing: ClientPublishing {
             var documents: [(document: ClientDocument, bytes: [UInt8])] = []
             for (bundle, runtimeVersion) in zip(content.config.bundles, runtimeVersions) {
                 let id = try ExpoDocument.id(
-                    content: content.address, sequence: sequence, platform: bundle.platform,
-                    runtimeVersion: runtimeVersion, channel)
+                    content: content.address, sequence: sequence, createdAt: createdAt,
+                    platform: bundle.platform, runtimeVersion: runtimeVersion, channel)
                 let bytes = try ExpoDocument.manifest(
                     bundle, id: id, createdAt: createdAt, runtimeVersion: runtimeVersion,
                     config: content.config.config, content.files, content.address, configuration)

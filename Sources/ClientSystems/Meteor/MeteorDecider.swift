@@ -39,7 +39,7 @@ package enum MeteorDecider: ClientDecider {
         let path = names[2...].joined(separator: "/")
         for offer in offers(newest.offer, channel) {
             guard let content = try origin.content(of: offer),
-                let entry = try MeteorProgram(content.manifest).file(path)
+                let entry = try MeteorProgram.file(path, in: content.manifest)
             else { continue }
             return answer(entry)
         }

@@ -94,29 +94,6 @@ struct MeteorProgram {
         }
     }
 
-    /// The file that a URL below `__cordova/` leads to: by a route with that prefix, by one without, by its own path.
-    func file(_ path: String) throws(StoreError) -> Manifest.Entry? {
-        if path.isEmpty { return manifest[try TreePath(Self.indexPath)] }
-        for wanted in ["/__cordova/\(path)", "/\(path)"] {
-            if let position = position(ofRoute: Array(wanted.utf8)) { return manifest[position] }
-        }
-        // What is no path is the path of no file.
-        guard let treePath = try? TreePath(path), let entry = manifest[treePath],
-            entry.routes.isEmpty
-        else { return nil }
-        return entry
-    }
-
-    /// Routes are as their author wrote them, encoded or not.
-    private func position(ofRoute wanted: [UInt8]) -> Int? {
-        manifest.extras.first { _, extras in
-            extras.routes.contains { route in
-                route.utf8.elementsEqual(wanted)
-                    || route.utf8.contains(0x25) && PercentEncoding.decoded(route.utf8) == wanted
-            }
-        }?.key
-    }
-
     /// What clients compare with the tag of a file, and whether its URL is never another file's.
     static func label(of entry: Manifest.Entry) -> (text: String, isFinal: Bool)? {
         guard let text = entry.foreign.value("hash")?.asString, MeteorLabel(text) != nil else {
@@ -126,6 +103,33 @@ struct MeteorProgram {
             entry.path.description.contains(text)
             || entry.routes.contains { $0.contains(text) }
         return (text, isNamed && entry.foreign.value("cacheable")?.asBool == true)
+    }
+
+    /// The file that a URL below `__cordova/` leads to: by a route with that prefix, by one without, by its own path.
+    static func file(
+        _ path: String, in manifest: Manifest
+    ) throws(StoreError) -> Manifest.Entry? {
+        if path.isEmpty { return manifest[try TreePath(indexPath)] }
+        for wanted in ["/__cordova/\(path)", "/\(path)"] {
+            if let position = position(ofRoute: Array(wanted.utf8), in: manifest) {
+                return manifest[position]
+            }
+        }
+        // What is no path is the path of no file.
+        guard let treePath = try? TreePath(path), let entry = manifest[treePath],
+            entry.routes.isEmpty
+        else { return nil }
+        return entry
+    }
+
+    /// Routes are as their author wrote them, encoded or not.
+    private static func position(ofRoute wanted: [UInt8], in manifest: Manifest) -> Int? {
+        manifest.extras.first { _, extras in
+            extras.routes.contains { route in
+                route.utf8.elementsEqual(wanted)
+                    || route.utf8.contains(0x25) && PercentEncoding.decoded(route.utf8) == wanted
+            }
+        }?.key
     }
 
     private static func refusal(_ problem: String) -> StoreError {

@@ -6,7 +6,7 @@ extension ClientRelease {
     /// Refuses a version whose name clients know as another content: they would take it for what they have.
     ///
     /// - Parameter clients: who, at the beginning of the message.
-    /// - Throws: `.badName`.
+    /// - Throws: `.unsuitableRelease`.
     package func refuseOtherContent(
         under clients: String, in history: ClientHistory
     ) throws(StoreError) {
@@ -16,7 +16,7 @@ extension ClientRelease {
         }
         guard isTaken else { return }
         throw StoreError(
-            .badName,
+            .unsuitableRelease,
             "\(clients) know a version by its name alone, and \(version.name) was offered with other files: publish these "
                 + "under another name")
     }

@@ -1,4 +1,5 @@
 import HotPush
+import Platform
 
 extension ClientRelease {
     /// What clients that say nothing of themselves cannot be told: all of them get the same answer.
@@ -46,4 +47,16 @@ extension ClientChannel {
                 && live.release.requirements.allSatisfy { kinds.contains($0.kind) }
         }
     }
+}
+
+extension ClientRelease {
+    /// The requirements of kinds that the clients of a system never say: nobody would get the release.
+    func unsayable(besides kinds: [String]) -> [Requirement] {
+        release.requirements.filter { !kinds.contains($0.kind) }
+    }
+}
+
+extension [Requirement] {
+    /// As people read them: `group testers, fingerprint 12`.
+    var listed: String { map { "\($0.kind) \(printable($0.value))" }.joined(separator: ", ") }
 }

@@ -1,4 +1,3 @@
-import HotPush
 import Platform
 import StorageTestSupport
 import StrictJSON
@@ -6,6 +5,7 @@ import Testing
 import VersionTree
 
 @testable import ClientSystems
+@testable import HotPush
 
 @Suite("Which update Expo's clients get") struct ExpoChoiceTests {
     /// An offer as the tests remember it, apart from what the code keeps.
@@ -189,6 +189,28 @@ import VersionTree
             .version(first), in: other, now: 1000, for: ExpoPublishing.self,
             ExpoTree.configuration())
         #expect(there.sequence == 1 && Set(there.documents.map(\.id)).isDisjoint(with: ids))
+    }
+
+    @Test("is a new one if the same release is offered anew, after what was newer is withdrawn")
+    func offeredAnew() throws {
+        var origin = ModelOrigin()
+        let first = try origin.add("1", ExpoTree.files("one"))
+        let second = try origin.add("2", ExpoTree.files("two"))
+        for version in [first, second] {
+            try origin.publish(
+                .version(version), now: 1000, for: ExpoPublishing.self, ExpoTree.configuration())
+        }
+        let key = ModelOrigin.HistoryKey(system: .expo, channel: .stable)
+        let history = try #require(origin.histories[key])
+        let release = OfferedRelease(.version(first), sequence: 1, createdAt: 1)
+        let again = try ExpoPublishing.offer(
+            origin.clientRelease(release, now: 1000), after: history, ExpoTree.configuration(),
+            signer: nil
+        ).offer
+        let ids = history.offers.flatMap { $0.documents.map(\.id) }
+        #expect(again.sequence == 1 && again.createdAt > history.offers[1].createdAt)
+        #expect(Set(again.documents.map(\.id)).isDisjoint(with: ids) && ids.count == 4)
+        #expect(ExpoPublishing.ordersByTime)
     }
 
     @Test("is chosen by the channel that the app names, and none is the empty name")
