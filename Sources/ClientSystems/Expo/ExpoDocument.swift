@@ -7,17 +7,17 @@ import VersionTree
 enum ExpoDocument {
     /// The manifest of an update.
     static func manifest(
-        _ bundle: ExpoExport.Bundle, id: String, createdAt: Int64, runtimeVersion: String,
+        _ program: ExpoExport.Program, id: String, createdAt: Int64, runtimeVersion: String,
         config: JSONValue?, _ content: ClientContent, _ contentAddress: ObjectID,
         _ configuration: ClientConfiguration
     ) throws(StoreError) -> [UInt8] {
         let launch = try Entry(
-            bundle.launchFile, ending: ExpoAsset.launchEnding, content, contentAddress,
+            program.launchFile, ending: ExpoAsset.launchEnding, content, contentAddress,
             configuration)
         var assets: [Entry] = []
         // Clients keep one file for each key: one content is one asset, however many names it has.
         var seen = Set([launch.key])
-        for asset in bundle.assets {
+        for asset in program.assets {
             let entry = try Entry(
                 asset.file, ending: asset.ending, content, contentAddress, configuration)
             if seen.insert(entry.key).inserted { assets.append(entry) }

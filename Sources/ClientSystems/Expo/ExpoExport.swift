@@ -6,7 +6,7 @@ import VersionTree
 /// What `npx expo export` has written, as a version has it: `metadata.json`, and `expoConfig.json` beside it.
 struct ExpoExport {
     /// What one platform's app runs.
-    struct Bundle {
+    struct Program {
         /// `ios` or `android`.
         var platform: String
         /// The script that is started first.
@@ -24,7 +24,7 @@ struct ExpoExport {
     }
 
     /// The platforms, in the order of their names.
-    var bundles: [Bundle]
+    var programs: [Program]
     /// The app's configuration, as its modules read it; `nil` without an `expoConfig.json`.
     var config: JSONValue?
 
@@ -44,12 +44,12 @@ struct ExpoExport {
         guard let files = metadata["fileMetadata"], files.asObject != nil else {
             throw Self.refusal("\(Self.metadataPath) has no \"fileMetadata\"")
         }
-        bundles = []
+        programs = []
         for platform in Self.platforms {
             guard let part = files[platform] else { continue }
-            bundles.append(try Self.bundle(platform, part, content.manifest))
+            programs.append(try Self.program(platform, part, content.manifest))
         }
-        guard !bundles.isEmpty else {
+        guard !programs.isEmpty else {
             throw Self.refusal("\(Self.metadataPath) names neither android nor ios")
         }
         config = try Self.document(Self.configPath, release, content)
@@ -70,23 +70,23 @@ struct ExpoExport {
         }
     }
 
-    private static func bundle(
+    private static func program(
         _ platform: String, _ part: JSONValue, _ manifest: Manifest
-    ) throws(StoreError) -> Bundle {
+    ) throws(StoreError) -> Program {
         guard let launchPath = part["bundle"]?.asString, let assets = part["assets"]?.asArray
         else {
             throw refusal("\(metadataPath) names no \"bundle\" and \"assets\" for \(platform)")
         }
-        var bundle = Bundle(
+        var program = Program(
             platform: platform, launchFile: try file(launchPath, manifest), assets: [])
         for asset in assets {
             guard let path = asset["path"]?.asString, let ending = asset["ext"]?.asString else {
                 throw refusal(
                     "an asset for \(platform) in \(metadataPath) has no \"path\" and \"ext\"")
             }
-            bundle.assets.append(Asset(file: try file(path, manifest), ending: ending))
+            program.assets.append(Asset(file: try file(path, manifest), ending: ending))
         }
-        return bundle
+        return program
     }
 
     private static func file(

@@ -56,20 +56,20 @@ package enum ExpoPublishing: ClientPublishing {
                         + "npx expo config --type public --json > dist/\(ExpoExport.configPath)"))
         }
         var owners: [String: ObjectID] = [:]
-        for bundle in export.bundles {
+        for program in export.programs {
             let version = try ExpoRuntime.version(
-                for: bundle.platform, requirements, export.config)
+                for: program.platform, requirements, export.config)
             let said =
-                (export.config?[bundle.platform]?["runtimeVersion"]
+                (export.config?[program.platform]?["runtimeVersion"]
                 ?? export.config?["runtimeVersion"])?.asString
             if let said, !said.utf8.elementsEqual(version.utf8) {
                 objections.append(
                     ClientObjection(
                         refuses: false,
-                        "\(ExpoExport.configPath) is for runtime version \(printable(said)) of \(bundle.platform), and the "
+                        "\(ExpoExport.configPath) is for runtime version \(printable(said)) of \(program.platform), and the "
                             + "release requires \(printable(version)): that counts"))
             }
-            for file in [bundle.launchFile] + bundle.assets.map(\.file) {
+            for file in [program.launchFile] + program.assets.map(\.file) {
                 let key = try content.facts(of: file).md5
                 if owners.updateValue(file.address, forKey: key) ?? file.address != file.address {
                     throw ExpoExport.refusal(
@@ -119,10 +119,10 @@ package enum ExpoPublishing: ClientPublishing {
             self.channel = channel
             guard let files = release.content, let version = release.release.version else { return }
             let export = try ExpoExport(release, files)
-            for bundle in export.bundles {
+            for program in export.programs {
                 runtimeVersions.append(
                     try ExpoRuntime.version(
-                        for: bundle.platform, release.release.requirements, export.config))
+                        for: program.platform, release.release.requirements, export.config))
             }
             content = (files, version.content, export)
         }
@@ -140,15 +140,15 @@ package enum ExpoPublishing: ClientPublishing {
                 return [(document, bytes)]
             }
             var documents: [(document: ClientDocument, bytes: [UInt8])] = []
-            for (bundle, runtimeVersion) in zip(content.config.bundles, runtimeVersions) {
+            for (program, runtimeVersion) in zip(content.config.programs, runtimeVersions) {
                 let id = try ExpoDocument.id(
                     content: content.address, sequence: sequence, createdAt: createdAt,
-                    platform: bundle.platform, runtimeVersion: runtimeVersion, channel)
+                    platform: program.platform, runtimeVersion: runtimeVersion, channel)
                 let bytes = try ExpoDocument.manifest(
-                    bundle, id: id, createdAt: createdAt, runtimeVersion: runtimeVersion,
+                    program, id: id, createdAt: createdAt, runtimeVersion: runtimeVersion,
                     config: content.config.config, content.files, content.address, configuration)
                 let document = ClientDocument(
-                    platform: bundle.platform, runtimeVersion: runtimeVersion, id: id,
+                    platform: program.platform, runtimeVersion: runtimeVersion, id: id,
                     address: try ObjectID(sha256Of: bytes), byteCount: Int64(bytes.count))
                 documents.append((document, bytes))
             }

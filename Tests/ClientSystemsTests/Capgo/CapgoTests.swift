@@ -143,6 +143,9 @@ import VersionTree
             let request = ClientRequest("POST", "/for/capgo/updates", body: Array(text.utf8))
             #expect(try answer(request, origin).status == 400, "\(text)")
         }
+        let trailing = ClientRequest(
+            "POST", "/for/capgo/updates", body: Self.request().body + [0x78])
+        #expect(try answer(trailing, origin).status == 400)
         var random = SeededRandom(seed: 7)
         let whole = Self.request().body
         for _ in 0..<300 {
