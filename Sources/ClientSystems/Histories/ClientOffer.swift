@@ -68,17 +68,17 @@ package struct ArchiveDigest: Sendable, Hashable {
 
 /// A document that is written when a release is published: `for/<system>/documents/<address>`.
 package struct ClientDocument: Sendable, Hashable {
-    /// The platform that it is for: `ios`, `android`.
+    /// The platform that it is for: `ios`, `android`; empty for all.
     package var platform: String
-    /// The runtime version that it is for.
+    /// The runtime version that it is for; empty, with no platform, for all.
     package var runtimeVersion: String
-    /// Its id: a UUID, lower-case.
+    /// Its id: a UUID, lower-case; for Meteor what it calls the version; empty for an order to go back.
     package var id: String
     /// The SHA-256 of its bytes.
     package var address: ObjectID
     /// Their number.
     package var byteCount: Int64
-    /// The value of its signature field; `nil` if it is not signed.
+    /// Its signature in base64; `nil` if it is not signed.
     package var signature: String?
 
     /// Makes a document.

@@ -17,7 +17,7 @@ extension Rollout {
     }
 
     /// Whether a device gets the release; a device without a name gets it only if all do.
-    func includes(_ device: String?) throws(StoreError) -> Bool {
+    package func includes(_ device: String?) throws(StoreError) -> Bool {
         if perMille >= 1000 { return true }
         guard let device, perMille > 0, rule == Self.ownRule else { return false }
         return try Self.place(salt: salt, device: device) < perMille

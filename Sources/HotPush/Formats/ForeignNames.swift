@@ -94,7 +94,7 @@ func shortened(_ text: String, _ byteCount: Int = 1024) -> String {
 
 extension Release {
     /// The key of ``foreign`` for the publisher's name of the version if the store cannot use it.
-    static let publisherVersionKey = "publisherVersion"
+    package static let publisherVersionKey = "publisherVersion"
 
     /// What the publisher calls the version.
     package var publisherVersion: String {

@@ -4,9 +4,9 @@ package struct MediaType: Sendable, Equatable {
     package enum Use: Sendable { case page, asset }
 
     /// The type without parameters.
-    let name: String
+    package let name: String
     /// Whether it is text, which is UTF-8 here.
-    let isText: Bool
+    package let isText: Bool
     package let use: Use
 
     /// The type when nothing is known; with `nosniff`, a browser guesses nothing from it.
@@ -25,7 +25,7 @@ package struct MediaType: Sendable, Equatable {
         for byte in path.reversed() {
             if byte == 46 { return count <= 8 ? short[word] : long(path, count) }
             if byte == 47 || byte == 0 || count > endingMax { return nil }
-            if count < 8 { word |= UInt64(FieldText.lowercased(byte)) << (8 * UInt64(count)) }
+            if count < 8 { word |= UInt64(lowercased(byte)) << (8 * UInt64(count)) }
             count += 1
         }
         return nil
@@ -33,10 +33,14 @@ package struct MediaType: Sendable, Equatable {
 
     private static let endingMax = 12
 
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (65...90).contains(byte) ? byte | 0x20 : byte
+    }
+
     private static func long(
         _ path: some BidirectionalCollection<UInt8>, _ count: Int
     ) -> MediaType? {
-        let ending = path.suffix(count).map { FieldText.lowercased($0) }
+        let ending = path.suffix(count).map { lowercased($0) }
         return table[String(decoding: ending, as: UTF8.self)]
     }
 

@@ -1,0 +1,48 @@
+import Platform
+import StrictJSON
+
+/// What a client of Capgo's asks: the body of its POST.
+struct CapgoRequest {
+    /// The app, as its store knows it.
+    private(set) var app = ""
+    /// The channel that is built into the app; empty for none.
+    private(set) var channel = ""
+    /// The name of the version that runs; `builtin` for what was shipped with the app.
+    private(set) var version = ""
+    /// The app's version in the store.
+    private(set) var appVersion: String?
+    /// The device's name in roll-outs; `nil` for one that takes part in none.
+    private(set) var device: String?
+
+    /// Reads a body: strictly, but for fields that are nobody's here.
+    /// - Throws: what is wrong with it, and where.
+    init(_ body: [UInt8]) throws(JSONError) {
+        var reader = try JSONReader(body, limits: JSONLimits(depth: 16, byteCount: 64 * 1024))
+        try reader.enterObject()
+        while let key = try reader.nextKey() {
+            switch key {
+            case "app_id": app = try reader.readString()
+            case "defaultChannel": channel = try Self.text(&reader) ?? ""
+            case "version_name": version = try reader.readString()
+            case "version_build": appVersion = try Self.text(&reader)
+            case "device_id": device = try Self.text(&reader)
+            default: try reader.skipValue()
+            }
+        }
+        try reader.finish()
+        if app.isEmpty { throw reader.failure("The field \"app_id\" is missing") }
+        if version.isEmpty { throw reader.failure("The field \"version_name\" is missing") }
+        if device?.isEmpty == true { device = nil }
+        if appVersion?.isEmpty == true { appVersion = nil }
+    }
+
+    /// A field that may be null, which counts as missing.
+    private static func text(_ reader: inout JSONReader) throws(JSONError) -> String? {
+        guard try reader.peekKind() == .null else { return try reader.readString() }
+        try reader.readNull()
+        return nil
+    }
+
+    /// The name under which the operator has enabled what the client asks for.
+    var deployment: String { channel.isEmpty ? app : "\(app)/\(channel)" }
+}

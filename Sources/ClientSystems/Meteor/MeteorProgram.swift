@@ -1,0 +1,148 @@
+import HotPush
+import Platform
+import StrictJSON
+import VersionTree
+
+/// A version as Meteor's clients read it: the inverse of ``MeteorFormat``.
+struct MeteorProgram {
+    static let format = "web-program-pre1"
+    static let indexPath = "index.html"
+    /// The URL of the index page, which no manifest lists.
+    static let indexRoute = "/"
+    private static let compatibilityKey = "cordovaCompatibilityVersions"
+    /// What Meteor's server says besides, as the reader keeps it.
+    private static let otherKeys = [
+        "versionRefreshable", "versionNonRefreshable", "versionReplaceable", "PUBLIC_SETTINGS",
+        "hmrVersion", "refreshableAssets", "meteorRuntimeConfig",
+    ]
+
+    private let manifest: Manifest
+    private let compatibility: JSONValue
+
+    /// - Throws: `.unsuitableRelease` for what was not read from Meteor.
+    init(_ manifest: Manifest) throws(StoreError) {
+        self.manifest = manifest
+        guard let index = manifest[try TreePath(Self.indexPath)],
+            index.routes.contains(where: { $0.utf8.elementsEqual(Self.indexRoute.utf8) }),
+            let compatibility = manifest.foreign.value(Self.compatibilityKey),
+            compatibility.asObject != nil
+        else { throw Self.refusal("was not read as a release of Meteor's") }
+        self.compatibility = compatibility
+        for entry in manifest.entries where entry.path != index.path {
+            guard entry.foreign.value("type")?.asString != nil,
+                entry.foreign.value("cacheable")?.asBool != nil
+            else {
+                throw Self.refusal(
+                    "has \(printable(entry.path.description)), of which Meteor's manifest said nothing"
+                )
+            }
+        }
+    }
+
+    /// What Meteor calls the version.
+    var version: String {
+        manifest.foreign.value(Release.publisherVersionKey)?.asString
+            ?? manifest.version.description
+    }
+
+    /// The keys by which apps say whether the version fits their native code.
+    var compatibilityVersions: [String] {
+        (compatibility.asObject ?? []).compactMap(\.value.asString)
+    }
+
+    /// The bytes of `manifest.json`.
+    var bytes: [UInt8] {
+        JSONWriter.document { writer in
+            writer.member("format", Self.format)
+            writer.member("version", version)
+            writer.key(Self.compatibilityKey)
+            writer.value(compatibility)
+            for key in Self.otherKeys {
+                guard let value = manifest.foreign.value(key) else { continue }
+                writer.key(key)
+                writer.value(value)
+            }
+            writer.key("manifest")
+            writer.beginArray()
+            for entry in manifest.entries where entry.path.description != Self.indexPath {
+                // A path without a route has its own.
+                let routes = entry.routes.isEmpty ? ["/\(entry.path)"] : entry.routes
+                for route in routes { writer.object { Self.write(entry, route, to: &$0) } }
+            }
+            writer.endArray()
+        }
+    }
+
+    private static func write(_ entry: Manifest.Entry, _ route: String, to writer: inout JSONWriter)
+    {
+        writer.member("path", entry.path.description)
+        writer.member("where", "client")
+        for key in ["type", "cacheable"] {
+            guard let value = entry.foreign.value(key) else { continue }
+            writer.key(key)
+            writer.value(value)
+        }
+        writer.member("url", route)
+        writer.member("size", entry.byteCount)
+        for key in ["hash", "sourceMap", "sourceMapUrl", "replaceable"] {
+            guard let value = entry.foreign.value(key) else { continue }
+            writer.key(key)
+            writer.value(value)
+        }
+        if let digest = entry.labels.first(where: { $0.algorithm == .sha512 }) {
+            writer.member("sri", Base64.string(digest.bytes))
+        }
+    }
+
+    /// What clients compare with the tag of a file, and whether its URL is never another file's.
+    static func label(of entry: Manifest.Entry) -> (text: String, isFinal: Bool)? {
+        guard let text = entry.foreign.value("hash")?.asString, MeteorLabel(text) != nil else {
+            return nil
+        }
+        let isNamed =
+            entry.path.description.contains(text)
+            || entry.routes.contains { $0.contains(text) }
+        return (text, isNamed && entry.foreign.value("cacheable")?.asBool == true)
+    }
+
+    /// The file that a URL below `__cordova/` leads to: by a route with that prefix, by one without, by its own path.
+    static func file(
+        _ path: String, in manifest: Manifest
+    ) throws(StoreError) -> Manifest.Entry? {
+        if path.isEmpty { return manifest[try TreePath(indexPath)] }
+        for wanted in ["/__cordova/\(path)", "/\(path)"] {
+            if let position = position(ofRoute: Array(wanted.utf8), in: manifest) {
+                return manifest[position]
+            }
+        }
+        // What is no path is the path of no file.
+        guard let treePath = try? TreePath(path), let entry = manifest[treePath],
+            entry.routes.isEmpty
+        else { return nil }
+        return entry
+    }
+
+    /// Routes are as their author wrote them, encoded or not.
+    private static func position(ofRoute wanted: [UInt8], in manifest: Manifest) -> Int? {
+        manifest.extras.first { _, extras in
+            extras.routes.contains { route in
+                route.utf8.elementsEqual(wanted)
+                    || route.utf8.contains(0x25) && PercentEncoding.decoded(route.utf8) == wanted
+            }
+        }?.key
+    }
+
+    private static func refusal(_ problem: String) -> StoreError {
+        StoreError(
+            .unsuitableRelease,
+            "Meteor's clients cannot run this version: it \(problem); castree pull --format meteor reads a server's, or "
+                + "the directory with program.json that Meteor builds")
+    }
+}
+
+extension [JSONValue.Member] {
+    /// The value of a field.
+    fileprivate func value(_ key: String) -> JSONValue? {
+        first { $0.key.utf8.elementsEqual(key.utf8) }?.value
+    }
+}

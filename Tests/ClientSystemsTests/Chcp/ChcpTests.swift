@@ -1,0 +1,190 @@
+import HotPush
+import Platform
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+@Suite("The clients of cordova-hot-code-push") struct ChcpTests {
+    static func configuration() throws -> ClientConfiguration {
+        ClientConfiguration(
+            .chcp, baseURL: "https://h",
+            deployments: [
+                "production": try ChannelName("stable"), "a b": try ChannelName("stable"),
+            ])
+    }
+
+    private func get(_ path: String, _ origin: ModelOrigin, _ method: String = "GET") throws
+        -> ClientAnswer?
+    {
+        try ChcpDecider.answer(ClientRequest(method, path), Self.configuration(), origin)
+    }
+
+    private func text(_ path: String, _ origin: ModelOrigin) throws -> String {
+        let answer = try #require(try get(path, origin))
+        #expect(answer.status == 200, "\(path)")
+        return String(decoding: try origin.bytes(of: answer), as: UTF8.self)
+    }
+
+    private func publish(
+        _ version: PublishedVersion, _ origin: inout ModelOrigin,
+        _ requirements: [Requirement] = [],
+        isMandatory: Bool = false
+    ) throws {
+        try origin.publish(
+            .version(version), now: 1, for: ChcpPublishing.self, Self.configuration(),
+            requirements: requirements, isMandatory: isMandatory)
+    }
+
+    @Test("get the release and its files, byte for byte as the plugin reads them")
+    func golden() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("2.0", ["index.html": "hello", "js/a b.js": "b", "empty": ""])
+        try publish(version, &origin)
+        let base = "/for/chcp/production/www/\(version.content)"
+        #expect(
+            try text("/for/chcp/production/chcp.json", origin)
+                == #"{"content_url":"https://h\#(base)","release":"2.0","min_native_interface":1,"update":"start"}"#
+        )
+        #expect(
+            try text("\(base)/chcp.manifest", origin)
+                == #"[{"file":"empty","hash":"d41d8cd98f00b204e9800998ecf8427e"},"#
+                + #"{"file":"index.html","hash":"5d41402abc4b2a76b9719d911017c592"},"#
+                + #"{"file":"js/a b.js","hash":"92eb5ffee6ae2fec3ad71c777531578f"}]"#)
+        #expect(try text("\(base)/index.html", origin) == "hello")
+        #expect(
+            try text("\(base)/js/a%20b.js", origin) == "b" && text("\(base)/empty", origin).isEmpty)
+        #expect(
+            try get("\(base)/js/a%20b.js", origin)?.field("content-type")
+                == "text/javascript; charset=utf-8")
+        // A deployment's name is any text.
+        #expect(
+            try text("/for/chcp/a%20b/chcp.json", origin).contains("https://h/for/chcp/a%20b/www/"))
+        let answer = try #require(try get("/for/chcp/production/chcp.json", origin))
+        #expect(answer.field("cache-control") == "no-cache")
+        #expect(answer.field("content-type") == "application/json")
+    }
+
+    @Test("find every file of the manifest under its name, also beyond ASCII as they send it")
+    func names() throws {
+        var origin = ModelOrigin()
+        let names = [
+            "ü/日本.txt", "a+b.txt", "100%.txt", "%41.txt", "a&b=c;d.txt", "[x].txt", "a'b\"c.txt",
+            "~.txt",
+        ]
+        let version = try origin.add(
+            "1", Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { $1 }))
+        try publish(version, &origin)
+        let base = "/for/chcp/production/www/\(version.content)/"
+        let listed =
+            try JSONValue.parse(Array(text(base + "chcp.manifest", origin).utf8)).asArray ?? []
+        #expect(listed.count == names.count)
+        for entry in listed {
+            let name = try #require(entry["file"]?.asString)
+            let digest = try Digester.digest(.md5, of: Array(name.utf8))
+            #expect(entry["hash"]?.asString == Hex.string(digest))
+            // As a URL has it, and as the plugin on Android does: blanks and % escaped, letters not.
+            let raw = name.split(separator: "%", omittingEmptySubsequences: false).joined(
+                separator: "%25")
+            #expect(try text(base + PercentEncoding.name(name), origin) == name)
+            #expect(try text(base + raw, origin) == name)
+        }
+    }
+
+    @Test(
+        "end what they began when another release is published, and get nothing that was never offered"
+    )
+    func switching() throws {
+        var origin = ModelOrigin()
+        let (first, second) = (
+            try origin.add("1", ["index.html": "one", "old.js": "x"]),
+            try origin.add("2", ["index.html": "two"])
+        )
+        let unpublished = try origin.add("3", ["index.html": "three"])
+        try publish(first, &origin)
+        try publish(
+            second, &origin, [.init(kind: "minimumNativeInterface", value: "5")], isMandatory: true)
+        func base(_ version: PublishedVersion) -> String {
+            "/for/chcp/production/www/\(version.content)"
+        }
+        #expect(try text(base(first) + "/old.js", origin) == "x")
+        #expect(try text(base(second) + "/index.html", origin) == "two")
+        #expect(
+            try text("/for/chcp/production/chcp.json", origin).hasSuffix(
+                #""release":"2","min_native_interface":5,"update":"now"}"#))
+        #expect(try get(base(unpublished) + "/index.html", origin)?.status == 404)
+        #expect(try get(base(second) + "/old.js", origin)?.status == 404)
+        origin.withdraw(.version(second))
+        #expect(try text("/for/chcp/production/chcp.json", origin).contains("\"release\":\"1\""))
+        #expect(try text(base(second) + "/index.html", origin) == "two")
+        origin.lose(second.content)
+        #expect(try get(base(second) + "/index.html", origin)?.status == 404)
+        origin.withdraw(.version(first))
+        #expect(try get("/for/chcp/production/chcp.json", origin)?.status == 404)
+    }
+
+    @Test("get 404 for whatever else a stranger asks")
+    func hostile() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("1", ["index.html": "x", "a/b": "y", "chcp.json": "z"])
+        try publish(version, &origin)
+        let base = "/for/chcp/production/www/\(version.content)"
+        for path in [
+            "/for/chcp/", "/for/chcp/production", "/for/chcp/production/",
+            "/for/chcp/other/chcp.json",
+            "/for/chcp/production/chcp.manifest", "/for/chcp/production/www/",
+            "/for/chcp/stable/chcp.json",
+            "\(base)", "\(base)/", "\(base)/a", "\(base)/a/", "\(base)/a%2Fb", "\(base)/a//b",
+            "\(base)/./a/b",
+            "\(base)/../chcp.json", "\(base)/%2e%2e/chcp.json", "\(base)/a%00", "\(base)/%",
+            "\(base)/%ff",
+            "\(base)/chcp.json", "\(base)/a%5Cb",
+            "\(base)/" + String(repeating: "a/", count: 32_768),
+            "/for/chcp/production/www/\(version.content.description.uppercased())/index.html",
+        ] {
+            #expect(try get(path, origin)?.status == 404, "\(path.prefix(150))")
+        }
+        #expect(try get("/for/chcp/production/chcp.json", origin, "POST")?.status == 405)
+        #expect(try get("/for/chcp/production/chcp.json", origin, "HEAD")?.status == 200)
+        #expect(try get("/for/chc/production/chcp.json", origin) == nil)
+    }
+
+    @Test("cannot be told everything: what, is said before")
+    func objections() throws {
+        func objections(
+            _ files: [String: String]?, _ requirements: [Requirement] = [], perMille: Int? = nil
+        ) throws -> [ClientObjection] {
+            var origin = ModelOrigin()
+            let target: OfferedRelease.Target =
+                if let files { .version(try origin.add("1", files)) } else { .embedded }
+            return try ChcpPublishing.objections(
+                to: origin.clientRelease(
+                    OfferedRelease(
+                        target, sequence: 1, createdAt: 1,
+                        rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
+                        requirements: requirements), now: 1), Self.configuration())
+        }
+        let page = ["index.html": "x"]
+        let cases: [([ClientObjection], Bool?, String)] = [
+            (try objections(page), nil, ""), (try objections(page, perMille: 1000), nil, ""),
+            (try objections(page, [.init(kind: "minimumNativeInterface", value: "2")]), nil, ""),
+            (try objections(page, perMille: 500), true, "--rollout"),
+            (
+                try objections(page, [.init(kind: "appVersionRange", value: "^1")]), true,
+                "minimumNativeInterface alone"
+            ),
+            (try objections(nil), true, "go back"),
+            (try objections(["a?b": "x"]), true, "a?b"),
+            (try objections(["a#b": "x"]), true, "a#b"),
+            (try objections(["ü": "x"]), false, "ü"),
+            (try objections(["chcp.manifest": "x"]), false, "left out"),
+        ]
+        for (found, refuses, words) in cases {
+            #expect(
+                found.first?.refuses == refuses && found.count == (refuses == nil ? 0 : 1),
+                "\(found)")
+            #expect(refuses == nil || found[0].message.contains(words), "\(found)")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import ClientSystems
+
+/// RFC 8941: the dictionaries of section 3.2, and the rules of section 4.2.
+@Suite("A dictionary of structured values") struct StructuredFieldTests {
+    typealias Item = StructuredField.Item
+
+    @Test("is read as RFC 8941 says")
+    func read() {
+        let tables: [(String, [String: Item])] = [
+            // As Expo's clients send it.
+            (
+                "sig, keyid=\"root\", alg=\"rsa-v1_5-sha256\"",
+                [
+                    "sig": .boolean(true), "keyid": .string("root"),
+                    "alg": .string("rsa-v1_5-sha256"),
+                ]
+            ),
+            (
+                "en=\"Applepie\", da=:w4ZibGV0w6ZydGU=:",
+                [
+                    "en": .string("Applepie"), "da": .bytes(Array("Æbletærte".utf8)),
+                ]
+            ),
+            (
+                "a=?0, b, c; foo=bar",
+                ["a": .boolean(false), "b": .boolean(true), "c": .boolean(true)]
+            ),
+            ("rating=1.5, feelings=(joy sadness)", ["rating": .number("1.5"), "feelings": .list]),
+            (
+                "a=(1 2), b=3, c=4;aa=bb, d=(5 6);valid",
+                [
+                    "a": .list, "b": .number("3"), "c": .number("4"), "d": .list,
+                ]
+            ),
+            (
+                "a=-0,b=-999999999999999,c=999999999999.999",
+                [
+                    "a": .number("-0"), "b": .number("-999999999999999"),
+                    "c": .number("999999999999.999"),
+                ]
+            ),
+            ("a=1,a=2", ["a": .number("2")]), ("a=foo/bar:baz", ["a": .token("foo/bar:baz")]),
+            ("a=\"x \\\"y\\\" \\\\z\"", ["a": .string("x \"y\" \\z")]),
+            ("  a  ", ["a": .boolean(true)]),
+            ("a=1 \t,\t b=*x", ["a": .number("1"), "b": .token("*x")]),
+            ("true", ["true": .boolean(true)]), ("", [:]), ("a=()", ["a": .list]),
+        ]
+        for (text, members) in tables {
+            let field = StructuredField(dictionary: text)
+            let found = field.map { field in members.filter { field[$0.key] == $0.value } }
+            #expect(found?.count == members.count, "\(text)")
+        }
+    }
+
+    @Test("is nothing if any of it breaks the grammar")
+    func refused() {
+        for text in [
+            "a=", "a=1,", ",a", "a,,b", "A=1", "=1", "a b", "a=\"x", "a=\"x\\n\"", "a=\"é\"",
+            "a=?2",
+            "a=:x:", "a=:eHg", "a=1.", "a=1.2345", "a=1234567890123456", "a=1234567890123.1",
+            "a=--1",
+            "a=(1 2", "a=(1,2)", "a;=1", "a;b=", "a=1;B", "é=1", "a=@1", "a\u{0}", "\ta",
+            "a=(1 (2))",
+        ] {
+            #expect(StructuredField(dictionary: text) == nil, "\(text)")
+        }
+    }
+
+    @Test("spells texts as strings, and none beyond printable ASCII")
+    func spelled() {
+        #expect(StructuredField.string("main") == "\"main\"")
+        #expect(StructuredField.string("a\"b\\c") == "\"a\\\"b\\\\c\"")
+        #expect(["ü", "a\r\nb", "\u{7f}"].allSatisfy { StructuredField.string($0) == nil })
+    }
+}

@@ -1,0 +1,313 @@
+import CASStore
+import Platform
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+@Suite("Meteor's Cordova clients") struct MeteorTests {
+    static let root = "http://origin/for/meteor/production/"
+
+    static func configuration() throws -> ClientConfiguration {
+        ClientConfiguration(
+            .meteor, baseURL: "http://origin",
+            deployments: ["production": try ChannelName("stable")])
+    }
+
+    /// A release as a server of Meteor's has it: paths below its root, and their bytes.
+    struct Server {
+        var files: [String: [UInt8]] = [:]
+
+        /// - Parameter isOld: as Meteor 1.4 describes it: labels are SHA-1, source maps are listed with their scripts. Else
+        ///   as today: `sri`, labels that only the publisher can compute, files of `public/` under two URLs.
+        init(_ version: String, isOld: Bool, changed: String) throws {
+            var entries: [String] = []
+            func label(_ bytes: [UInt8]) throws -> (hash: String, sri: String) {
+                let sri = Base64.string(try Digester.digest(.sha512, of: bytes))
+                let text = isOld ? bytes : Array(("2input" + sri).utf8)
+                return (Hex.string(try Digester.digest(.sha1, of: text)), sri)
+            }
+            func add(
+                _ path: String, _ type: String, _ text: String, urls: [String], map: String? = nil
+            ) throws {
+                let bytes = Array(text.utf8)
+                let (hash, sri) = try label(bytes)
+                for url in urls {
+                    let url = url.replacingHash(hash)
+                    var entry =
+                        #"{"path":"\#(path)","where":"client","type":"\#(type)","cacheable":\#(type == "js"),"#
+                        + #""url":"\#(url)","size":\#(bytes.count),"hash":"\#(hash)""#
+                    if !isOld, type == "js" { entry += #","sri":"\#(sri)","replaceable":false"# }
+                    if let map {
+                        entry += #","sourceMap":"\#(path).map","sourceMapUrl":"/app/\#(hash).map""#
+                        files["__cordova/app/\(hash).map"] = Array(map.utf8)
+                    }
+                    entries.append(entry + "}")
+                    let path = url.split(separator: "?")[0].dropFirst()
+                    files[path.hasPrefix("__cordova/") ? String(path) : "__cordova/\(path)"] = bytes
+                }
+            }
+            if isOld {
+                try add(
+                    "packages/meteor.js", "js", "meteor", urls: ["/packages/meteor.js?HASH"],
+                    map: "map")
+                try add("app/some-file", "asset", changed, urls: ["/some-file"])
+                try add("app/a b.txt", "asset", "blank", urls: ["/a b.txt"])
+                entries.append(
+                    #"{"path":"head.html","where":"internal","type":"head","hash":"2ce23f"}"#)
+            } else {
+                try add(
+                    "HASH.js", "js", changed, urls: ["/__cordova/HASH.js?meteor_js_resource=true"])
+                try add("app/x.png", "asset", "picture", urls: ["/__cordova/x.png", "/x.png"])
+                try add("dynamic/m.js", "dynamic js", "module", urls: ["/__cordova/dynamic/m.js"])
+            }
+            files["__cordova/manifest.json"] = Array(
+                """
+                {"format":"web-program-pre1","version":"\(version)","cordovaCompatibilityVersions":\
+                {"android":"a1","ios":"i1"},"PUBLIC_SETTINGS":{"a":[1.50,null]},"manifest":[\(entries.joined(separator: ","))]}
+                """.utf8)
+            let config = PercentEncoding.unreserved(
+                #"{"ROOT_URL":"\#(MeteorTests.root)","appId":"app","autoupdateVersionCordova":"\#(version)"}"#
+            )
+            files["__cordova/"] = Array(
+                "<script>__meteor_runtime_config__ = JSON.parse(decodeURIComponent(\"\(config)\"))</script>"
+                    .utf8)
+        }
+    }
+
+    /// Pulls a release, and says what it consists of.
+    private func pull(
+        into store: TemporaryStore, _ answer: @escaping (String) throws -> MemoryCarrier.Answer?
+    ) throws -> Manifest {
+        var options = PullOptions()
+        options.format = "meteor"
+        options.retries.firstDelay = .milliseconds(1)
+        options.retries.failureCountMax = 1
+        let carrier = MemoryCarrier(answer)
+        let report = try #require(
+            try Pull(into: store.versions, over: carrier, options).run(Self.root))
+        return try store.versions.manifest(of: report.version)
+    }
+
+    private func served(_ server: Server) -> (String) -> MemoryCarrier.Answer? {
+        { url in
+            let path = String(url.dropFirst(Self.root.utf8.count))
+            let name = path.split(separator: "?", omittingEmptySubsequences: false)[0]
+            return PercentEncoding.decoded(name.utf8).flatMap {
+                server.files[String(decoding: $0, as: UTF8.self)]
+            }.map { (200, [("content-type", "application/octet-stream")], $0) }
+        }
+    }
+
+    /// An origin with versions of a store, published for Meteor's clients.
+    private struct Published: ClientOrigin {
+        var offered = ClientChannel(
+            ChannelPointer(
+                channel: .stable, sequence: 0, createdAt: 0, releases: []),
+            ClientHistory(.meteor, .stable))
+        var history = ClientHistory(.meteor, .stable)
+        var pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 0, releases: [])
+        var contents: [ObjectID: ClientContent] = [:]
+        var objects: [ObjectID: [UInt8]] = [:]
+
+        mutating func publish(_ manifest: Manifest, from store: TemporaryStore) throws {
+            let address = try manifest.contentAddress()
+            for entry in manifest.entries {
+                objects[entry.address] = try store.versions.bytes(of: entry)
+            }
+            contents[address] = ClientContent(manifest: manifest, facts: ContentFacts([]))
+            let version = PublishedVersion(
+                name: manifest.version, manifest: address, manifestByteCount: 1, content: address)
+            pointer.sequence += 1
+            let release = OfferedRelease(
+                .version(version), sequence: pointer.sequence, createdAt: 1)
+            let asked = ClientRelease(
+                release: release, content: contents[address], facts: address, now: 1,
+                read: { (_) throws(StoreError) in [] },
+                digest: { (_) throws(StoreError) in throw StoreError(.unsupported, "no archive") })
+            #expect(try MeteorPublishing.objections(to: asked, MeteorTests.configuration()).isEmpty)
+            let prepared = try MeteorPublishing.offer(
+                asked, after: history, MeteorTests.configuration(), signer: nil)
+            for (address, bytes) in prepared.documents { objects[address] = bytes }
+            history.offers.append(prepared.offer)
+            pointer.releases.insert(release, at: 0)
+            offered = ClientChannel(pointer, history)
+        }
+
+        func channel(_ name: ChannelName, for system: ClientSystem) throws(StoreError)
+            -> ClientChannel?
+        {
+            name == .stable && system == .meteor ? offered : nil
+        }
+
+        func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
+            offer.version.flatMap { contents[$0.content] }
+        }
+
+        func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
+            objects[address]
+        }
+
+        func bytes(of document: ClientDocument, for system: ClientSystem) throws(StoreError)
+            -> [UInt8]?
+        {
+            objects[document.address]
+        }
+
+        /// What a client gets that asks for a URL.
+        func answer(_ url: String) throws -> MemoryCarrier.Answer? {
+            let target = url.dropFirst("http://origin".utf8.count).split(
+                separator: "?", maxSplits: 1)
+            let answer = try MeteorDecider.answer(
+                ClientRequest(
+                    "GET", String(target[0]), query: target.count > 1 ? String(target[1]) : nil),
+                MeteorTests.configuration(), self)
+            guard let answer else { return nil }
+            let bytes: [UInt8] =
+                switch answer.body {
+                case .object(let address, _): try #require(objects[address])
+                case .document(let document, _): try #require(objects[document.address])
+                case .bytes(let bytes): bytes
+                default: []
+                }
+            return (answer.status, answer.fields.map { ($0.name, $0.value) }, bytes)
+        }
+    }
+
+    @Test(
+        "are served what castree reads of a server of Meteor's, and read the same content",
+        arguments: [true, false])
+    func roundTrip(isOld: Bool) throws {
+        let (publisher, device) = (try TemporaryStore(), try TemporaryStore())
+        var published = Published()
+        var contents: [ObjectID] = []
+        for (number, changed) in ["first", "second"].enumerated() {
+            let server = try Server("version\(number + 1)", isOld: isOld, changed: changed)
+            let read = try pull(into: publisher, served(server))
+            try published.publish(read, from: publisher)
+            let origin = published
+            let again = try pull(into: device) { try origin.answer($0) }
+            #expect(try again.contentAddress() == read.contentAddress())
+            #expect(again.version == read.version && again.entries.count == read.entries.count)
+            // What the reader keeps of each file and of the release is what it kept at first.
+            for (old, new) in zip(read.entries, again.entries) {
+                #expect(new.labels == old.labels && new.foreign == old.foreign, "\(old.path)")
+            }
+            let kept = ["cordovaCompatibilityVersions", "PUBLIC_SETTINGS"]
+            for key in kept {
+                #expect(
+                    again.foreign.first { $0.key == key }?.value
+                        == read.foreign.first { $0.key == key }?.value, "\(key)")
+            }
+            contents.append(try again.contentAddress())
+        }
+        #expect(Set(contents).count == 2)
+        // Whoever began with the first release finds its files, as far as they have URLs of their own.
+        let first = try publisher.versions.manifest(of: "version1")
+        for entry in first.entries where entry.path.description != "index.html" {
+            for route in entry.routes {
+                let path =
+                    route.hasPrefix("/__cordova/")
+                    ? String(route.dropFirst(11)) : String(route.dropFirst())
+                let url = Self.root + "__cordova/" + PercentEncoding.path(path)
+                #expect(try published.answer(url)?.status == 200, "\(route)")
+            }
+        }
+    }
+
+    @Test("get 404 for whatever else is asked, and tags that they compare with labels")
+    func files() throws {
+        let publisher = try TemporaryStore()
+        let server = try Server("version1", isOld: true, changed: "x")
+        var published = Published()
+        try published.publish(try pull(into: publisher, served(server)), from: publisher)
+        let origin = published
+        let hash = Hex.string(try Digester.digest(.sha1, of: Array("x".utf8)))
+        let answer = try #require(try origin.answer(Self.root + "__cordova/some-file"))
+        #expect(answer.fields.contains { $0.0 == "etag" && $0.1 == "\"\(hash)\"" })
+        #expect(answer.fields.contains { $0.0 == "cache-control" && $0.1 == "no-cache" })
+        let page = try #require(try origin.answer(Self.root + "__cordova/"))
+        #expect(
+            page.fields.contains { $0.0 == "content-type" && $0.1 == "text/html; charset=utf-8" })
+        for path in [
+            "", "__cordova", "manifest.json", "__cordova/index.html", "__cordova/app/some-file",
+            "__cordova/packages", "__cordova/packages%2Fmeteor.js", "__cordova/../manifest.json",
+            "__cordova/%", "__cordova/%00", "__cordova//", "__cordova/program.json",
+        ] {
+            #expect(try origin.answer(Self.root + path)?.status == 404, "\(path)")
+        }
+        #expect(
+            try origin.answer("http://origin/for/meteor/other/__cordova/manifest.json")?.status
+                == 404)
+        #expect(try origin.answer("http://origin/for/chcp/production/chcp.json") == nil)
+        let post = ClientRequest("POST", "/for/meteor/production/__cordova/manifest.json")
+        #expect(try MeteorDecider.answer(post, Self.configuration(), origin)?.status == 405)
+    }
+
+    @Test("cannot be told everything: what, is said before")
+    func objections() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("1", ["index.html": "x"])
+        func objections(
+            _ target: OfferedRelease.Target, _ requirements: [Requirement] = [],
+            perMille: Int? = nil,
+            content: ClientContent? = nil
+        ) throws -> [ClientObjection] {
+            var asked = origin.clientRelease(
+                OfferedRelease(
+                    target, sequence: 1, createdAt: 1,
+                    rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
+                    requirements: requirements), now: 1)
+            if let content { asked.content = content }
+            return try MeteorPublishing.objections(to: asked, Self.configuration())
+        }
+        let publisher = try TemporaryStore()
+        let read = try pull(into: publisher, served(Server("1", isOld: true, changed: "x")))
+        let content = ClientContent(manifest: read, facts: ContentFacts([]))
+        let target = OfferedRelease.Target.version(version)
+        let cases: [([ClientObjection], String?)] = [
+            (try objections(target, content: content), nil),
+            (
+                try objections(
+                    target, [.init(kind: "compatibility", value: "i1")], content: content), nil
+            ),
+            (try objections(target), "castree pull --format meteor"),
+            (try objections(.embedded), "go back"),
+            (try objections(target, perMille: 10, content: content), "--rollout"),
+            (
+                try objections(
+                    target, [.init(kind: "compatibility", value: "z")], content: content),
+                "requires z"
+            ),
+            (
+                try objections(target, [.init(kind: "group", value: "z")], content: content),
+                "group z"
+            ),
+        ]
+        for (found, words) in cases {
+            #expect(found.count == (words == nil ? 0 : 1), "\(found)")
+            guard let words else { continue }
+            #expect(
+                found.first?.refuses == true && found.first?.message.contains(words) == true,
+                "\(found)")
+        }
+    }
+}
+
+extension String {
+    fileprivate func replacingHash(_ hash: String) -> String {
+        split(separator: "HASH", omittingEmptySubsequences: false).joined(separator: hash)
+    }
+}
+
+extension VersionStore {
+    /// The bytes of a file.
+    fileprivate func bytes(of entry: Manifest.Entry) throws -> [UInt8] {
+        try Damage.contents(
+            store.path + "/" + "objects/\(entry.address.description.prefix(2))/"
+                + entry.address.description.dropFirst(2))
+    }
+}
