@@ -1,0 +1,52 @@
+package import HotPush
+package import Platform
+
+// What the offers of all systems have in common: their times, and what the history already says of the same release.
+
+extension ClientHistory {
+    /// The offer that was made last; `nil` in an empty history.
+    package var newest: ClientOffer? { offers.max { $0.sequence < $1.sequence } }
+
+    /// The first offer of a target: with the same content, whatever its name was, or of what was shipped with the app.
+    package func firstOffer(of target: OfferedRelease.Target) -> ClientOffer? {
+        offers.filter { $0.isSameContent(as: target) }.min { $0.sequence < $1.sequence }
+    }
+}
+
+extension ClientOffer {
+    /// Whether devices get the same files.
+    package func isSameContent(as target: OfferedRelease.Target) -> Bool {
+        switch (self.target, target) {
+        case (.version(let mine, _), .version(let theirs)): mine.content == theirs.content
+        case (.embedded, .embedded): true
+        default: false
+        }
+    }
+
+    /// Begins the offer of a release: its place, its target and its times, no ids.
+    ///
+    /// Times grow from offer to offer, also if the clock goes back: clients order by them.
+    /// - Throws: `.badPointer` if facts are missing, which whoever publishes makes first.
+    package init(
+        beginning release: ClientRelease, after history: ClientHistory
+    ) throws(StoreError) {
+        let target: Target
+        switch release.release.target {
+        case .embedded: target = .embedded
+        case .version(let version):
+            guard let facts = release.facts else {
+                throw StoreError(
+                    .badPointer,
+                    "version \(version.name) has no facts yet: publish it again, so that they are made"
+                )
+            }
+            target = .version(version, facts: facts)
+        }
+        let latest = history.offers.map(\.createdAt).max()
+        let createdAt = latest.map { max(release.now, $0 + 1) } ?? release.now
+        self.init(
+            sequence: release.release.sequence, target: target, createdAt: createdAt,
+            firstOfferedAt: history.firstOffer(of: release.release.target)?.firstOfferedAt
+                ?? createdAt)
+    }
+}
