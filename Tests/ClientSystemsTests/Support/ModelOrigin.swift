@@ -1,0 +1,191 @@
+import Archives
+import CASStore
+import ClientSystems
+import Platform
+import VersionTree
+
+@testable import HotPush
+
+/// An origin in memory, published to as `castree publish` does: the history first, then the pointer.
+struct ModelOrigin: ClientOrigin {
+    /// The pointers.
+    private(set) var pointers: [ChannelName: ChannelPointer] = [:]
+    /// The histories.
+    private(set) var histories: [HistoryKey: ClientHistory] = [:]
+    /// The contents by their address.
+    private(set) var contents: [ObjectID: ClientContent] = [:]
+    /// Objects, twins and documents by their address.
+    private(set) var objects: [ObjectID: [UInt8]] = [:]
+
+    struct HistoryKey: Hashable {
+        var system: ClientSystem
+        var channel: ChannelName
+    }
+
+    // MARK: What deciders ask
+
+    func channel(
+        _ name: ChannelName, for system: ClientSystem
+    ) throws(StoreError) -> ClientChannel? {
+        guard let pointer = pointers[name] else { return nil }
+        let history =
+            histories[HistoryKey(system: system, channel: name)] ?? ClientHistory(system, name)
+        return ClientChannel(pointer, history)
+    }
+
+    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
+        offer.version.flatMap { contents[$0.content] }
+    }
+
+    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
+        objects[address]
+    }
+
+    // MARK: Publishing
+
+    /// Puts a tree into the origin.
+    @discardableResult
+    mutating func add(
+        _ name: String, _ files: [String: String], executables: Set<String> = []
+    ) throws -> PublishedVersion {
+        try add(name, bytes: files.mapValues { Array($0.utf8) }, executables: executables)
+    }
+
+    /// Puts a tree into the origin.
+    @discardableResult
+    mutating func add(
+        _ name: String, bytes files: [String: [UInt8]], executables: Set<String> = []
+    ) throws -> PublishedVersion {
+        var entries: [Manifest.Entry] = []
+        var facts: [ObjectID: ObjectFacts] = [:]
+        for (path, bytes) in files {
+            let address = try Self.address(of: bytes)
+            objects[address] = bytes
+            entries.append(
+                Manifest.Entry(
+                    path: try TreePath(path), address: address, byteCount: Int64(bytes.count),
+                    isExecutable: executables.contains(path)))
+            let crc32 = try Digester.digest(.crc32, of: bytes)
+            facts[address] = ObjectFacts(
+                address: address, byteCount: Int64(bytes.count),
+                crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
+                md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
+        }
+        let manifest = try Manifest(
+            version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
+        let content = try manifest.contentAddress()
+        contents[content] = ClientContent(
+            manifest: manifest, facts: ContentFacts(Array(facts.values)))
+        return PublishedVersion(
+            name: try VersionName(name), manifest: content, manifestByteCount: 1, content: content)
+    }
+
+    /// Forgets a content, as a damaged origin may.
+    mutating func lose(_ content: ObjectID) { contents[content] = nil }
+
+    /// Puts an object into the origin.
+    mutating func put(_ bytes: [UInt8]) throws { objects[try Self.address(of: bytes)] = bytes }
+
+    /// Offers a target at the head of a channel to the clients of a system, and removes an older offer of it.
+    ///
+    /// - Returns: the offer that clients see.
+    @discardableResult
+    mutating func publish<Publishing: ClientPublishing>(
+        _ target: OfferedRelease.Target, in channel: ChannelName = .stable, now: Int64,
+        for publishing: Publishing.Type, _ configuration: ClientConfiguration,
+        rollout perMille: Int? = nil, requirements: [Requirement] = [],
+        isMandatory: Bool = false, signer: (any ClientSigner)? = nil
+    ) throws -> ClientOffer {
+        let sequence = (pointers[channel]?.sequence ?? 0) + 1
+        let release = OfferedRelease(
+            target, sequence: sequence, createdAt: now / 1000,
+            rollout: perMille.map { Rollout(perMille: $0, salt: "model") },
+            requirements: requirements, isMandatory: isMandatory)
+        let key = HistoryKey(system: Publishing.system, channel: channel)
+        var history = histories[key] ?? ClientHistory(Publishing.system, channel)
+        let prepared = try Publishing.offer(
+            clientRelease(release, now: now), after: history, configuration, signer: signer)
+        history.offers.append(prepared.offer)
+        histories[key] = history
+        for (address, bytes) in prepared.documents { objects[address] = bytes }
+        var releases = pointers[channel]?.releases ?? []
+        releases.removeAll { $0.target == target }
+        releases.insert(release, at: 0)
+        pointers[channel] = ChannelPointer(
+            channel: channel, sequence: sequence, createdAt: now / 1000, releases: releases)
+        return prepared.offer
+    }
+
+    /// A release as publishers are given it.
+    func clientRelease(_ release: OfferedRelease, now: Int64) -> ClientRelease {
+        let content = release.version.flatMap { contents[$0.content] }
+        let objects = objects
+        return ClientRelease(
+            release: release, content: content, facts: release.version?.content, now: now,
+            read: { (address) throws(StoreError) in
+                guard let bytes = objects[address] else {
+                    throw StoreError(.notFound, "the model has no object \(address)")
+                }
+                return bytes
+            },
+            digest: { (archive) throws(StoreError) in
+                let bytes = try Self.bytes(of: archive, objects)
+                return ArchiveDigest(
+                    sha256: try Self.address(of: bytes), byteCount: Int64(bytes.count))
+            })
+    }
+
+    /// Takes a target out of a channel.
+    mutating func withdraw(_ target: OfferedRelease.Target, from channel: ChannelName = .stable) {
+        pointers[channel]?.releases.removeAll { $0.target == target }
+        pointers[channel]?.sequence += 1
+    }
+
+    // MARK: Bytes
+
+    /// The bytes of an archive.
+    func bytes(of archive: ZipArchive) throws(StoreError) -> [UInt8] {
+        try Self.bytes(of: archive, objects)
+    }
+
+    /// The files of an archive, by their names in it.
+    func files(in archive: ZipArchive) throws -> [String: [UInt8]] {
+        var files: [String: [UInt8]] = [:]
+        for member in archive.members {
+            switch member.content {
+            case .bytes(let bytes): files[member.path] = bytes
+            case .object(let address), .twin(let address, _):
+                guard let bytes = objects[address] else {
+                    throw StoreError(.notFound, "the model has no object \(address)")
+                }
+                files[member.path] = bytes
+            }
+        }
+        return files
+    }
+
+    private static func bytes(
+        of archive: ZipArchive, _ objects: [ObjectID: [UInt8]]
+    ) throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for piece in archive.pieces(in: 0..<archive.byteCount) {
+            switch piece {
+            case .bytes(let more): bytes += more
+            case .object(let address, let range, _), .twin(let address, let range, _):
+                guard let object = objects[address] else {
+                    throw StoreError(.notFound, "the model has no object \(address)")
+                }
+                bytes += object[Int(range.lowerBound)..<Int(range.upperBound)]
+            }
+        }
+        return bytes
+    }
+
+    static func address(of bytes: [UInt8]) throws(StoreError) -> ObjectID {
+        let digest = try Digester.digest(.sha256, of: bytes)
+        guard let address = ObjectID(bytes: digest) else {
+            throw StoreError(.mismatch, "SHA-256 has 32 bytes")
+        }
+        return address
+    }
+}
