@@ -83,8 +83,8 @@ import VersionTree
             files[try #require(path.asString)] = nil
         }
         for (path, bytes) in difference {
-            // No client makes room for a file where a directory is.
-            #expect(!files.keys.contains { $0.hasPrefix(path + "/") })
+            // Clients delete files, not their directories, and make no room for a file there.
+            #expect(!base.keys.contains { $0.hasPrefix(path + "/") })
             files[path] = bytes
         }
         return files
