@@ -12,6 +12,10 @@ package protocol ClientOrigin {
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
     /// A small object's bytes; `nil` if the origin does not hold it.
     func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]?
+    /// A document's bytes; `nil` if the origin does not hold it.
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]?
 }
 
 /// The files of a release, and what is known of each.
