@@ -84,6 +84,9 @@ import VersionTree
                     }
                 }
             }
+            if case .document(let document, _) = told.body, hidden.contains(document.id) {
+                failures.append("\(shown): a document of nobody's")
+            }
             if hidden.contains(where: { told.text.contains($0) }) || told.text.contains("evil") {
                 failures.append("\(shown): tells what is hidden")
             }

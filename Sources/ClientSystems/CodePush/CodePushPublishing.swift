@@ -63,10 +63,10 @@ package enum CodePushPublishing: ClientPublishing {
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer {
         var offer = try ClientOffer(beginning: release, after: history)
-        // Clients know a release by its label, and are chosen for roll-outs by it: offering the newest once more, to more
-        // of them, keeps it. Going back to an older one is a new release.
-        let newest = history.newest
-        if let newest, newest.isSameContent(as: release.release.target), let label = newest.label {
+        // Clients know a release by its label, and are chosen for roll-outs by it: the same release again keeps it, and
+        // so does the newest that is offered to more of them. Going back to an older one is a new release.
+        let known = history.offer(of: release.release.sequence) ?? history.newest
+        if let known, known.isSameContent(as: release.release.target), let label = known.label {
             offer.label = label
         } else {
             offer.label = "v\(history.nextLabelNumber)"

@@ -7,31 +7,31 @@ package import VersionTree
 package struct HotUpdaterBundle {
     /// The files and what is known of them.
     package var content: ClientContent
-    /// The bundle's id.
-    package var id: String
-    /// Signatures in Base64, by what they sign: ``ClientOffer/signatures``.
-    package var signatures: [String: String]
+    /// `manifest.json`: written when the bundle is published, and never again.
+    package var manifest: [UInt8]
 
     /// Makes a bundle.
-    package init(_ content: ClientContent, id: String, signatures: [String: String] = [:]) {
+    package init(_ content: ClientContent, manifest: [UInt8]) {
         self.content = content
-        self.id = id
-        self.signatures = signatures
+        self.manifest = manifest
     }
 
     /// The name of the manifest in the archive.
     package static let manifestName = "manifest.json"
 
-    /// `manifest.json`, as JavaScript writes it with two blanks, and a newline.
+    /// The manifest of a content, as JavaScript writes it with two blanks, and a newline.
     ///
     /// Clients compare the hashes of two of them by path to know which files to fetch.
-    package var manifest: [UInt8] {
+    /// - Parameter signatures: of the files' digests, in Base64; empty for an unsigned bundle.
+    package static func manifest(
+        of content: ClientContent, id: String, signatures: [ObjectID: String] = [:]
+    ) -> [UInt8] {
         var lines = ["{", "  \"bundleId\": \(quoted(id)),"]
         let entries = content.manifest.entries
         lines.append(entries.isEmpty ? "  \"assets\": {}" : "  \"assets\": {")
         for (position, entry) in entries.enumerated() {
             lines.append("    \(quoted(entry.path.description)): {")
-            let signature = signatures[entry.address.description]
+            let signature = signatures[entry.address]
             let hash = "      \"fileHash\": \(quoted(entry.address.description))"
             lines.append(signature == nil ? hash : hash + ",")
             if let signature { lines.append("      \"signature\": \(quoted(signature))") }
@@ -60,7 +60,7 @@ package struct HotUpdaterBundle {
         return content.manifest.entries.filter { old[$0.path] != $0.address }
     }
 
-    private func quoted(_ text: String) -> String {
+    private static func quoted(_ text: String) -> String {
         var writer = JSONWriter()
         writer.string(text)
         return String(decoding: writer.drain(), as: UTF8.self)

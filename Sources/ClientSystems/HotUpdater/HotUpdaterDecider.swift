@@ -22,12 +22,16 @@ package enum HotUpdaterDecider: ClientDecider {
             return try answer(check, request, configuration, origin)
         case "archives":
             guard names.count == 2, let name = ArchiveName(names[1]) else { break }
-            guard let bundle = try bundle(name, configuration, origin) else { break }
+            guard let offer = try offer(name, configuration, origin),
+                let bundle = try bundle(of: offer, origin)
+            else { break }
             return .immutable("application/zip", .archive(try bundle.archive()))
         case "manifests":
             guard names.count == 2, let name = ArchiveName(names[1], suffix: "json") else { break }
-            guard let bundle = try bundle(name, configuration, origin) else { break }
-            return .immutable("application/json", .bytes(bundle.manifest))
+            guard let offer = try offer(name, configuration, origin),
+                let document = offer.documents.first
+            else { break }
+            return .immutable("application/json", .document(document, system))
         default: break
         }
         return HotUpdaterAnswer.absent("There is nothing here.")
@@ -55,16 +59,17 @@ package enum HotUpdaterDecider: ClientDecider {
         case .goBack(let older): (live, isUpdate) = (older, false)
         }
         // What the origin has lost is not offered: the client keeps what it has.
-        guard let version = live.offer.version, let name = try archiveName(of: live.offer),
+        guard let version = live.offer.version, let id = live.offer.id,
+            let name = try archiveName(of: live.offer),
             let bundle = try bundle(of: live.offer, origin)
         else { return HotUpdaterAnswer.upToDate(request) }
         var answer = HotUpdaterAnswer(
-            id: bundle.id, isForced: !isUpdate || live.release.isMandatory,
+            id: id, isForced: !isUpdate || live.release.isMandatory,
             message: version.name.description, isUpdate: isUpdate,
             fileURL: configuration.baseURL + prefix + "archives/" + name.description,
-            fileHash: try hash(live.offer, "archive", live.offer.archive?.sha256, bundle),
+            fileHash: try hash(live.offer, "archive", live.offer.archive?.sha256),
             manifestURL: configuration.baseURL + prefix + "manifests/" + name.text(suffix: "json"),
-            manifestHash: try hash(live.offer, "manifest", live.offer.manifestDigest, bundle))
+            manifestHash: try hash(live.offer, "manifest", live.offer.manifestDigest))
         if let held = channel.live.first(where: { $0.offer.id == check.current }),
             let base = try origin.content(of: held.offer)
         {
@@ -77,13 +82,13 @@ package enum HotUpdaterDecider: ClientDecider {
 
     /// How a client checks an archive or a manifest: by the signature of its digest, if there is one.
     private static func hash(
-        _ offer: ClientOffer, _ subject: String, _ digest: ObjectID?, _ bundle: HotUpdaterBundle
+        _ offer: ClientOffer, _ subject: String, _ digest: ObjectID?
     ) throws(StoreError) -> String {
         if let signature = offer.signatures[subject] { return "sig:" + signature }
         guard let digest else {
             throw StoreError(
                 .badPointer,
-                "the history of hot-updater does not say the digest of the \(subject) of \(bundle.id): publish the "
+                "the history of hot-updater does not say the digest of the \(subject) of \(offer.id ?? "a bundle"): publish the "
                     + "version again")
         }
         return digest.description
@@ -94,8 +99,10 @@ package enum HotUpdaterDecider: ClientDecider {
     private static func bundle(
         of offer: ClientOffer, _ origin: some ClientOrigin
     ) throws(StoreError) -> HotUpdaterBundle? {
-        guard let id = offer.id, let content = try origin.content(of: offer) else { return nil }
-        return HotUpdaterBundle(content, id: id, signatures: offer.signatures)
+        guard let document = offer.documents.first, let content = try origin.content(of: offer),
+            let manifest = try origin.bytes(of: document, for: system)
+        else { return nil }
+        return HotUpdaterBundle(content, manifest: manifest)
     }
 
     private static func archiveName(of offer: ClientOffer) throws(StoreError) -> ArchiveName? {
@@ -107,16 +114,14 @@ package enum HotUpdaterDecider: ClientDecider {
         return name
     }
 
-    /// The bundle that a name stands for, if some channel for clients offers it.
-    private static func bundle(
+    /// The offer that a name stands for, if some channel for clients has it.
+    private static func offer(
         _ name: ArchiveName, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
-    ) throws(StoreError) -> HotUpdaterBundle? {
+    ) throws(StoreError) -> ClientOffer? {
         for channelName in Set(configuration.deployments.values).sorted() {
             guard let channel = try origin.channel(channelName, for: system) else { continue }
             for live in channel.live where live.offer.version?.content == name.content {
-                if try archiveName(of: live.offer) == name {
-                    return try bundle(of: live.offer, origin)
-                }
+                if try archiveName(of: live.offer) == name { return live.offer }
             }
         }
         return nil

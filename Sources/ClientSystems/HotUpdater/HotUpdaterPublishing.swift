@@ -30,7 +30,9 @@ package enum HotUpdaterPublishing: ClientPublishing {
                     "it has no file index.\(platform).bundle, which hot-updater's clients on \(platform) start"
                 ))
         }
-        let bundle = HotUpdaterBundle(content, id: HotUpdaterCheck.builtIn)
+        let bundle = HotUpdaterBundle(
+            content,
+            manifest: HotUpdaterBundle.manifest(of: content, id: HotUpdaterCheck.builtIn))
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try bundle.archive()
         }
@@ -98,24 +100,27 @@ package enum HotUpdaterPublishing: ClientPublishing {
                 offer.firstOfferedAt, version.content, Array(deployments.keys))
         }
         offer.id = id
-        var bundle = HotUpdaterBundle(content, id: id)
+        var signatures: [ObjectID: String] = [:]
         if let signer {
-            for entry in content.manifest.entries
-            where bundle.signatures[entry.address.description] == nil {
-                bundle.signatures[entry.address.description] = Base64.string(
-                    try signer.sign(entry.address.bytes))
+            for entry in content.manifest.entries where signatures[entry.address] == nil {
+                signatures[entry.address] = Base64.string(try signer.sign(entry.address.bytes))
             }
         }
-        let manifestDigest = try ObjectID(sha256Of: bundle.manifest)
-        let archive = try release.digest(bundle.archive())
-        offer.manifestDigest = manifestDigest
+        let manifest = HotUpdaterBundle.manifest(of: content, id: id, signatures: signatures)
+        let digest = try ObjectID(sha256Of: manifest)
+        let archive = try release.digest(HotUpdaterBundle(content, manifest: manifest).archive())
+        offer.manifestDigest = digest
         offer.archive = archive
-        offer.signatures = bundle.signatures
+        offer.documents = [
+            ClientDocument(
+                platform: "", runtimeVersion: "", id: id, address: digest,
+                byteCount: Int64(manifest.count))
+        ]
         if let signer {
-            offer.signatures["manifest"] = Base64.string(try signer.sign(manifestDigest.bytes))
+            offer.signatures["manifest"] = Base64.string(try signer.sign(digest.bytes))
             offer.signatures["archive"] = Base64.string(try signer.sign(archive.sha256.bytes))
         }
-        return PreparedClientOffer(offer)
+        return PreparedClientOffer(offer, documents: [digest: manifest])
     }
 }
 

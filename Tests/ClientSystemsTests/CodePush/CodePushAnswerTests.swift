@@ -197,6 +197,10 @@ import VersionTree
         model.origin.lose(try #require(first.version?.content))
         let full = try #require(try model.update("&package_hash=\(first.packageHash ?? "")"))
         #expect(full["download_url"]?.asString?.contains(".from.") == false)
+        // Back from the newest, which is for another app version, by a difference as well.
+        let third = try model.publish("3", range: "2.0.0")
+        let back = try #require(try model.update("&package_hash=\(third.packageHash ?? "")"))
+        #expect(back["download_url"]?.asString?.contains(".from.") == true)
         model.origin.lose(try #require(second.version?.content))
         let nothing = try #require(try model.update("&package_hash=\(first.packageHash ?? "")"))
         #expect(nothing["is_available"]?.asBool == false)

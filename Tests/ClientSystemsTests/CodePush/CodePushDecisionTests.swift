@@ -371,6 +371,15 @@ import VersionTree
         old.label = "v99"
         history.offers = [old]
         #expect(try label() == "v100")
+        // The same release once more, below others: its own label.
+        var own = ClientOffer(
+            sequence: 1, target: .version(version, facts: version.content), createdAt: 10,
+            firstOfferedAt: 10)
+        own.label = "v5"
+        var newer = ClientOffer(sequence: 2, target: .embedded, createdAt: 11, firstOfferedAt: 11)
+        newer.label = "v6"
+        history.offers = [own, newer]
+        #expect(try label() == "v5")
     }
 
     @Test func `Back to what was shipped: clients are told to run it, and of nothing else`() throws

@@ -86,9 +86,6 @@ extension ClientAnswer {
 
     /// The body as JSON, if it is.
     var document: JSONValue? { try? JSONValue.parse(bytes) }
-
-    /// The value of a field.
-    func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 }
 
 /// Signs with what everybody can check: the message itself, between two words.

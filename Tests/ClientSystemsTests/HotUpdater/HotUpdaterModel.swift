@@ -59,12 +59,16 @@ struct HotUpdaterModel {
                 + (cohort.map { "/" + $0 } ?? ""))?.document
     }
 
-    /// The archive or document at a URL.
-    func body(at url: String?) throws -> ClientAnswer.Body? {
+    /// The answer at a URL.
+    func answer(at url: String?) throws -> ClientAnswer? {
         guard let url, url.hasPrefix(configuration.baseURL) else { return nil }
-        let answer = try HotUpdaterDecider.answer(
+        return try HotUpdaterDecider.answer(
             ClientRequest(String(url.dropFirst(configuration.baseURL.count))), configuration,
             origin)
-        return answer?.status == 200 ? answer?.body : nil
+    }
+
+    /// The bytes of the archive or document at a URL.
+    func bytes(at url: String?) throws -> [UInt8] {
+        try answer(at: url).map { try origin.bytes(of: $0) } ?? []
     }
 }

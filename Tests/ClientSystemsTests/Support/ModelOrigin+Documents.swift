@@ -1,0 +1,49 @@
+import ClientSystems
+import HotPush
+import Platform
+import Testing
+
+extension ModelOrigin {
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? {
+        objects[document.address]
+    }
+
+    /// The bytes of an answer, however it says them.
+    func bytes(of answer: ClientAnswer) throws -> [UInt8] {
+        switch answer.body {
+        case .none: []
+        case .bytes(let bytes): bytes
+        case .object(let address, _): try #require(objects[address])
+        case .document(let document, _): try #require(objects[document.address])
+        case .archive(let archive): try bytes(of: archive)
+        case .gzip: try #require(nil as [UInt8]?)
+        }
+    }
+
+    /// Whether a URL that an answer names leads to something: an object, or what the system's decider answers.
+    func serves<Decider: ClientDecider>(
+        _ url: String, _ decider: Decider.Type, _ configuration: ClientConfiguration
+    ) throws -> Bool {
+        guard url.hasPrefix(configuration.baseURL + "/") else { return false }
+        let path = String(url.dropFirst(configuration.baseURL.count))
+        if path.hasPrefix("/objects/") {
+            return objects.keys.contains { "/" + OriginLayout.object($0) == path }
+        }
+        return try Decider.answer(ClientRequest("GET", path), configuration, self)?.status == 200
+    }
+}
+
+extension ClientAnswer {
+    /// The value of its only field of that name.
+    func field(_ name: String) -> String? {
+        let found = fields.filter { $0.name == name }
+        return found.count == 1 ? found[0].value : nil
+    }
+}
+
+extension ChannelName {
+    /// A name that the tests know to be one.
+    static func named(_ text: String) throws -> ChannelName { try ChannelName(text) }
+}
