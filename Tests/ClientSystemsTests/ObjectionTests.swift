@@ -123,7 +123,7 @@ import VersionTree
                 words: ["no range!"]),
             Row(
                 files: ["manifest.json": "{}", "index.ios.bundle": "", "index.android.bundle": ""],
-                words: ["remove the file!", "archive!"]),
+                words: ["manifest.json!", "archive!"]),
             Row(files: ["main.jsbundle": "a"], words: ["index.android.bundle"]),
             Row(files: ["a": ""], words: ["index.android.bundle", "index.ios.bundle"]),
             Row(executables: ["index.ios.bundle"], words: ["the executable bit"]),

@@ -1,7 +1,7 @@
 package import HotPush
 
-// Versions as the servers of other systems read them from requests: with node-semver 7, of which both functions have the
-// name and the limits.
+// Versions as the servers of other systems read them from requests: with node-semver 7, of which both functions have
+// the name and the limits.
 
 extension SemanticVersion {
     /// Reads a version by node-semver's `valid`: white space around it and a `v` before it are dropped.

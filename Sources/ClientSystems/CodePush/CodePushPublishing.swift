@@ -31,8 +31,8 @@ package enum CodePushPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: false,
-                    "devices are to go back to what was shipped with the app, and CodePush's clients keep what they run: "
-                        + "publish that content as a release of its own"))
+                    "devices are to go back to what was shipped with the app, and CodePush's clients keep what they "
+                        + "run: publish that content as a release of its own"))
         }
         objections += ClientObjection.unlessAsked(configuration)
         guard let content = release.content else { return objections }
@@ -90,8 +90,9 @@ package enum CodePushPublishing: ClientPublishing {
         where entry.path.description == CodePushPackage.signatureName {
             throw StoreError(
                 .badPath,
-                "version \(content.manifest.version) has a file \(CodePushPackage.signatureName), where the signature for "
-                    + "CodePush's clients would stand: remove the file, or publish without a key")
+                "version \(content.manifest.version) has a file \(CodePushPackage.signatureName), where the signature "
+                    + "for CodePush's clients would stand: remove the file, or publish without a key"
+            )
         }
     }
 }

@@ -88,8 +88,8 @@ package enum HotUpdaterDecider: ClientDecider {
         guard let digest else {
             throw StoreError(
                 .badPointer,
-                "the history of hot-updater does not say the digest of the \(subject) of \(offer.id ?? "a bundle"): publish the "
-                    + "version again")
+                "the history of hot-updater does not say the digest of the \(subject) of \(offer.id ?? "a bundle"): "
+                    + "publish the version again")
         }
         return digest.description
     }
@@ -98,11 +98,11 @@ package enum HotUpdaterDecider: ClientDecider {
 
     private static func bundle(
         of offer: ClientOffer, _ origin: some ClientOrigin
-    ) throws(StoreError) -> HotUpdaterBundle? {
+    ) throws(StoreError) -> HotUpdaterPackage? {
         guard let document = offer.documents.first, let content = try origin.content(of: offer),
             let manifest = try origin.bytes(of: document, for: system)
         else { return nil }
-        return HotUpdaterBundle(content, manifest: manifest)
+        return HotUpdaterPackage(content, manifest: manifest)
     }
 
     private static func archiveName(of offer: ClientOffer) throws(StoreError) -> ArchiveName? {

@@ -14,12 +14,12 @@ package enum HotUpdaterPublishing: ClientPublishing {
         objections += ClientObjection.unlessAsked(configuration)
         guard let content = release.content else { return objections }
         let names = content.manifest.entries.map(\.path.description)
-        if names.contains(HotUpdaterBundle.manifestName) {
+        if names.contains(HotUpdaterPackage.manifestName) {
             objections.append(
                 ClientObjection(
                     refuses: true,
-                    "it has a file manifest.json, which is made for hot-updater's clients when it is published: remove the "
-                        + "file"))
+                    "it has a file manifest.json, which is made for hot-updater's clients when it is published: remove "
+                        + "the file"))
         }
         for platform in configuration.platforms where !names.contains("index.\(platform).bundle") {
             // The name that React Native gave it before 0.60, on iOS only.
@@ -30,9 +30,9 @@ package enum HotUpdaterPublishing: ClientPublishing {
                     "it has no file index.\(platform).bundle, which hot-updater's clients on \(platform) start"
                 ))
         }
-        let bundle = HotUpdaterBundle(
+        let bundle = HotUpdaterPackage(
             content,
-            manifest: HotUpdaterBundle.manifest(of: content, id: HotUpdaterCheck.builtIn))
+            manifest: HotUpdaterPackage.manifest(of: content, id: HotUpdaterCheck.builtIn))
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try bundle.archive()
         }
@@ -59,16 +59,16 @@ package enum HotUpdaterPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: true,
-                    "it asks for a fingerprint and for versions of the app, and hot-updater's clients say only one of them: "
-                        + "leave one of the requirements out"))
+                    "it asks for a fingerprint and for versions of the app, and hot-updater's clients say only one of "
+                        + "them: leave one of the requirements out"))
         }
         if kinds.contains(Requirement.group) {
             if isPartial {
                 objections.append(
                     ClientObjection(
                         refuses: true,
-                        "it is for a part of a group, and hot-updater knows a device either by its number or by its group: "
-                            + "leave the roll-out or the group out"))
+                        "it is for a part of a group, and hot-updater knows a device either by its number or by its "
+                            + "group: leave the roll-out or the group out"))
             }
             isPartial = true
         }
@@ -76,8 +76,8 @@ package enum HotUpdaterPublishing: ClientPublishing {
             objections.append(
                 ClientObjection(
                     refuses: false,
-                    "a device whose bundle is taken back goes to the newest older one, by hot-updater's rule also to this "
-                        + "one if its roll-out or group does not include the device"))
+                    "a device whose bundle is taken back goes to the newest older one, by hot-updater's rule also to "
+                        + "this one if its roll-out or group does not include the device"))
         }
         return objections
     }
@@ -96,7 +96,7 @@ package enum HotUpdaterPublishing: ClientPublishing {
             id = known
         } else {
             let deployments = configuration.deployments.filter { $0.value == history.channel }
-            id = try BundleID.make(
+            id = try HotUpdaterID.make(
                 offer.firstOfferedAt, version.content, Array(deployments.keys))
         }
         offer.id = id
@@ -106,9 +106,9 @@ package enum HotUpdaterPublishing: ClientPublishing {
                 signatures[entry.address] = Base64.string(try signer.sign(entry.address.bytes))
             }
         }
-        let manifest = HotUpdaterBundle.manifest(of: content, id: id, signatures: signatures)
+        let manifest = HotUpdaterPackage.manifest(of: content, id: id, signatures: signatures)
         let digest = try ObjectID(sha256Of: manifest)
-        let archive = try release.digest(HotUpdaterBundle(content, manifest: manifest).archive())
+        let archive = try release.digest(HotUpdaterPackage(content, manifest: manifest).archive())
         offer.manifestDigest = digest
         offer.archive = archive
         offer.documents = [

@@ -62,7 +62,8 @@ import Testing
           const t = JSON.parse(input);
           const sign = (v, r) => semver.satisfies(v, r) ? 's' : semver.gtr(v, r) ? '>' : '-';
           process.stdout.write(JSON.stringify({
-            ranges: t.ranges.map((r) => semver.validRange(r) === null ? null : t.versions.map((v) => sign(v, r)).join('')),
+            ranges: t.ranges.map((r) => semver.validRange(r) === null
+              ? null : t.versions.map((v) => sign(v, r)).join('')),
             valid: t.texts.map((v) => semver.valid(v)),
             coerced: t.texts.map((v) => { const c = semver.coerce(v); return c === null ? null : c.version; }),
           }));

@@ -179,7 +179,7 @@ import VersionTree
         throws
     {
         let content = try ObjectID(sha256Of: [1])
-        let id = try BundleID.make(0x01a2_0548_15e0, content, ["ios/production"])
+        let id = try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/production"])
         #expect(id.hasPrefix("01a20548-15e0-7"))
         #expect(id.utf8.count == 36 && Array("89ab".utf8).contains(Array(id.utf8)[19]))
         var message = content.bytes
@@ -189,16 +189,18 @@ import VersionTree
         #expect(digits[13..<16].elementsEqual(digest[1..<4]))
         #expect(digits[17...].elementsEqual(digest[5..<20]))
         var ids: Set<String> = [id]
-        ids.insert(try BundleID.make(0x01a2_0548_15e0, content, ["android/production"]))
-        ids.insert(try BundleID.make(0x01a2_0548_15e0, content, ["ios/beta"]))
-        ids.insert(try BundleID.make(0x01a2_0548_15e0, ObjectID(sha256Of: [2]), ["ios/production"]))
-        ids.insert(try BundleID.make(0x01a2_0548_15e1, content, ["ios/production"]))
+        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["android/production"]))
+        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/beta"]))
+        ids.insert(
+            try HotUpdaterID.make(0x01a2_0548_15e0, ObjectID(sha256Of: [2]), ["ios/production"]))
+        ids.insert(try HotUpdaterID.make(0x01a2_0548_15e1, content, ["ios/production"]))
         #expect(ids.count == 5)
         #expect(
-            try BundleID.make(1, content, ["a", "b"]) == BundleID.make(1, content, ["b", "a"]))
+            try HotUpdaterID.make(1, content, ["a", "b"])
+                == HotUpdaterID.make(1, content, ["b", "a"]))
         // Also before 1970 and after 10889 it is one.
         for time in [Int64.min, -1, 0, .max] {
-            #expect(try BundleID.make(time, content, []).utf8.count == 36)
+            #expect(try HotUpdaterID.make(time, content, []).utf8.count == 36)
         }
     }
 

@@ -65,7 +65,7 @@ import VersionTree
     // MARK: Channels, drawn
 
     /// A bundle: its id's place, and for whom it is.
-    private struct Bundle: Hashable, CustomStringConvertible {
+    private struct Offered: Hashable, CustomStringConvertible {
         var id: Int
         var app = "1.0"
         var perMille: Int?
@@ -88,7 +88,7 @@ import VersionTree
 
     /// The channel that offers the bundles, the first on top.
     private static func channel(
-        _ bundles: [Bundle?], _ strategy: Strategy
+        _ bundles: [Offered?], _ strategy: Strategy
     ) throws -> ClientChannel {
         var history = ClientHistory(.hotUpdater, .stable)
         var releases: [OfferedRelease] = []
@@ -159,7 +159,7 @@ import VersionTree
     /// A rule: the bundles, newest first, who asks, and what is told.
     private struct Row {
         var rule: String
-        var bundles: [Bundle]
+        var bundles: [Offered]
         var current: Int
         var minimum: Int
         var app: String
@@ -167,7 +167,7 @@ import VersionTree
         var told: String
 
         init(
-            _ rule: String, _ bundles: [Bundle], runs current: Int = 0, min minimum: Int = 0,
+            _ rule: String, _ bundles: [Offered], runs current: Int = 0, min minimum: Int = 0,
             app: String = "1.0", cohort: String? = nil, _ told: String
         ) {
             (self.rule, self.bundles, self.current) = (rule, bundles, current)
@@ -176,9 +176,9 @@ import VersionTree
     }
 
     @Test func `Rules of both strategies`() throws {
-        func on(_ id: Int, _ app: String = "1.0") -> Bundle { Bundle(id: id, app: app) }
-        func off(_ id: Int) -> Bundle { Bundle(id: id, isDisabled: true) }
-        let qa = Bundle(id: 1, group: "qa-group")
+        func on(_ id: Int, _ app: String = "1.0") -> Offered { Offered(id: id, app: app) }
+        func off(_ id: Int) -> Offered { Offered(id: id, isDisabled: true) }
+        let qa = Offered(id: 1, group: "qa-group")
         let rows = [
             Row("a bundle for the app", [on(1)], "+1"),
             Row("none for the app", [on(1, "1.1")], "-"),
@@ -211,26 +211,26 @@ import VersionTree
             Row(
                 "nothing fits and it runs what it was built with", [on(3, "2")], runs: 2, min: 2,
                 "-"),
-            Row("a roll-out to nobody", [Bundle(id: 1, perMille: 0)], cohort: "1", "-"),
-            Row("a roll-out to all", [Bundle(id: 1, perMille: 1000)], cohort: "1", "+1"),
+            Row("a roll-out to nobody", [Offered(id: 1, perMille: 0)], cohort: "1", "-"),
+            Row("a roll-out to all", [Offered(id: 1, perMille: 1000)], cohort: "1", "+1"),
             Row("no roll-out", [on(1)], cohort: "1", "+1"),
             Row("no cohort, no roll-out", [on(1)], "+1"),
-            Row("no cohort, half", [Bundle(id: 1, perMille: 500)], "-"),
+            Row("no cohort, half", [Offered(id: 1, perMille: 500)], "-"),
             Row("a group takes part in no roll-out", [on(1)], cohort: "qa-group", "-"),
             Row("its group", [qa], cohort: "qa-group", "+1"),
-            Row("a number of the group's", [Bundle(id: 1, group: "qa,17")], cohort: "17", "+1"),
+            Row("a number of the group's", [Offered(id: 1, group: "qa,17")], cohort: "17", "+1"),
             Row(
-                "the newer is for a group", [Bundle(id: 2, group: "qa-group"), on(1)], cohort: "1",
+                "the newer is for a group", [Offered(id: 2, group: "qa-group"), on(1)], cohort: "1",
                 "+1"),
             Row(
-                "its own is no longer for it", [Bundle(id: 2, group: "qa"), on(1)], runs: 2,
+                "its own is no longer for it", [Offered(id: 2, group: "qa"), on(1)], runs: 2,
                 cohort: "1", "<1"),
             Row(
-                "its own is no longer for it, and is alone", [Bundle(id: 2, group: "qa")], runs: 2,
+                "its own is no longer for it, and is alone", [Offered(id: 2, group: "qa")], runs: 2,
                 cohort: "1", "<0"),
             Row("going back asks for no group", [qa], runs: 2, cohort: "other", "<1"),
             Row(
-                "going back asks for no roll-out", [Bundle(id: 1, perMille: 0)], runs: 2,
+                "going back asks for no roll-out", [Offered(id: 1, perMille: 0)], runs: 2,
                 cohort: "5", "<1"),
         ]
         var failures: [String] = []
@@ -256,32 +256,32 @@ import VersionTree
             ("*", "1.0.0%20||%20*", true), ("2", "1.0.0 || 2", false),
         ]
         for (range, app, isFor) in table where !app.isEmpty {
-            let channel = try Self.channel([Bundle(id: 1, app: range)], .appVersion)
+            let channel = try Self.channel([Offered(id: 1, app: range)], .appVersion)
             let told = try Self.told(channel, .appVersion, app: app, current: 0)
             #expect(told == (isFor ? "+1" : "-"), "\(range) for \(app)")
         }
         // A release of one strategy is none of the other's.
         for strategy in Strategy.allCases {
             let other: Strategy = strategy == .appVersion ? .fingerprint : .appVersion
-            let channel = try Self.channel([Bundle(id: 1)], other)
+            let channel = try Self.channel([Offered(id: 1)], other)
             #expect(try Self.told(channel, strategy, current: 0) == "-")
         }
     }
 
     @Test func `A channel that never offered anything takes nobody's bundle away`() throws {
         #expect(try Self.told(Self.channel([], .appVersion), .appVersion, current: 7) == "-")
-        let withdrawn = try Self.channel([Bundle(id: 1, isDisabled: true)], .appVersion)
+        let withdrawn = try Self.channel([Offered(id: 1, isDisabled: true)], .appVersion)
         #expect(try Self.told(withdrawn, .appVersion, current: 7) == "<0")
     }
 
     @Test func `An older release offered again takes back what is newer`() throws {
-        let channel = try Self.channel([1, 3, 2].map { Bundle(id: $0) }, .appVersion)
+        let channel = try Self.channel([1, 3, 2].map { Offered(id: $0) }, .appVersion)
         let wanted = [0: "+1", 1: "-", 2: "<1", 3: "<1", 4: "<1"]
         for (current, told) in wanted {
             #expect(try Self.told(channel, .appVersion, current: current) == told)
         }
         // To a tenth only: the others keep what is newer.
-        let part = [Bundle(id: 1, perMille: 100), Bundle(id: 3), Bundle(id: 2)]
+        let part = [Offered(id: 1, perMille: 100), Offered(id: 3), Offered(id: 2)]
         let partly = try Self.channel(part, .appVersion)
         let places = (1...1000).map { HotUpdaterCohort.place(of: $0, in: Self.id(1)) }
         let inside = String(try #require(places.firstIndex { $0 < 100 }) + 1)
@@ -295,14 +295,14 @@ import VersionTree
 
     /// hot-updater's rule, transcribed over numbers: which of the bundles are enabled for the device, then its steps.
     private func oracle(
-        _ bundles: [Bundle?], current: Int, minimum: Int, cohort: String?
+        _ bundles: [Offered?], current: Int, minimum: Int, cohort: String?
     ) -> String {
-        func isEligible(_ bundle: Bundle) -> Bool {
+        func isEligible(_ bundle: Offered) -> Bool {
             if let group = bundle.group { return group == cohort }
             if bundle.perMille == 0 { return false }
             return cohort == nil || Int(cohort ?? "") != nil
         }
-        var enabled: [Bundle] = []
+        var enabled: [Offered] = []
         for (position, bundle) in bundles.enumerated() {
             guard let bundle else { break }
             if bundle.isDisabled { continue }
@@ -314,9 +314,9 @@ import VersionTree
             }
             if !isTakenBack, bundle.id >= minimum { enabled.append(bundle) }
         }
-        var update: Bundle?
-        var back: Bundle?
-        var own: Bundle?
+        var update: Offered?
+        var back: Offered?
+        var own: Offered?
         for bundle in enabled {
             if bundle.id == current {
                 own = bundle
@@ -336,14 +336,14 @@ import VersionTree
     @Test func `All channels of three bundles are decided as hot-updater's rule decides them`()
         throws
     {
-        func kinds(_ id: Int) -> [Bundle?] {
+        func kinds(_ id: Int) -> [Offered?] {
             [
-                Bundle(id: id), Bundle(id: id, perMille: 0), Bundle(id: id, group: "qa"),
-                Bundle(id: id, isDisabled: true),
+                Offered(id: id), Offered(id: id, perMille: 0), Offered(id: id, group: "qa"),
+                Offered(id: id, isDisabled: true),
             ]
         }
         let orders = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]]
-        var channels: [[Bundle?]] = []
+        var channels: [[Offered?]] = []
         for order in orders {
             for first in kinds(order[0]) {
                 for second in kinds(order[1]) + [nil] {

@@ -4,7 +4,7 @@ import StrictJSON
 package import VersionTree
 
 /// A release as hot-updater's clients keep it: its files, and `manifest.json`, which says their hashes.
-package struct HotUpdaterBundle {
+package struct HotUpdaterPackage {
     /// The files and what is known of them.
     package var content: ClientContent
     /// `manifest.json`: written when the bundle is published, and never again.

@@ -1,7 +1,7 @@
 package import Platform
 
 /// The id of a bundle: a UUID of version 7 (RFC 9562, section 5.7), so that a newer bundle has a larger id.
-package enum BundleID {
+package enum HotUpdaterID {
     /// Makes an id that whoever knows the same things makes again.
     ///
     /// - Parameters:
