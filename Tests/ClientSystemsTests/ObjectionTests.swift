@@ -76,6 +76,10 @@ import VersionTree
             Row(perMille: 5, words: ["no client of CodePush gets it"]),
             Row(files: [:], words: ["no files!"]),
             Row(
+                files: ["CodePush/index.html": "a", "CodePush/b": "b"],
+                words: ["without that folder!"]),
+            Row(files: ["CodePush/index.html": "a", "b": "b"], words: []),
+            Row(
                 executables: ["index.ios.bundle"], words: ["the executable bit of index.ios.bundle"]
             ),
             Row(

@@ -48,6 +48,16 @@ package enum CodePushPublishing: ClientPublishing {
                 ClientObjection(
                     refuses: true, "it has no files, and CodePush's clients cannot unpack nothing"))
         }
+        let prefix = Array("\(configuration.folder)/".utf8)
+        if content.manifest.count > 0,
+            content.manifest.entries.allSatisfy({ $0.path.description.utf8.starts(with: prefix) })
+        {
+            objections.append(
+                ClientObjection(
+                    refuses: true,
+                    "all its files are below \(configuration.folder)/, which is put above them for CodePush's clients: "
+                        + "add the files without that folder"))
+        }
         let package = CodePushPackage(content, folder: configuration.folder)
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try package.archive()

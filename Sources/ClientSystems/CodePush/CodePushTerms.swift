@@ -1,17 +1,21 @@
 package import HotPush
 
-/// For which versions of the app a release is, as CodePush says it: all of these ranges.
+/// For which versions of the app a release is, as CodePush says it: all of these conditions.
 package struct CodePushTerms {
-    /// The ranges, as they are spelled; none for every version.
-    package var ranges: [VersionRange] = []
+    private var conditions: [Condition] = []
+
+    fileprivate enum Condition {
+        case range(VersionRange)
+        case atLeast(SemanticVersion)
+    }
 
     /// Reads requirements; `nil` if one asks for what CodePush's clients do not say of themselves.
     package init?(_ requirements: [Requirement]) {
         for requirement in requirements {
-            guard Self.objection(to: requirement) == nil, let range = Self.range(requirement) else {
-                return nil
-            }
-            ranges.append(range)
+            guard Self.objection(to: requirement) == nil,
+                let condition = Condition(requirement)
+            else { return nil }
+            conditions.append(condition)
         }
     }
 
@@ -24,7 +28,7 @@ package struct CodePushTerms {
         }
         switch requirement.kind {
         case Requirement.appVersionRange, Requirement.minimumAppVersion:
-            guard range(requirement) == nil else { return nil }
+            guard Condition(requirement) == nil else { return nil }
             return "it asks for the app version \(requirement.value), which is no range of versions"
         case Requirement.group:
             return
@@ -37,28 +41,49 @@ package struct CodePushTerms {
         }
     }
 
-    private static func range(_ requirement: Requirement) -> VersionRange? {
+    /// Whether a version of the app may run the release.
+    package func admit(_ version: SemanticVersion) -> Bool {
+        conditions.allSatisfy { $0.admits(version) }
+    }
+
+    /// What a client that has nothing to fetch is told: the range that its app does not meet, and whether a newer app
+    /// would; `nil` if it meets all.
+    package func advice(to version: SemanticVersion) -> (range: String, asksForNewerApp: Bool)? {
+        if let condition = conditions.first(where: { $0.isBelow(version) }) {
+            return (condition.text, false)
+        }
+        return conditions.first { !$0.admits(version) }.map { ($0.text, true) }
+    }
+}
+
+extension CodePushTerms.Condition {
+    fileprivate init?(_ requirement: Requirement) {
         switch requirement.kind {
-        case Requirement.appVersionRange: return VersionRange(requirement.value)
+        case Requirement.appVersionRange:
+            guard let range = VersionRange(requirement.value) else { return nil }
+            self = .range(range)
         case Requirement.minimumAppVersion:
-            return SemanticVersion(requirement.value, padding: true).flatMap {
-                VersionRange(">=\($0)")
-            }
+            guard let least = SemanticVersion(requirement.value, padding: true) else { return nil }
+            self = .atLeast(least)
         default: return nil
         }
     }
 
-    /// Whether a version of the app may run the release.
-    package func admit(_ version: SemanticVersion) -> Bool {
-        ranges.allSatisfy { $0.contains(version) }
+    fileprivate func admits(_ version: SemanticVersion) -> Bool {
+        switch self {
+        case .range(let range): range.contains(version)
+        case .atLeast(let least): version >= least
+        }
     }
 
-    /// What a client that has nothing to fetch is told: the range that its app does not meet, and whether only a newer
-    /// app would; `nil` if it meets all.
-    package func advice(to version: SemanticVersion) -> (range: String, asksForNewerApp: Bool)? {
-        if let range = ranges.first(where: { $0.isBelow(version) }) {
-            return (range.description, false)
+    fileprivate func isBelow(_ version: SemanticVersion) -> Bool {
+        if case .range(let range) = self { range.isBelow(version) } else { false }
+    }
+
+    fileprivate var text: String {
+        switch self {
+        case .range(let range): range.description
+        case .atLeast(let least): ">=\(least)"
         }
-        return ranges.first { !$0.contains(version) }.map { ($0.description, true) }
     }
 }

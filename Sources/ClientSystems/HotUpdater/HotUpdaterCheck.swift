@@ -26,9 +26,9 @@ package struct HotUpdaterCheck {
 
     /// Reads the segments of a path; `nil` if they are no question.
     package init?(_ segments: [String]) {
-        guard (6...7).contains(segments.count), segments.allSatisfy({ !$0.isEmpty }) else {
-            return nil
-        }
+        // A slash at the end begins no cohort.
+        let segments = segments.last == "" ? segments.dropLast() : segments
+        guard (6...7).contains(segments.count), !segments.contains("") else { return nil }
         switch segments[0] {
         case "app-version": app = .version(segments[2])
         case "fingerprint": app = .fingerprint(segments[2])

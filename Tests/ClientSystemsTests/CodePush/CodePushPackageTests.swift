@@ -137,6 +137,27 @@ import VersionTree
         #expect(members.map(\.isExecutable) == [true, false])
     }
 
+    @Test func `A file with a twin is sent deflated, an empty one as it is`() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("1", ["a": "aaaa", "empty": ""])
+        var content = try #require(origin.contents[version.content])
+        let (address, twin) = (
+            try ObjectID(sha256Of: Array("aaaa".utf8)), try ObjectID(sha256Of: [1])
+        )
+        content.facts = ContentFacts([
+            ObjectFacts(
+                address: address, byteCount: 4, crc32: 7, md5: "",
+                twin: .init(address: twin, byteCount: 3))
+        ])
+        let members = try CodePushPackage(content, folder: "www").archive().members
+        #expect(members.map(\.content) == [.twin(twin, byteCount: 3), .bytes([])])
+        #expect(members.map(\.crc32) == [7, 0])
+        content.facts = ContentFacts([])
+        #expect(throws: StoreError.self) {
+            try CodePushPackage(content, folder: "www").archive()
+        }
+    }
+
     @Test func `Roll-outs choose the clients that CodePush's server chooses`() {
         let table: [(String, Int64, Int64)] = [
             ("client-1-v1", -221_916_583, 83), ("client-2-v1", -221_886_792, 92),

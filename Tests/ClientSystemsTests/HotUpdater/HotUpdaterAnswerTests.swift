@@ -244,6 +244,8 @@ import VersionTree
             ("app-version/ios/1.0/production/\(nil_)/\(nil_)", 200),
             ("app-version/android/1.0/production/\(nil_)/\(nil_)/qa", 200),
             ("fingerprint/ios/abc/production/\(nil_)/\(nil_)", 200),
+            ("app-version/ios/1.0/production/\(nil_)/\(nil_)/", 200),
+            ("app-version/ios/1.0/production/\(nil_)/\(nil_)//", 404),
             ("%61pp-version/i%6Fs/1%2E0/%70roduction/\(nil_)/\(nil_)/%31", 200),
             ("app-version/windows/1.0/production/\(nil_)/\(nil_)", 400),
             ("app-version/ios/1.0/%ff/\(nil_)/\(nil_)", 400),
