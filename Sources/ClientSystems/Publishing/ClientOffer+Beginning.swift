@@ -7,6 +7,11 @@ extension ClientHistory {
     /// The offer that was made last; `nil` in an empty history.
     package var newest: ClientOffer? { offers.max { $0.sequence < $1.sequence } }
 
+    /// The last offer of the release that a pointer lists with a sequence.
+    package func offer(of sequence: Int64) -> ClientOffer? {
+        offers.last { $0.sequence == sequence }
+    }
+
     /// The first offer of a target: with the same content, whatever its name was, or of what was shipped with the app.
     package func firstOffer(of target: OfferedRelease.Target) -> ClientOffer? {
         offers.filter { $0.isSameContent(as: target) }.min { $0.sequence < $1.sequence }

@@ -31,6 +31,28 @@ package struct VersionRange: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether a version lies above all of the range, so that only an older app would do (node-semver, `gtr`).
+    package func isBelow(_ version: SemanticVersion) -> Bool {
+        if contains(version) { return false }
+        return alternatives.allSatisfy { bounds in
+            // Without conditions it reaches from 0.0.0 to the end of all versions.
+            guard var high = bounds.first, var low = bounds.first else { return false }
+            for bound in bounds {
+                if bound.version > high.version {
+                    high = bound
+                } else if bound.version < low.version {
+                    low = bound
+                }
+            }
+            if high.relation == .atLeast || high.relation == .above { return false }
+            return switch low.relation {
+            case .equal, .above: version > low.version
+            case .atLeast: version >= low.version
+            case .below, .atMost: true
+            }
+        }
+    }
+
     // MARK: Reading
 
     private static func alternatives(of text: String) -> [String] {

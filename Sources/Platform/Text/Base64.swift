@@ -18,6 +18,19 @@ package enum Base64 {
         return String(decoding: result, as: UTF8.self)
     }
 
+    /// The text for bytes where `+`, `/` and padding would mean something: in URLs, in JWTs (RFC 4648, section 5).
+    package static func urlString(_ bytes: [UInt8]) -> String {
+        let digits: [UInt8] = string(bytes).utf8.compactMap { digit in
+            switch digit {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            case padding: nil
+            default: digit
+            }
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
     /// The bytes that a text spells; nil for another alphabet, missing padding, or bits after the
     /// last byte that are not zero (section 3.5): one spelling for each digest.
     package static func bytes(_ text: String) -> [UInt8]? {

@@ -1,0 +1,225 @@
+import Archives
+import CASStore
+import ClientSystems
+import Foundation
+import HotPush
+import Platform
+import StrictJSON
+import Testing
+import VersionTree
+
+@Suite struct CodePushPackageTests {
+    private func package(
+        _ files: [String: String], folder: String = "CodePush", signature: String? = nil,
+        in origin: inout ModelOrigin
+    ) throws -> CodePushPackage {
+        let version = try origin.add("1", files)
+        let content = try #require(origin.contents[version.content])
+        return CodePushPackage(content, folder: folder, signature: signature)
+    }
+
+    private func hash(_ files: [String: String], folder: String = "CodePush") throws -> String {
+        var origin = ModelOrigin()
+        return try package(files, folder: folder, in: &origin).hash().description
+    }
+
+    @Test func `The package hash is the one that CodePush's clients compute`() throws {
+        #expect(
+            try hash(["index.html": "hello", "sub/ü.txt": "ü", "empty": ""])
+                == "2003f7fbee143520cfa93012e9b5344ef69776bdca4de1637c387e8b11035913")
+        // The same over the lines themselves, for paths that UTF-8 and UTF-16 order differently.
+        let files = ["a/\u{FFEE}": "1", "a/\u{1F600}": "2", "a/z": "3"]
+        var lines = files.map { "www/\($0):\(SHA.hex($1))" }
+        lines.sort { Array($0.utf16).lexicographicallyPrecedes(Array($1.utf16)) }
+        #expect(lines[1].contains("\u{1F600}"))
+        let text = "[" + lines.map { "\"\($0)\"" }.joined(separator: ",") + "]"
+        #expect(
+            try hash(files, folder: "www") == SHA.hex(text))
+    }
+
+    @Test func `Microsoft's own constants come out where the folder is left off`() throws {
+        // The constants are of trees without a folder: the rule is the same.
+        let lines = ["b.txt", "c.txt", "d.txt"].map { path in
+            "\"\(path):\(SHA.hex(String(path.prefix(1))))\""
+        }
+        #expect(
+            SHA.hex("[" + lines.joined(separator: ",") + "]")
+                == "9e0499ce7df5c04cb304c9deed684dc137fc603cb484a5b027478143c595d80b")
+        #expect(
+            SHA.hex("{\"deletedFiles\":[\"a.txt\"]}")
+                == "9a5b5530de83276462aba1f936a7d341629dddfa86705cf4b8e84365bd828c08")
+    }
+
+    @Test func `Finder's files and the signature do not count, whatever folder they are in`() throws
+    {
+        let plain = try hash(["index.html": "hello"])
+        #expect(try hash(["index.html": "hello", ".DS_Store": "x", "a/.DS_Store": "y"]) == plain)
+        #expect(try hash(["index.html": "hello", ".codepushrelease": "jwt"]) == plain)
+        // Below the folder it is an ordinary name to the clients, which look at the beginning of the whole path.
+        #expect(try hash(["index.html": "hello", "__MACOSX/a": "z"]) != plain)
+        #expect(CodePushPackage.isIgnored("__MACOSX/a"))
+        #expect(!CodePushPackage.isIgnored("CodePush/a.DS_Store"))
+    }
+
+    @Test func `The archive has every file below the folder, and the signature`() throws {
+        var origin = ModelOrigin()
+        let package = try package(
+            ["index.html": "hello", "a/b.js": "b"], folder: "www", signature: "jwt", in: &origin)
+        let files = try origin.files(in: package.archive())
+        #expect(
+            files.mapValues { String(decoding: $0, as: UTF8.self) }
+                == ["www/index.html": "hello", "www/a/b.js": "b", "www/.codepushrelease": "jwt"])
+    }
+
+    /// What the clients do: copy what they have, delete what the list says, put the other files over it.
+    private func applied(
+        _ difference: [String: [UInt8]], to base: [String: [UInt8]]
+    ) throws -> [String: [UInt8]] {
+        var files = base
+        var difference = difference
+        let bytes = difference.removeValue(forKey: "hotcodepush.json") ?? []
+        let list = try JSONValue.parse(bytes)
+        for path in try #require(list["deletedFiles"]?.asArray) {
+            files[try #require(path.asString)] = nil
+        }
+        for (path, bytes) in difference {
+            // Clients delete files, not their directories, and make no room for a file there.
+            #expect(!base.keys.contains { $0.hasPrefix(path + "/") })
+            files[path] = bytes
+        }
+        return files
+    }
+
+    @Test func `A difference makes the new tree of the old one, for all pairs of small trees`()
+        throws
+    {
+        var origin = ModelOrigin()
+        var packages: [CodePushPackage] = []
+        for number in 0..<54 {
+            var files: [String: String] = ["index.html": "0"]
+            let texts = [nil, "1", "2"]
+            files["a"] = texts[number % 3]
+            files["b ü"] = texts[number / 3 % 3]
+            files[number / 27 == 0 ? "d/x" : "d"] = texts[number / 9 % 3]
+            packages.append(try package(files, in: &origin))
+        }
+        var failures: [String] = []
+        for (from, base) in packages.enumerated() {
+            let old = try origin.files(in: base.archive())
+            for (to, package) in packages.enumerated() {
+                let new = try origin.files(in: package.archive())
+                guard let difference = try package.difference(from: base) else {
+                    // Only where a file takes a directory's place.
+                    let isBlocked = old["CodePush/d/x"] != nil && new["CodePush/d"] != nil
+                    if !isBlocked { failures.append("\(from) to \(to): none") }
+                    continue
+                }
+                let files = try origin.files(in: difference)
+                let same = files.filter { old[$0.key] == $0.value }
+                if try applied(files, to: old) != new || !same.isEmpty {
+                    failures.append("\(from) to \(to)")
+                }
+            }
+        }
+        #expect(failures == [])
+    }
+
+    @Test func `A file that only becomes executable is in the difference`() throws {
+        var origin = ModelOrigin()
+        let old = try origin.add("1", ["run": "x"])
+        let new = try origin.add("2", ["run": "x"], executables: ["run"])
+        let base = CodePushPackage(try #require(origin.contents[old.content]), folder: "CodePush")
+        let package = CodePushPackage(
+            try #require(origin.contents[new.content]), folder: "CodePush")
+        let difference = try package.difference(from: base)
+        let members = try #require(difference).members
+        #expect(members.map(\.path) == ["CodePush/run", "hotcodepush.json"])
+        #expect(members.map(\.isExecutable) == [true, false])
+    }
+
+    @Test func `A file with a twin is sent deflated, an empty one as it is`() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("1", ["a": "aaaa", "empty": ""])
+        var content = try #require(origin.contents[version.content])
+        let (address, twin) = (
+            try ObjectID(sha256Of: Array("aaaa".utf8)), try ObjectID(sha256Of: [1])
+        )
+        content.facts = ContentFacts([
+            ObjectFacts(
+                address: address, byteCount: 4, crc32: 7, md5: "",
+                twin: .init(address: twin, byteCount: 3))
+        ])
+        let members = try CodePushPackage(content, folder: "www").archive().members
+        #expect(members.map(\.content) == [.twin(twin, byteCount: 3), .bytes([])])
+        #expect(members.map(\.crc32) == [7, 0])
+        content.facts = ContentFacts([])
+        #expect(throws: StoreError.self) {
+            try CodePushPackage(content, folder: "www").archive()
+        }
+    }
+
+    @Test func `Roll-outs choose the clients that CodePush's server chooses`() {
+        let table: [(String, Int64, Int64)] = [
+            ("client-1-v1", -221_916_583, 83), ("client-2-v1", -221_886_792, 92),
+            ("abc-v22", 3_087_052_107, 7),
+            ("00000000-0000-0000-0000-000000000000-v100", -8_691_885_272, 72),
+            ("ünï-v3", -1_266_634_227, 27), ("", 0, 0),
+        ]
+        for (text, hash, bucket) in table {
+            #expect(CodePushRollout.hash(of: text) == hash)
+            #expect(CodePushRollout.bucket(of: text) == bucket)
+        }
+        func selects(_ client: String?, _ perMille: Int) -> Bool {
+            CodePushRollout.selects(
+                client, Rollout(perMille: perMille, salt: "s"), label: "v22")
+        }
+        #expect(!selects("abc", 79) && selects("abc", 80) && selects("abc", 89))
+        #expect(!selects(nil, 999) && selects(nil, 1000) && !selects("abc", 9))
+        #expect(CodePushRollout.selects(nil, nil, label: "v1"))
+        // Long names neither stop the program nor leave what JavaScript's numbers keep apart.
+        let long = CodePushRollout.hash(of: String(repeating: "\u{FFFF}", count: 70_000))
+        #expect(long.magnitude < 1 << 53)
+    }
+
+    @Test func `A signed release has a JWT over its hash, in the archive and in each difference`()
+        throws
+    {
+        var model = CodePushModel()
+        try model.publish("1")
+        let offer = try model.publish("2", signer: ModelSigner())
+        let signature = try #require(offer.signatures["package"])
+        let parts = signature.split(separator: ".").map(String.init)
+        try #require(parts.count == 3)
+        func decoded(_ part: String) throws -> String {
+            var text = part.replacing("-", with: "+").replacing("_", with: "/")
+            while text.utf8.count % 4 != 0 { text += "=" }
+            return String(decoding: try #require(Base64.bytes(text)), as: UTF8.self)
+        }
+        #expect(try decoded(parts[0]) == #"{"alg":"RS256","typ":"JWT"}"#)
+        let hash = try #require(offer.packageHash)
+        #expect(
+            try decoded(parts[1]) == #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
+        #expect(try decoded(parts[2]) == "key signs \(parts[0]).\(parts[1])")
+        let first = try #require(model.origin.histories.values.first?.offers.first)
+        for query in ["", "&package_hash=\(first.packageHash ?? "")"] {
+            let update = try #require(try model.update(query))
+            let url = update["download_url"]?.asString
+            let files = try #require(try model.archive(at: url))
+            #expect(files["CodePush/.codepushrelease"] == Array(signature.utf8))
+            #expect(update["package_hash"]?.asString == hash)
+        }
+        // Another key gives other bytes, and so another URL.
+        var other = CodePushModel()
+        try other.publish("1")
+        try other.publish("2", signer: ModelSigner(key: "other"))
+        #expect(
+            try other.update()?["download_url"] != model.update()?["download_url"])
+    }
+}
+
+/// SHA-256 as lower-case hexadecimal digits.
+enum SHA {
+    static func hex(_ text: String) -> String {
+        (try? ObjectID(sha256Of: Array(text.utf8)).description) ?? ""
+    }
+}
