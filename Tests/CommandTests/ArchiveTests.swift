@@ -37,25 +37,19 @@ import Testing
         try shell("python3 - <<'END'\n\(script)\nEND")
     }
 
-    private func content(of version: String) throws -> String {
-        struct Shown: Decodable { let content: String }
-        return try place.castree("show", version, "--json").document(Shown.self).content
-    }
-
     @Test func `an archive is the version that its directory is, twice in a row`() throws {
         try place.castree("add", "release", "--version", "directory")
         try zip()
         try shell(
             "tar -C release -cf release.tar . && tar -czf release.tar.gz -C release $(ls release)")
-        let address = try content(of: "directory")
         for name in ["release.zip", "release.tar", "release.tar.gz"] {
-            for _ in 1...2 {
-                let added = try place.castree("add", name, "--version", name, "--json")
+            // The name of the directory's version is taken by other content, if it is other content.
+            for version in [name, name, "directory"] {
+                let added = try place.castree("add", name, "--version", version, "--json")
                 #expect(added.status == 0, "\(added.errors)")
                 let document = try added.document(AddDocument.self)
                 #expect(document.files == Self.files.count && document.newObjects == 0)
             }
-            #expect(try content(of: name) == address, "\(name)")
         }
         let path = place.directory.path + "/.castree/versions/release.zip/tools/serve"
         #expect(FileManager.default.isExecutableFile(atPath: path))
@@ -150,8 +144,8 @@ import Testing
         try pipe.fileHandleForWriting.close()
         #expect(ended.status == (signal == SIGKILL ? -SIGKILL : 130))
         #expect(try place.castree("versions", "--json").text.hasPrefix("[]"))
+        try place.castree("gc")
         #expect(try place.castree("fsck").status == 0)
-        try place.castree("gc", "--now")
         let added = try place.castree("add", "release.tar", "--version", "1", "--json")
         #expect(try added.document(AddDocument.self).files == Self.files.count + 1)
         let staging = place.directory.appending(path: ".castree/staging").path

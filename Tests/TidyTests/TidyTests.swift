@@ -55,7 +55,17 @@ import Testing
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
         ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
-        ("CZlib", ["Sources/Platform/Identity/CRC32.swift", "Sources/Archives/Deflating/"]),
+        (
+            "CZlib",
+            [
+                "Sources/Platform/Identity/CRC32.swift", "Sources/Archives/Deflating/",
+                "Sources/ArchiveReading/Decompressing/",
+            ]
+        ),
+        ("CZstd", ["Sources/Zstandard/", "Sources/ArchiveReading/Decompressing/"]),
+        ("CBrotli", ["Sources/ArchiveReading/Decompressing/"]),
+        ("CZip", ["Sources/ArchiveReading/Zip/"]),
+        ("CArchive", ["Sources/ArchiveReading/Tar/"]),
         (
             "CCrypto",
             [
@@ -104,7 +114,11 @@ import Testing
             "Buckets": [
                 "CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console",
             ],
-            "VersionTree": ["Console", "StoreCommands", "HotPush", "ServeFromCAS"],
+            "Archives": ["CASStore", "VersionTree", "HotPush", "Console"],
+            "ArchiveReading": ["HotPush", "Console", "StoreCommands"],
+            "VersionTree": [
+                "ArchiveReading", "Console", "StoreCommands", "HotPush", "ServeFromCAS",
+            ],
             "HotPush": ["Console", "StoreCommands", "ServeFromCAS", "CurlTransport"],
             "WebServer": [
                 "CASStore", "StrictJSON", "VersionTree", "HotPush", "ServeFromCAS", "Console",

@@ -7,7 +7,7 @@ package struct EntryRules {
     /// The components that every file must begin with, and that are taken away.
     private let stripped: [Substring.UTF8View]
     private let skipsJunk: Bool
-    /// The names so far; `true` for a file, `false` for a directory. By bytes: two spellings are two names.
+    /// The names so far, `true` for a file and `false` for a directory; by bytes: two spellings are two names.
     private var names: [[UInt8]: Bool] = [:]
 
     /// Makes the rules for an archive.

@@ -61,7 +61,7 @@ extension Option {
             "strip", placeholder: "DIR",
             "import only what is below this directory of the archive, which holds nothing else"),
         .text(
-            "max-size", placeholder: "SIZE",
+            "max-size", placeholder: "BYTES",
             "refuse an archive whose files are larger than this together", fallback: "1GiB"),
         .flag(
             "skip-junk", "leave out what macOS puts into archives: __MACOSX/ and .DS_Store"),

@@ -1,7 +1,9 @@
 import Archives
 import Platform
 
-/// A tar archive as somebody else makes it: every field can be wrong. By pax(1), ustar interchange format.
+/// A tar archive as somebody else makes it: every field can be wrong.
+///
+/// By pax(1), ustar interchange format.
 struct ForeignTar {
     struct Entry {
         var name: [UInt8]

@@ -1,7 +1,9 @@
 import Archives
 import Platform
 
-/// A zip archive as somebody else makes it: every field can be wrong. By APPNOTE.TXT 6.3.10.
+/// A zip archive as somebody else makes it: every field can be wrong.
+///
+/// By APPNOTE.TXT 6.3.10.
 struct ForeignZip {
     struct Entry {
         var name: [UInt8]
