@@ -281,7 +281,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "Zstandard", "Buckets",
+                "Zstandard", "Buckets", "ArchiveReading",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
