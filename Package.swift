@@ -80,7 +80,7 @@ let package = Package(
         .target(name: "CStartup"),
         .target(name: "StrictJSON", swiftSettings: hot),
         .target(
-            name: "Platform", dependencies: ["CXXHash", "CCrypto", "CSystem"],
+            name: "Platform", dependencies: ["CXXHash", "CCrypto", "CZlib", "CSystem"],
             swiftSettings: hot),
         .target(
             name: "Zstandard", dependencies: ["Platform", "CZstd"], swiftSettings: settings),

@@ -1,0 +1,71 @@
+internal import CZlib
+package import Platform
+
+/// Compresses streams of bytes as raw DEFLATE (RFC 1951), level 9, by zlib; one after the other.
+///
+/// What a zip archive's member or, between a header and a trailer, a gzip file (RFC 1952) holds. Takes half a
+/// mebibyte of memory, whatever the length of a stream. Another zlib may give other bytes for the same
+/// content. Not for use by two threads at once.
+package final class Deflater {
+    private let stream = ZlibStream()
+    /// The number of compressed bytes that the stream has given so far.
+    package private(set) var byteCount: Int64 = 0
+
+    /// Prepares the first stream.
+    /// - Throws: `.outOfMemory`.
+    package init() throws(StoreError) {
+        // Nine is the most memory, for the best search; a negative window has neither header nor trailer (zlib.h).
+        let done = deflateInit2_(
+            stream.state, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY,
+            ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        guard done == Z_OK else {
+            throw StoreError(.outOfMemory, "unable to prepare to compress: out of memory")
+        }
+    }
+
+    deinit { deflateEnd(stream.state) }
+
+    /// Adds a piece of the stream.
+    /// - Parameter sink: gets the compressed pieces, in order; may not keep them.
+    /// - Throws: what `sink` throws; ``reset()`` then before anything else.
+    package func add(
+        _ piece: UnsafeRawBufferPointer,
+        _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try run(piece, Z_NO_FLUSH, sink)
+    }
+
+    /// Ends the stream and begins the next one.
+    /// - Parameter sink: gets the rest of the compressed pieces, in order.
+    /// - Returns: the number of the compressed stream's bytes, all pieces together.
+    /// - Throws: what `sink` throws; ``reset()`` then before anything else.
+    package func finish(
+        _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> Int64 {
+        try run(UnsafeRawBufferPointer(start: nil, count: 0), Z_FINISH, sink)
+        let total = byteCount
+        reset()
+        return total
+    }
+
+    /// Forgets a stream that was not finished, and begins the next one.
+    package func reset() {
+        byteCount = 0
+        deflateReset(stream.state)
+    }
+
+    private func run(
+        _ piece: UnsafeRawBufferPointer, _ flush: Int32,
+        _ sink: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try stream.run(piece) { (state) throws(StoreError) -> Bool in
+            // Anything else is a mistake of the caller's in zlib's eyes, and this one makes none.
+            let done = deflate(state, flush)
+            precondition(done == Z_OK || done == Z_STREAM_END || done == Z_BUF_ERROR)
+            return done == Z_STREAM_END
+        } sink: { (bytes) throws(StoreError) in
+            byteCount += Int64(bytes.count)
+            try sink(bytes)
+        }
+    }
+}
