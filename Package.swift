@@ -243,7 +243,8 @@ let package = Package(
                 "VersionTree", "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .testTarget(
-            name: "ArchivesTests", dependencies: ["StorageTestSupport", "Archives", "Platform"],
+            name: "ArchivesTests",
+            dependencies: ["StorageTestSupport", "ProgramTestSupport", "Archives", "Platform"],
             swiftSettings: settings),
         .testTarget(
             name: "ClientSystemsTests",

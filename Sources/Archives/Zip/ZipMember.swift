@@ -34,4 +34,16 @@ package struct ZipMember: Sendable, Hashable {
         self.crc32 = crc32
         self.content = content
     }
+
+    /// Makes a member of bytes in memory.
+    package init(path: String, bytes: [UInt8]) {
+        self.init(
+            path: path, byteCount: Int64(bytes.count), crc32: CRC32(of: bytes).value,
+            content: .bytes(bytes))
+    }
+
+    /// How many bytes it takes between its local header and the next one.
+    var storedByteCount: Int64 {
+        if case .twin(_, let byteCount) = content { byteCount } else { byteCount }
+    }
 }
