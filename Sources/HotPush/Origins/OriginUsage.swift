@@ -10,6 +10,10 @@ package struct OriginUsage: Sendable {
     /// What says in which epochs objects stand, and the log: only in the copy of a bucket.
     package var places = FileFigures()
     package var log = FileFigures()
+    /// What the clients of other systems need: deflated twins, facts, what they are told.
+    package var twins = FileFigures()
+    package var facts = FileFigures()
+    package var clients = FileFigures()
     /// What the publisher keeps for itself.
     package var work = FileFigures()
     /// What the channels offer, sorted by name.
@@ -29,6 +33,9 @@ package struct OriginUsage: Sendable {
         manifests = try Self.figures(of: OriginLayout.manifests, in: root.raw, fileSystem)
         packs = try Self.figures(of: OriginLayout.packs, in: root.raw, fileSystem)
         deliveries = try Self.figures(of: OriginLayout.deliveries, in: root.raw, fileSystem)
+        twins = try Self.figures(of: OriginLayout.twins, in: root.raw, fileSystem)
+        facts = try Self.figures(of: OriginLayout.facts, in: root.raw, fileSystem)
+        clients = try Self.figures(of: OriginLayout.clients, in: root.raw, fileSystem)
         work = try Self.figures(of: OriginLayout.work, in: root.raw, fileSystem)
         log = try Self.figures(of: OriginLayout.log, in: root.raw, fileSystem)
         try countEpochs(in: root.raw, fileSystem)
