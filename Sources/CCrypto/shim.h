@@ -1,8 +1,9 @@
-// libcrypto's message digests and Ed25519, nothing else.
+// libcrypto's message digests, Ed25519 and RSA, nothing else.
 #pragma once
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
+#include <openssl/x509.h>
 
 // SHA-256 without the search for who offers it (SHA256_Init(3)); deprecated in favour of that search.
 #pragma GCC diagnostic push
@@ -22,4 +23,9 @@ static inline EVP_PKEY *castree_ed25519_public(const unsigned char *bytes, size_
 }
 static inline EVP_PKEY *castree_ed25519_private(const unsigned char *bytes, size_t count) {
     return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, bytes, count);
+}
+
+// Whether a key is one of RSA that signs with any padding (EVP_PKEY_get_base_id(3)).
+static inline int castree_is_rsa(const EVP_PKEY *key) {
+    return EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
 }

@@ -61,6 +61,7 @@ import Testing
             [
                 "Sources/Platform/Identity/Digester.swift",
                 "Sources/Platform/Identity/Ed25519.swift",
+                "Sources/Platform/Identity/RSA.swift",
             ]
         ),
         ("CCurl", ["Sources/CurlTransport/"]),

@@ -10,32 +10,8 @@ extension SigningKey {
     package init(
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
-        try KeyText.refuse(inPlaceOfFile: path)
-        let file = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
-        let status = try fileSystem.status(file.raw)
-        guard status.kind == .regular, status.byteCount <= Int64(VerificationKey.fileByteCountMax)
-        else { throw StoreError(.badKey, "\(printable(path)) is not the file of a private key") }
-        self = try Self.withSecret(byteCount: max(Int(status.byteCount), 1)) {
-            (text) throws(StoreError) in
-            var count = 0
-            while count < text.count {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: text[count...])
-                let got = try fileSystem.read(file.raw, into: rest, at: Int64(count))
-                if got == 0 { break }
-                count += got
-            }
-            do throws(StoreError) {
-                return try SigningKey(pem: UnsafeRawBufferPointer(rebasing: text[..<count]))
-            } catch {
-                throw StoreError(error.code, "\(printable(path)): \(error.message)")
-            }
-        }
-        guard status.owner != effectiveUser() || status.mode & 0o077 == 0 else {
-            throw StoreError(
-                .permission,
-                "others can read \(printable(path)) (mode \(String(status.mode, radix: 8))), and whoever can read it "
-                    + "can sign: chmod 600 \(printable(path))")
+        self = try KeyText.readPrivate(path, fileSystem) { (text) throws(StoreError) in
+            try SigningKey(pem: text)
         }
     }
 
@@ -65,10 +41,13 @@ extension VerificationKey {
     }
 }
 
-/// Text that somebody has given in place of a file's name, as `"$(cat release.key)"` does.
+/// Files of keys as text, and text that somebody has given in place of a file's name, as `"$(cat release.key)"` does.
 enum KeyText {
-    /// What a PEM file begins its blocks with, and a line of base64 in each private key of Ed25519 (RFC 8410).
-    private static let marks = ["-----BEGIN", "-----END", "\n", "\r", "MC4CAQAwBQYDK2Vw"]
+    /// What a PEM file begins its blocks with, and what stands in each private key of Ed25519 (RFC 8410) and of RSA
+    /// (RFC 5958) in base64.
+    private static let marks = [
+        "-----BEGIN", "-----END", "\n", "\r", "MC4CAQAwBQYDK2Vw", "NBgkqhkiG9w0BAQEFAASC",
+    ]
 
     /// Refuses text that is a key: messages would repeat it as a name, and logs keep messages.
     /// - Throws: `.badKey`, without the text.
@@ -78,6 +57,43 @@ enum KeyText {
             .badKey,
             "the text of a key was given, and the name of its file is wanted; who could see the command line has seen "
                 + "the key: if it was a private one, replace it (castree trust rotate)")
+    }
+
+    /// Calls `parse` with the text of a private key's file, and overwrites the text.
+    ///
+    /// - Throws: as ``SigningKey/init(file:_:)``.
+    static func readPrivate<Key>(
+        _ path: String, _ fileSystem: any FileSystem,
+        _ parse: (UnsafeRawBufferPointer) throws(StoreError) -> Key
+    ) throws(StoreError) -> Key {
+        try refuse(inPlaceOfFile: path)
+        let file = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let status = try fileSystem.status(file.raw)
+        guard status.kind == .regular, status.byteCount <= Int64(VerificationKey.fileByteCountMax)
+        else { throw StoreError(.badKey, "\(printable(path)) is not the file of a private key") }
+        let key = try SigningKey.withSecret(byteCount: max(Int(status.byteCount), 1)) {
+            (text) throws(StoreError) in
+            var count = 0
+            while count < text.count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: text[count...])
+                let got = try fileSystem.read(file.raw, into: rest, at: Int64(count))
+                if got == 0 { break }
+                count += got
+            }
+            do throws(StoreError) {
+                return try parse(UnsafeRawBufferPointer(rebasing: text[..<count]))
+            } catch {
+                throw StoreError(error.code, "\(printable(path)): \(error.message)")
+            }
+        }
+        guard status.owner != effectiveUser() || status.mode & 0o077 == 0 else {
+            throw StoreError(
+                .permission,
+                "others can read \(printable(path)) (mode \(String(status.mode, radix: 8))), and whoever can read it "
+                    + "can sign: chmod 600 \(printable(path))")
+        }
+        return key
     }
 }
 

@@ -1,0 +1,3 @@
+package import Platform
+
+extension RSASigningKey: ClientSigner {}

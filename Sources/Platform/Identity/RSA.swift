@@ -1,0 +1,68 @@
+import CCrypto
+
+/// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2) by libcrypto: bytes in, bytes out.
+enum RSA {
+    /// The fewest bits of a modulus that sign: clients and their libraries refuse less (RFC 7518, section 3.3).
+    static let bitCountMin = 2048
+
+    /// A private key in libcrypto's hands, which overwrites it in the end.
+    ///
+    /// `@unchecked Sendable`: many threads may sign by a key that nobody changes (openssl-threads(7)).
+    final class PrivateKey: @unchecked Sendable {
+        private let key: OpaquePointer
+        let bitCount: Int
+        /// The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER.
+        let publicKey: [UInt8]
+
+        /// Reads a PrivateKeyInfo (PKCS #8) or an RSAPrivateKey (PKCS #1) in DER; `nil` if it is none of RSA, or damaged.
+        init?(der: UnsafeRawBufferPointer) {
+            // What libcrypto leaves in its list of errors would be taken for one of the next connection
+            // (SSL_get_error(3)).
+            defer { ERR_clear_error() }
+            let start = der.assumingMemoryBound(to: UInt8.self).baseAddress
+            var position = start
+            guard let start, let key = d2i_AutoPrivateKey(nil, &position, der.count) else {
+                return nil
+            }
+            var text: UnsafeMutablePointer<UInt8>?
+            let count = castree_is_rsa(key) == 1 ? i2d_PUBKEY(key, &text) : 0
+            guard position == start + der.count, count > 0, let text else {
+                EVP_PKEY_free(key)
+                return nil
+            }
+            self.key = key
+            bitCount = Int(EVP_PKEY_get_bits(key))
+            publicKey = Array(UnsafeBufferPointer(start: text, count: Int(count)))
+            CRYPTO_free(text, #file, #line)
+        }
+
+        deinit { EVP_PKEY_free(key) }
+
+        /// The signature of a message, as long as the modulus.
+        /// - Throws: `.outOfMemory`.
+        func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
+            defer { ERR_clear_error() }
+            let context = EVP_MD_CTX_new()
+            defer { EVP_MD_CTX_free(context) }
+            var count = Int(EVP_PKEY_get_size(key))
+            var signature = [UInt8](repeating: 0, count: count)
+            guard context != nil, EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
+                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
+                count == signature.count
+            else {
+                throw StoreError(.outOfMemory, "unable to sign: libcrypto has no memory for it")
+            }
+            return signature
+        }
+
+        /// Whether a signature of a message is that of the public half.
+        func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+            defer { ERR_clear_error() }
+            let context = EVP_MD_CTX_new()
+            defer { EVP_MD_CTX_free(context) }
+            return context != nil && EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
+                && EVP_DigestVerify(
+                    context, signature, signature.count, message, message.count) == 1
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import Platform
+
+@Suite("The RSA key that signs for clients of other systems") struct RSASigningKeyTests {
+    let directory = TemporaryDirectory()
+
+    private func path(_ name: String) -> String { directory.appending(name) }
+
+    /// Runs OpenSSL's command line; the status, and what it printed.
+    private func openssl(_ arguments: String...) throws -> (status: Int32, output: [UInt8]) {
+        try openssl(arguments)
+    }
+
+    private func openssl(_ arguments: [String]) throws -> (status: Int32, output: [UInt8]) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.currentDirectoryURL = URL(filePath: directory.path)
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, Array(output))
+    }
+
+    private func write(_ name: String, _ bytes: [UInt8], mode: Int = 0o600) {
+        _ = FileManager.default.createFile(
+            atPath: path(name), contents: Data(bytes), attributes: [.posixPermissions: mode])
+    }
+
+    private func refusal(_ name: String) -> StoreError? {
+        #expect(throws: StoreError.self, "\(name)") { try RSASigningKey(file: path(name)) }
+    }
+
+    @Test("is read from PKCS #8 and PKCS #1, and signs as `openssl dgst -sha256` does, both ways")
+    func interoperability() throws {
+        #expect(
+            try openssl(
+                "genpkey", "-algorithm", "rsa", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "k8"
+            )
+            .status == 0)
+        #expect(try openssl("pkey", "-in", "k8", "-traditional", "-out", "k1").status == 0)
+        #expect(try openssl("pkey", "-in", "k8", "-pubout", "-out", "public").status == 0)
+        let spki = try openssl("pkey", "-in", "k8", "-pubout", "-outform", "der").output
+        for name in ["k8", "k1"] {
+            let key = try RSASigningKey(file: path(name))
+            #expect("\(key)" == "RSA key of 2048 bits" && key.subjectPublicKeyInfo == spki)
+            for message in [[], Array("{}".utf8), [UInt8](repeating: 0xff, count: 100_000)] {
+                write("message", message)
+                let theirs = try openssl("dgst", "-sha256", "-sign", "k8", "message").output
+                let ours = try key.sign(message)
+                // PKCS #1 v1.5 draws nothing: the same bytes everywhere and for ever.
+                #expect(ours == theirs && ours.count == 256)
+                write("signature", ours)
+                let verified = try openssl(
+                    "dgst", "-sha256", "-verify", "public", "-signature", "signature", "message")
+                #expect(verified.status == 0 && key.verifies(theirs, of: message))
+                #expect(!key.verifies(theirs, of: message + [0]))
+                var wrong = theirs
+                wrong[7] ^= 1
+                #expect(!key.verifies(wrong, of: message))
+            }
+        }
+        // A file that others can read signs for whoever reads it.
+        write("open", try Damage.contents(path("k8")), mode: 0o640)
+        let error = refusal("open")
+        #expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
+        // Under a passphrase, in the new and the old way to write it.
+        #expect(
+            try openssl("pkey", "-in", "k8", "-aes128", "-passout", "pass:x", "-out", "e8").status
+                == 0)
+        #expect(
+            try openssl(
+                "rsa", "-in", "k8", "-traditional", "-aes128", "-passout", "pass:x", "-out", "e1"
+            )
+            .status == 0)
+        for name in ["e8", "e1"] {
+            let error = refusal(name)
+            #expect(error?.code == .unsupported, "\(name)")
+            #expect(error?.message.contains("--client-sign-command") == true, "\(name)")
+        }
+        // A public one, and one whose halves are those of two keys: a byte of the private exponent is another.
+        #expect(refusal("public")?.message.contains("it is a public one") == true)
+        try refuseDamaged()
+    }
+
+    private func refuseDamaged() throws {
+        let text = String(decoding: try Damage.contents(path("k8")), as: UTF8.self)
+        let body = text.split(separator: "\n").dropFirst().dropLast().joined()
+        let der = try #require(Base64.bytes(body))
+        func wrap(_ bytes: [UInt8]) -> [UInt8] {
+            let body = Base64.string(bytes)
+            return Array("-----BEGIN PRIVATE KEY-----\n\(body)\n-----END PRIVATE KEY-----\n".utf8)
+        }
+        // The modulus stands from byte 38 on: 26 of PKCS #8, then the sequence, the version, its own head.
+        for position in [0, 4, 10, 38 + 100, der.count - 1] {
+            var damaged = der
+            damaged[position] ^= 0x10
+            write("damaged", wrap(damaged))
+            if position == der.count - 1 {
+                // Only the CRT coefficient: libcrypto finds that its result is wrong, and computes without it.
+                _ = try? RSASigningKey(file: path("damaged"))
+            } else {
+                #expect(refusal("damaged")?.code == .badKey, "\(position)")
+            }
+        }
+        for bytes in [
+            wrap(der + [0]), wrap(Array(der.dropLast())), wrap([]), Array("hello".utf8), [],
+        ] {
+            write("damaged", bytes)
+            #expect(refusal("damaged")?.code == .badKey)
+        }
+    }
+
+    @Test(
+        "of another kind, or too short, is refused, and the text of one in place of a name is not repeated"
+    )
+    func otherKinds() throws {
+        for (arguments, words) in [
+            (["-algorithm", "ed25519"], "none of RSA"),
+            (["-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "none of RSA"),
+            (["-algorithm", "rsa", "-pkeyopt", "rsa_keygen_bits:1024"], "1024 bits"),
+        ] {
+            #expect(try openssl(["genpkey", "-out", "other"] + arguments).status == 0)
+            let error = refusal("other")
+            #expect(
+                error?.code == .badKey && error?.message.contains(words) == true, "\(arguments)")
+            let text = String(decoding: try Damage.contents(path("other")), as: UTF8.self)
+            for name in [text, text.replacingOccurrences(of: "\n", with: " ")] {
+                let error = #expect(throws: StoreError.self) { try RSASigningKey(file: name) }
+                #expect(error?.message.contains("name of its file") == true)
+                #expect(error?.message.contains("BEGIN") == false)
+            }
+        }
+    }
+}
