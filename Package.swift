@@ -134,8 +134,8 @@ let package = Package(
         .executableTarget(
             name: "castree",
             dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "HotPush", "ServeFromCAS",
-                "UsagePage", "VersionTree",
+                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "HotPush",
+                "ServeFromCAS", "UsagePage", "VersionTree",
                 "CASStore", "StrictJSON",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(

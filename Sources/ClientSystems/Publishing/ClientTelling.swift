@@ -54,7 +54,7 @@ package struct ClientTelling: OfferTelling {
         systems.map { $0.contains(system) } ?? true
     }
 
-    private func rules(of system: ClientSystem) throws(StoreError) -> any ClientPublishing.Type {
+    func rules(of system: ClientSystem) throws(StoreError) -> any ClientPublishing.Type {
         for rules in rules where rules.system == system { return rules }
         throw StoreError(
             .unsupported,

@@ -12,6 +12,11 @@ package final class DirectoryOrigin: Sendable {
     private let root: Descriptor
     /// The open directory, as long as this value lives.
     var directory: Int32 { root.raw }
+    /// The origin for who reads more than this does; as long as this value lives.
+    package var place: OriginPlace {
+        OriginPlace(
+            path: path, root: root.raw, fileSystem: fileSystem, isDurable: false, notice: { _ in })
+    }
 
     /// Opens the origin in a directory.
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;

@@ -20,13 +20,13 @@ extension Publisher {
         _ manifest: Manifest, _ version: PublishedVersion, in channel: ChannelName,
         of versions: VersionStore
     ) throws(StoreError) -> PreparedFacts? {
-        guard let root = try toldOrigin(of: channel) else { return nil }
-        let pointers = try DirectoryOrigin(path, fileSystem: fileSystem).pointers()
+        guard let reader = try toldOrigin(of: channel) else { return nil }
+        let pointers = try reader.pointers()
         // Before anything is compressed in vain.
         try Self.checkName(version, pointers)
         try checkSigning(channel, upon: pointers)
         let place = try PackingPlace(
-            in: root.raw, fileSystem, isInterrupted: options.isInterrupted)
+            in: reader.directory, fileSystem, isInterrupted: options.isInterrupted)
         return try facts(of: manifest, version, in: channel, versions, place)
     }
 
@@ -50,19 +50,16 @@ extension Publisher {
     }
 
     /// - Returns: the origin, if anybody is told of its channel.
-    private func toldOrigin(of channel: ChannelName) throws(StoreError) -> OpenedDirectory? {
+    private func toldOrigin(of channel: ChannelName) throws(StoreError) -> DirectoryOrigin? {
         let here = POSIXFileSystem.workingDirectory
         // One call for those who have no such clients.
         guard let telling = options.telling,
             try fileSystem.status(here, "\(path)/\(OriginLayout.clients)") != nil,
-            try OriginMarker.isThere(path, fileSystem),
-            let root = try OpenedDirectory.open(here, path, fileSystem)
+            try OriginMarker.isThere(path, fileSystem)
         else { return nil }
-        try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
-        let place = OriginPlace(
-            path: path, root: root.raw, fileSystem: fileSystem, isDurable: false,
-            notice: options.notice)
-        return try telling.tells(of: channel, in: place) ? root : nil
+        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
+        try OriginMarker.refuseCopyOfBucket(reader.directory, path, fileSystem)
+        return try telling.tells(of: channel, in: reader.place) ? reader : nil
     }
 
     /// - Parameters:
