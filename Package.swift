@@ -256,7 +256,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "Zstandard", "Buckets",
+                "ClientSystems", "Zstandard", "Buckets",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(
