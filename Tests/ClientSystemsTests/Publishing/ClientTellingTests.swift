@@ -3,6 +3,7 @@ import CASStore
 import Foundation
 import HotPush
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -276,6 +277,26 @@ import VersionTree
         }
         // What cannot be read may name anything: nothing is deleted.
         #expect(thrownCode { try place.publisher().collect() } == .damagedOrigin)
+    }
+
+    @Test("are given up at once when somebody interrupts, and nothing is left of them")
+    func interruption() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        let files = try place.published()
+        var publisher = place.publisher()
+        let steps = Mutex<[PublishProgress]>([])
+        publisher.options.progress = { step in steps.withLock { $0.append(step) } }
+        publisher.options.isInterrupted = {
+            steps.withLock { $0.contains { $0.step == .deflating } }
+        }
+        #expect(thrownCode { try publisher.publish("2", of: place.versions) } == .interrupted)
+        #expect(try place.published() == files)
+        #expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
+        publisher.options.isInterrupted = { false }
+        try publisher.publish("2", of: place.versions)
+        let last = steps.withLock { $0.last { $0.step == .deflating } }
+        #expect(last.map { $0.bytes == $0.bytesTotal && $0.bytes > 0 } == true)
     }
 
     @Test("of text take at most 0.35 of its bytes")

@@ -1,4 +1,5 @@
 import CASStore
+import Foundation
 import HotPush
 import StorageTestSupport
 import StrictJSON
@@ -42,6 +43,11 @@ import VersionTree
         #expect(String(decoding: facts.serialized(), as: UTF8.self) == Self.text())
         #expect(try parse(Self.text()) == facts)
         #expect(try parse(Self.text("")).objects.isEmpty)
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let file = try Data(contentsOf: root.appending(path: "docs/schema/facts.schema.json"))
+        let schema = JSONSchema(root: try JSONValue.parse(Array(file)))
+        #expect(schema.problems(of: try JSONValue.parse(facts.serialized())) == [])
         #expect(facts[try address(Self.second)]?.crc32 == .max)
         #expect(facts[try address(Self.twin)] == nil && ContentFacts([])[.zero] == nil)
         let bytes = facts.serialized()
