@@ -11,8 +11,10 @@ extension ClientHistory {
     ///   - before: what is offered now; `nil` for a new channel.
     ///   - ordersByTime: whether clients take only what was offered later than what they run: then what stood below a
     ///     withdrawn release is offered again.
+    ///   - isRenewed: whether the offer of a release is to be made anew.
     package mutating func lacking(
-        _ pointer: ChannelPointer, upon before: ChannelPointer?, ordersByTime: Bool
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, ordersByTime: Bool,
+        renewing isRenewed: (ClientOffer) -> Bool = { _ in false }
     ) -> [Lacking] {
         // A killed publisher may have left offers of a pointer that never came. Sequences that went back are given again.
         let known = before?.releases.map(\.sequence) ?? []
@@ -34,7 +36,7 @@ extension ClientHistory {
                 }
                 return other.createdAt > offer.createdAt
             }
-            return isReturned ? Lacking(release: release, isAgain: true) : nil
+            return isReturned || isRenewed(offer) ? Lacking(release: release, isAgain: true) : nil
         }
     }
 

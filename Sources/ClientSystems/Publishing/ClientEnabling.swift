@@ -19,8 +19,16 @@ extension ClientTelling {
         if let problem = configuration.problem { throw StoreError(.badClients, problem) }
         // Before anything is made for nobody.
         _ = try rules(of: configuration.system)
-        var publisher = publisher
-        publisher.options.telling = self
+        let before = try ClientFiles(DirectoryOrigin(publisher.path).place)
+            .configuration(of: configuration.system)
+        var (publisher, telling) = (publisher, self)
+        telling.pending = configuration
+        if let before, before.folder != configuration.folder {
+            telling.renewal = .all
+        } else if let before, before.baseURL != configuration.baseURL {
+            telling.renewal = .documents
+        }
+        publisher.options.telling = telling
         return try publisher.beginTelling(of: Set(configuration.deployments.values)) {
             (origin) throws(StoreError) in
             try ClientFiles(origin).write(configuration)

@@ -11,7 +11,29 @@ package struct ClientTelling: OfferTelling {
     package var systems: Set<ClientSystem>?
     /// Who signs for the clients of a system.
     package var signers: [ClientSystem: any ClientSigner]
+    /// What is about to be set for a system; counts instead of what the origin says.
+    var pending: ClientConfiguration?
+    /// Which offers of what is live are made anew, since what was set changed what they say.
+    var renewal = Renewal.none
     private let told = Told()
+
+    /// Which offers are made anew.
+    enum Renewal {
+        /// None.
+        case none
+        /// Those with documents, which name URLs.
+        case documents
+        /// All: their archives and digests are others.
+        case all
+
+        func includes(_ offer: ClientOffer) -> Bool {
+            switch self {
+            case .none: false
+            case .documents: !offer.documents.isEmpty
+            case .all: true
+            }
+        }
+    }
 
     private final class Told: Sendable {
         let outcomes = Mutex<[ClientOutcome]>([])
@@ -44,10 +66,19 @@ package struct ClientTelling: OfferTelling {
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: OriginPlace
     ) throws(StoreError) {
         let files = ClientFiles(origin)
-        for configuration in try files.configurations()
+        for configuration in try configurations(files)
         where configuration.tells(of: pointer.channel) && isMeant(configuration.system) {
             try tell(configuration, pointer, upon: before, files, origin)
         }
+    }
+
+    private func configurations(
+        _ files: ClientFiles
+    ) throws(StoreError) -> [ClientConfiguration] {
+        let standing = try files.configurations()
+        guard let pending else { return standing }
+        return (standing.filter { $0.system != pending.system } + [pending])
+            .sorted { $0.system < $1.system }
     }
 
     private func isMeant(_ system: ClientSystem) -> Bool {
@@ -70,7 +101,10 @@ package struct ClientTelling: OfferTelling {
         let rules = try rules(of: system)
         var history = try self.history(of: pointer.channel, system, files)
         let standing = history
-        let lacking = history.lacking(pointer, upon: before, ordersByTime: rules.ordersByTime)
+        let renewal = system == pending?.system ? renewal : .none
+        let lacking = history.lacking(
+            pointer, upon: before, ordersByTime: rules.ordersByTime
+        ) { renewal.includes($0) }
         guard !lacking.isEmpty else { return }
         let content = try OriginContent(origin)
         for release in lacking {

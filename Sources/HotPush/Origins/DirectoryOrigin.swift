@@ -12,10 +12,11 @@ package final class DirectoryOrigin: Sendable {
     private let root: Descriptor
     /// The open directory, as long as this value lives.
     var directory: Int32 { root.raw }
-    /// The origin for who reads more than this does; as long as this value lives.
+    /// The origin for who reads more than this does.
     package var place: OriginPlace {
         OriginPlace(
-            path: path, root: root.raw, fileSystem: fileSystem, isDurable: false, notice: { _ in })
+            path: path, root: root.raw, of: self, fileSystem: fileSystem, isDurable: false,
+            notice: { _ in })
     }
 
     /// Opens the origin in a directory.

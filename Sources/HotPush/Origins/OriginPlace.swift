@@ -2,7 +2,7 @@ package import CASStore
 
 /// An origin's directory, for who writes there beside the publisher.
 ///
-/// Valid as long as the publisher's call lasts.
+/// Keeps the directory open.
 package struct OriginPlace: Sendable {
     /// The directory, as the caller named it.
     package let path: String
@@ -15,13 +15,18 @@ package struct OriginPlace: Sendable {
     /// Gets notices about what happens unasked.
     package let notice: @Sendable (String) -> Void
 
+    /// Who has it open, and closes it at last.
+    private let owner: any AnyObject & Sendable
+
     /// Makes a place.
-    package init(
-        path: String, root: Int32, fileSystem: any FileSystem, isDurable: Bool,
-        notice: @escaping @Sendable (String) -> Void
+    /// - Parameter owner: who has `root` open.
+    init(
+        path: String, root: Int32, of owner: any AnyObject & Sendable,
+        fileSystem: any FileSystem, isDurable: Bool, notice: @escaping @Sendable (String) -> Void
     ) {
         self.path = path
         self.root = root
+        self.owner = owner
         self.fileSystem = fileSystem
         self.isDurable = isDurable
         self.notice = notice

@@ -7,7 +7,8 @@ extension OriginWriter {
     /// The origin, for who writes there beside this one.
     var originPlace: OriginPlace {
         OriginPlace(
-            path: path, root: root.raw, fileSystem: fileSystem, isDurable: options.isDurable,
+            path: path, root: root.raw, of: self, fileSystem: fileSystem,
+            isDurable: options.isDurable,
             notice: options.notice)
     }
 }
@@ -21,6 +22,7 @@ extension Publisher {
         of versions: VersionStore
     ) throws(StoreError) -> PreparedFacts? {
         guard let reader = try toldOrigin(of: channel) else { return nil }
+        defer { withExtendedLifetime(reader) {} }
         let pointers = try reader.pointers()
         // Before anything is compressed in vain.
         try Self.checkName(version, pointers)
@@ -91,9 +93,11 @@ extension Publisher {
 
     /// Begins to tell the clients of a system what channels offer.
     ///
-    /// Makes facts of all that the channels offer, from the origin's own objects, marks the origin, lets `configure` say what
-    /// is told, then gives the releases their facts. They keep their sequences. If it is killed, the call may be repeated.
-    /// - Parameter configure: makes durable what ``PublisherOptions/telling`` goes by; called with the origin's lock held.
+    /// Makes facts of all that the channels offer, from the origin's own objects, marks the origin, gives the releases their
+    /// facts, and tells of them. They keep their sequences. Only then `configure` lets it be seen. If it is killed, the
+    /// call may be repeated.
+    /// - Parameter configure: makes durable what ``PublisherOptions/telling`` goes by from then on; called with the origin's
+    ///   lock held.
     /// - Returns: what the channels offer then, sorted by name; those that exist.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if something that is offered is not there; `.untrusted`, `.busy`, `.outOfSpace`,
     ///   `.interrupted`; what `configure` throws.
@@ -119,8 +123,9 @@ extension Publisher {
             if !publishing.isEmpty { try origin.syncAll() }
             try publishing.publishFacts()
             try origin.markToldClients()
+            let pointers = try know(facts.mapValues(\.address), in: channels, origin)
             try configure(origin.originPlace)
-            return try know(facts.mapValues(\.address), in: channels, origin)
+            return pointers
         }
     }
 

@@ -204,6 +204,35 @@ import VersionTree
         #expect(Int64(archive.count) == live.offer.archive?.byteCount)
     }
 
+    @Test("tells again what says something else since the operator has set it anew")
+    func renewing() throws {
+        try place.publish("1")
+        try place.publish("2")
+        try place.enable(.codePush, .expo)
+        let before = try [ClientSystem.codePush, .expo].map { try place.channel($0).live }
+        for system in [ClientSystem.codePush, .expo] {
+            var configuration = TellingPlace.configuration(system)
+            configuration.baseURL = "https://other.example.org"
+            try place.telling().enable(configuration, by: place.publisher())
+        }
+        // URLs stand in documents alone.
+        #expect(try place.channel(.codePush).live == before[0])
+        let documents = try place.channel(.expo).live
+        #expect(documents.map(\.release) == before[1].map(\.release))
+        let last = try #require(before[1].first).offer.createdAt
+        #expect(documents.allSatisfy { $0.offer.createdAt > last })
+        #expect(documents[0].offer.createdAt > documents[1].offer.createdAt)
+        // Another folder is another archive.
+        var configuration = TellingPlace.configuration(.codePush)
+        configuration.baseURL = "https://other.example.org"
+        configuration.folder = "www"
+        try place.telling().enable(configuration, by: place.publisher())
+        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v4", "v3"])
+        let files = try place.published()
+        try place.telling().enable(configuration, by: place.publisher())
+        #expect(try place.published() == files)
+    }
+
     @Test("tells nothing more of a system that was ended, and goes on with the same ids")
     func disabling() throws {
         try place.publish("1")
