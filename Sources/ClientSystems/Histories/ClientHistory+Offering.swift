@@ -20,7 +20,7 @@ extension ClientHistory {
         let known = before?.releases.map(\.sequence) ?? []
         let again = pointer.releases.map(\.sequence).filter { !known.contains($0) }.min()
         offers.removeAll { offer in
-            offer.sequence > min(before?.sequence ?? 0, pointer.sequence)
+            offer.sequence > min(before?.sequence ?? pointer.sequence, pointer.sequence)
                 || again.map { offer.sequence >= $0 } ?? false
         }
         // A later offer counts, should a sequence stand twice.

@@ -16,10 +16,11 @@ extension OriginWriter {
 extension Publisher {
     /// Makes what a version's release needs for the clients of other systems; takes no lock but the packers' own.
     ///
+    /// - Parameter packing: where the packs of the version were made; whoever packs alone can clean up afterwards.
     /// - Returns: `nil` if nobody is told of the channel.
     func prepareFacts(
         _ manifest: Manifest, _ version: PublishedVersion, in channel: ChannelName,
-        of versions: VersionStore
+        of versions: VersionStore, beside packing: PackingPlace?
     ) throws(StoreError) -> PreparedFacts? {
         guard let reader = try toldOrigin(of: channel) else { return nil }
         defer { withExtendedLifetime(reader) {} }
@@ -27,8 +28,11 @@ extension Publisher {
         // Before anything is compressed in vain.
         try Self.checkName(version, pointers)
         try checkSigning(channel, upon: pointers)
-        let place = try PackingPlace(
-            in: reader.directory, fileSystem, isInterrupted: options.isInterrupted)
+        let place =
+            if let packing { packing } else {
+                try PackingPlace(
+                    in: reader.directory, fileSystem, isInterrupted: options.isInterrupted)
+            }
         return try facts(of: manifest, version, in: channel, versions, place)
     }
 

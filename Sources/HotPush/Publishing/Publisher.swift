@@ -101,7 +101,8 @@ public struct Publisher: Sendable {
             }
         }
         var plan = try withAdvice(version, in: offer.channel) { () throws(StoreError) in
-            let facts = try prepareFacts(manifest, version, in: offer.channel, of: versions)
+            let facts = try prepareFacts(
+                manifest, version, in: offer.channel, of: versions, beside: prepared?.place)
             return try publish(manifest, version, as: offer, prepared, facts, of: versions)
         }
         if options.packs.moment == .after {

@@ -138,6 +138,11 @@ import VersionTree
         let again = history.lacking(
             pointer(6, two, one), upon: pointer(1 << 50, late), ordersByTime: true)
         #expect(again.map(\.release) == [one, two] && history.offers.isEmpty)
+        // A pointer that was lost is made again: what clients know stays known.
+        history = ClientHistory(.codePush, .stable, offers: [offer(one, 5000)])
+        #expect(
+            history.lacking(pointer(6, two), upon: nil, ordersByTime: true).map(\.release) == [two])
+        #expect(history.offers == [offer(one, 5000)])
         // Other facts of the same release are another offer of it.
         var known = one
         known.facts = ObjectID(Self.digits("02"))
