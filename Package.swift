@@ -150,8 +150,8 @@ let package = Package(
         .executableTarget(
             name: "castree",
             dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "HotPush", "ServeFromCAS",
-                "UsagePage", "VersionTree",
+                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "HotPush",
+                "ServeFromCAS", "UsagePage", "VersionTree",
                 "CASStore", "StrictJSON",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
@@ -281,7 +281,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "Zstandard", "Buckets", "ArchiveReading",
+                "ClientSystems", "Zstandard", "Buckets", "ArchiveReading",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(

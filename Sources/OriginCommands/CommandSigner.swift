@@ -1,4 +1,5 @@
 import CASStore
+import ClientSystems
 import Console
 import HotPush
 
@@ -6,11 +7,7 @@ import HotPush
 struct CommandSigner: PointerSigner {
     let key: VerificationKey
     let memory: SignedSequences?
-    private let command: String
-    private let limit: Duration
-
-    /// 64 bytes are 88 digits; line ends may stand between them.
-    private static let byteCountMax = 4096
+    private let program: SigningProgram
 
     /// - Parameters:
     ///   - command: what `sh -c` takes.
@@ -20,9 +17,59 @@ struct CommandSigner: PointerSigner {
     init(_ command: String, keyFile: String, within limit: Duration) throws(StoreError) {
         key = try VerificationKey(file: keyFile)
         memory = SignedSequences(besideKey: keyFile)
-        self.command = command
-        self.limit = limit
+        program = SigningProgram(
+            command: command, limit: limit, name: "--sign-command of key \(key.id)",
+            kind: "Ed25519 signature")
     }
+
+    func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {
+        let signature = try program.sign(bytes)
+        guard signature.count == 64 else {
+            throw program.failure("answered \(signature.count) bytes that are not a signature")
+        }
+        return signature
+    }
+}
+
+/// A command that signs for the clients of another system.
+struct ClientCommandSigner: ClientSigner {
+    private let program: SigningProgram
+
+    /// Signatures of RSA with 2,048 to 8,192 bits.
+    private static let byteCounts = 256...1024
+
+    /// - Parameters:
+    ///   - command: what `sh -c` takes.
+    ///   - system: for whose clients it signs.
+    ///   - limit: so long it may take.
+    init(_ command: String, of system: ClientSystem, within limit: Duration) {
+        program = SigningProgram(
+            command: command, limit: limit, name: "--client-sign-command of \(system.rawValue)",
+            kind: "RSA signature (PKCS #1 v1.5, SHA-256)")
+    }
+
+    func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
+        let signature = try program.sign(message)
+        guard Self.byteCounts ~= signature.count else {
+            throw program.failure("answered \(signature.count) bytes that are not a signature")
+        }
+        return signature
+    }
+}
+
+/// A command that gets bytes on its standard input and prints their signature in base64.
+struct SigningProgram: Sendable {
+    /// What `sh -c` takes.
+    let command: String
+    /// So long it may take.
+    let limit: Duration
+    /// What it is called, for people.
+    let name: String
+    /// What it makes, for people.
+    let kind: String
+
+    /// A signature is some hundred digits; line ends may stand between them.
+    private static let byteCountMax = 4096
 
     func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {
         let (ending, output): (FilterProgram.Ending, [UInt8])
@@ -41,23 +88,20 @@ struct CommandSigner: PointerSigner {
         case .interrupted:
             throw StoreError(
                 .interrupted,
-                "interrupted while --sign-command ran; repeating the command goes on")
+                "interrupted while the \(name) ran; repeating the command goes on")
         }
         let digits = output.filter { ![UInt8(ascii: "\n"), 13, 32].contains($0) }
-        guard let signature = Base64.bytes(String(decoding: digits, as: UTF8.self)),
-            signature.count == 64
-        else {
-            throw failure(
-                "answered \(output.count) bytes that are not a signature: 64 bytes in base64")
+        guard let signature = Base64.bytes(String(decoding: digits, as: UTF8.self)) else {
+            throw failure("answered \(output.count) bytes that are not a signature in base64")
         }
         return signature
     }
 
     /// The command is not repeated: it may hold a PIN, and logs keep messages.
-    private func failure(_ problem: String) -> StoreError {
+    func failure(_ problem: String) -> StoreError {
         StoreError(
             .signingFailed,
-            "nothing is signed: the --sign-command of key \(key.id) \(problem); it gets the bytes to be signed on "
-                + "standard input and prints their Ed25519 signature in base64")
+            "nothing is signed: the \(name) \(problem); it gets the bytes to be signed on "
+                + "standard input and prints their \(kind) in base64")
     }
 }

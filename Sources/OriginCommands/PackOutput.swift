@@ -69,6 +69,7 @@ extension PublishProgress.Step {
         switch self {
         case .checking: "Checking"
         case .packing: "Packing"
+        case .deflating: "Deflating"
         case .writing: "Publishing"
         }
     }

@@ -59,12 +59,20 @@ extension Command {
                     castree key new release.key
                     castree publish 42 /srv/www/updates --sign-key release.key --adopt
 
+                Where castree origin enable has made the origin speak to the clients of other systems, \
+                each version is offered to them as well. What a system cannot express is said: --dry-run \
+                shows it before, with the files, ids and digests. --for names the systems that are told \
+                now; the others hear of it with the next command that does not leave them out.
+
+                    castree publish 42 /srv/www/updates --for codepush,expo --client-key expo=private-key.pem
+
                 To widen a roll-out, publish the same version with a larger share; without --rollout \
                 every device may have it. To go back, publish an older version again, or withdraw the \
                 bad one.
                 """,
             arguments: [.publishedVersion, .originDirectory],
-            options: Option.offering + Option.packing + Option.signing + Option.publishing
+            options: Option.offering + Option.telling + Option.packing + Option.signing
+                + Option.publishing
                 + Option.bucket,
             run: run)
     }

@@ -1,4 +1,5 @@
 import CASStore
+package import ClientSystems
 package import Console
 package import HotPush
 import StoreCommands
@@ -8,7 +9,8 @@ import VersionTree
 extension Invocation {
     /// Says what `publish` has written, or would write.
     package func reportPlan(
-        _ plan: PublishPlan, isDryRun: Bool, more: (inout JSONWriter) -> Void = { _ in }
+        _ plan: PublishPlan, _ clients: [ClientOutcome] = [], isDryRun: Bool,
+        more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> ExitStatus {
         let origin = argument("ORIGIN")
         return try report { writer in
@@ -24,6 +26,10 @@ extension Invocation {
             PackReport.writeMembers(of: plan.packing, to: &writer)
             writer.member("sequence", plan.pointer.sequence)
             plan.pointer.writeSigning(to: &writer) { timestamp($0) }
+            writer.member("twins", plan.facts?.twins.count ?? 0)
+            writer.member("twinBytes", plan.facts?.twins.byteCount ?? 0)
+            writer.member("facts", plan.facts?.address.description)
+            clients.writeMembers(to: &writer)
             let packs = plan.packing?.packs ?? []
             writer.member("changed", plan.writesPointer || !packs.isEmpty)
             writer.member("dryRun", isDryRun)
@@ -42,6 +48,13 @@ extension Invocation {
             if let signing = plan.pointer.signingText({ timestamp($0) }) {
                 output.print("Channel \(channel) is \(signing).")
             }
+            if let facts = plan.facts, facts.writesFile || facts.twins.count > 0 {
+                let twins = counted(facts.twins.count, "deflated twin")
+                output.print(
+                    "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
+                        + "\(OriginLayout.facts(facts.address)).")
+            }
+            clients.print(to: output, isDryRun: isDryRun)
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
     }

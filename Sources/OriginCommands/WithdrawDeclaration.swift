@@ -29,7 +29,7 @@ extension Command {
                 .channel,
                 .flag("embedded", "send every device back to the version shipped with the app"),
                 .noWait, .withoutSync,
-            ] + Option.signing + Option.bucket,
+            ] + Option.clientSigners + Option.signing + Option.bucket,
             run: run
         ).reportingAbsence
     }

@@ -213,7 +213,10 @@ extension Invocation {
 
     /// Refuses what is for directories.
     private func refuseDirectoryOptions() throws(CommandError) {
-        try refuse([.noWait, .withoutSync], "is not for origins in buckets")
+        let others = command.options.filter { option in
+            Option.telling.contains { $0.name == option.name }
+        }
+        try refuse([.noWait, .withoutSync] + others, "is not for origins in buckets")
     }
 
     private func bucketPublisher(

@@ -43,6 +43,7 @@ enum CastreeProgram {
             .newKey, .showKey,
             .resign { try $0.inDirectory { try $0.resignDirectory() } },
             .rotateTrust { try $0.inDirectory { try $0.rotateDirectory() } },
+            .originEnable { try $0.enableClients() }, .originStatus { try $0.showClients() },
             .channels { _ in try FetchingProgram.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(

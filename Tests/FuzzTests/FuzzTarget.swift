@@ -17,7 +17,7 @@ struct FuzzTarget: Sendable {
         places, deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps,
         paths,
         answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
-        trustFiles, archives,
+        trustFiles, archives, facts, clientHistories, clientConfigurations,
     ]
 }
 

@@ -55,6 +55,7 @@ import Testing
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
         ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
+        ("CZlib", ["Sources/Platform/Identity/CRC32.swift", "Sources/Archives/Deflating/"]),
         (
             "CZlib",
             [

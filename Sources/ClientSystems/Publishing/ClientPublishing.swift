@@ -47,7 +47,7 @@ package struct ClientRelease {
 }
 
 /// An offer with the documents that must stand before it is written.
-package struct PreparedClientOffer {
+package struct PreparedClientOffer: Sendable {
     /// The offer.
     package var offer: ClientOffer
     /// The bytes of its documents, by their address.
@@ -68,9 +68,12 @@ package protocol ClientSigner: Sendable {
 }
 
 /// Makes the offers of one system when a version is published.
-package protocol ClientPublishing {
+package protocol ClientPublishing: SendableMetatype {
     /// The system.
     static var system: ClientSystem { get }
+    /// Whether clients take only what was offered later than what they run: then what a withdrawal leaves is offered
+    /// again, later. By default they do not.
+    static var ordersByTime: Bool { get }
     /// What the system cannot express of a release; empty if it is told whole.
     static func objections(
         to release: ClientRelease, _ configuration: ClientConfiguration
@@ -82,4 +85,8 @@ package protocol ClientPublishing {
         _ release: ClientRelease, after history: ClientHistory,
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer
+}
+
+extension ClientPublishing {
+    package static var ordersByTime: Bool { false }
 }

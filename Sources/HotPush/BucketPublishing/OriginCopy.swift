@@ -47,6 +47,12 @@ package struct OriginCopy: Sendable {
         try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
         let pointers = try origin.pointers()
+        guard !pointers.values.flatMap(\.releases).contains(where: { $0.facts != nil }) else {
+            throw StoreError(
+                .unsupported,
+                "\(printable(path)) tells the clients of other systems what it offers, which an origin in a bucket cannot "
+                    + "yet; keep it a directory, or publish its versions to the bucket one by one")
+        }
         let log = OriginLog(bucket)
         var report = Report(channelCount: pointers.count)
         if let state = try log.state(from: 0) {

@@ -27,6 +27,7 @@ extension ChannelPointer {
         var release = release
         // A release keeps its packs: who offers it again may have made none this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
+        release.facts = release.facts ?? facts(of: release.version?.manifest)
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
@@ -50,6 +51,25 @@ extension ChannelPointer {
     /// The delivery of the release with a manifest, wherever it stands.
     func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
+    }
+
+    /// The facts of the release with a manifest, wherever it stands.
+    func facts(of manifest: ObjectID?) -> ObjectID? {
+        releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.facts
+    }
+
+    /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
+    func knowing(_ facts: [ObjectID: ObjectID], now: Int64) -> ChannelPointer? {
+        var next = advanced(now: now)
+        var isChanged = false
+        for position in releases.indices {
+            guard let manifest = releases[position].version?.manifest,
+                let address = facts[manifest], releases[position].facts != address
+            else { continue }
+            next.releases[position].facts = address
+            isChanged = true
+        }
+        return isChanged ? next : nil
     }
 
     /// The pointer whose releases of a manifest have that delivery, wherever they stand; `nil` if that changes

@@ -130,6 +130,9 @@ extension OfferedRelease {
                 members.append(.init(key: "deliveryEpoch", value: .integer(delivery.epoch)))
             }
         }
+        if let facts {
+            members.append(.init(key: "facts", value: .string(facts.description)))
+        }
         if let rollout {
             members.append(
                 .init(key: "rolloutPerMille", value: .integer(Int64(rollout.perMille))))
@@ -160,10 +163,11 @@ extension OfferedRelease {
             requirements.removeAll { $0 == .knowingEpochs }
         }
         let delivery = Self.delivery(&fields, epochMax)
+        let facts = fields.has("facts") ? try fields.address("facts") : nil
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
-            foreign: fields.rest)
+            facts: facts, foreign: fields.rest)
         // What its epoch adds must fit, too: whoever changes the pointer writes it.
         if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
     }
@@ -173,7 +177,8 @@ extension OfferedRelease {
     ) throws(PointerProblem) -> Target {
         if try fields.flag("embedded") {
             for key in [
-                "content", "delivery", "epoch", "manifest", "manifestBytes", "places", "version",
+                "content", "delivery", "epoch", "facts", "manifest", "manifestBytes", "places",
+                "version",
             ] where fields.has(key) {
                 throw .broken("\(place) names the embedded version and has \"\(key)\"")
             }

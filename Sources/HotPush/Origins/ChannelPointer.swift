@@ -132,4 +132,17 @@ public struct PublishedVersion: Sendable, Hashable {
     package var epoch: Int64 = 0
     /// The SHA-256 of what says where the objects stand (``Places``); `nil` if all stand in the manifest's epoch.
     package var places: ObjectID?
+
+    /// Makes one.
+    package init(
+        name: VersionName, manifest: ObjectID, manifestByteCount: Int64, content: ObjectID,
+        epoch: Int64 = 0, places: ObjectID? = nil
+    ) {
+        self.name = name
+        self.manifest = manifest
+        self.manifestByteCount = manifestByteCount
+        self.content = content
+        self.epoch = epoch
+        self.places = places
+    }
 }

@@ -1,5 +1,5 @@
 package import CASStore
-import VersionTree
+package import VersionTree
 
 /// An origin in a directory of this machine: pointers, manifests, objects.
 ///
@@ -10,6 +10,14 @@ package final class DirectoryOrigin: Sendable {
     package let path: String
     let fileSystem: any FileSystem
     private let root: Descriptor
+    /// The open directory, as long as this value lives.
+    var directory: Int32 { root.raw }
+    /// The origin for who reads more than this does.
+    package var place: OriginPlace {
+        OriginPlace(
+            path: path, root: root.raw, of: self, fileSystem: fileSystem, isDurable: false,
+            notice: { _ in })
+    }
 
     /// Opens the origin in a directory.
     /// - Throws: `.noOrigin` if there is none; `.unsupportedFormat` if it is newer than this castree;
@@ -60,7 +68,7 @@ package final class DirectoryOrigin: Sendable {
 
     /// What all channels offer.
     /// - Throws: as ``pointer(_:)``.
-    func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
+    package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
         guard
             let directory = try fileSystem.openIfPresent(
                 root.raw, OriginLayout.channels, .directory)
@@ -102,7 +110,7 @@ package final class DirectoryOrigin: Sendable {
 
     /// A manifest; `nil` if the origin does not hold it.
     /// - Throws: as ``manifestBytes(_:in:)``; `.badManifest`.
-    func manifest(_ address: ObjectID) throws(StoreError) -> Manifest? {
+    package func manifest(_ address: ObjectID) throws(StoreError) -> Manifest? {
         try manifestBytes(address).map { (bytes) throws(StoreError) in
             try Manifest(parsing: bytes)
         }

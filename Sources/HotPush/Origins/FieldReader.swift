@@ -1,8 +1,8 @@
-import CASStore
-import StrictJSON
+package import CASStore
+package import StrictJSON
 
 /// Why a document of an origin is not what it should be.
-enum PointerProblem: Error {
+package enum PointerProblem: Error {
     case broken(String)
     case newer(Int64)
     case tooLarge(Int)
@@ -11,7 +11,7 @@ enum PointerProblem: Error {
     ///   - subject: the document, as a sentence about it begins.
     ///   - code: that of a document which is refused.
     ///   - formatVersion: the newest format of it that this castree knows.
-    func storeError(
+    package func storeError(
         _ subject: String, _ code: StoreError.Code, formatVersion: Int64
     ) -> StoreError {
         switch self {
@@ -31,7 +31,7 @@ enum PointerProblem: Error {
 
 extension JSONValue {
     /// Reads a document of an origin.
-    static func read(
+    package static func read(
         _ bytes: [UInt8], byteCountMax: Int, depth: Int
     ) throws(PointerProblem) -> JSONValue {
         guard bytes.count <= byteCountMax else { throw .tooLarge(bytes.count) }
@@ -44,22 +44,22 @@ extension JSONValue {
 }
 
 /// Takes known fields out of an object's members; the rest is foreign.
-struct FieldReader {
+package struct FieldReader {
     /// The members that nobody took.
-    private(set) var rest: [JSONValue.Member]
+    package private(set) var rest: [JSONValue.Member]
     private let place: String
 
-    init(_ members: [JSONValue.Member], place: String) {
+    package init(_ members: [JSONValue.Member], place: String) {
         rest = members
         self.place = place
     }
 
-    func has(_ key: String) -> Bool {
+    package func has(_ key: String) -> Bool {
         for member in rest where member.key.utf8.elementsEqual(key.utf8) { return true }
         return false
     }
 
-    mutating func take(_ key: String) -> JSONValue? {
+    package mutating func take(_ key: String) -> JSONValue? {
         guard let position = rest.firstIndex(where: { $0.key.utf8.elementsEqual(key.utf8) })
         else { return nil }
         return rest.remove(at: position).value
@@ -70,14 +70,14 @@ struct FieldReader {
         return value
     }
 
-    mutating func text(_ key: String) throws(PointerProblem) -> String {
+    package mutating func text(_ key: String) throws(PointerProblem) -> String {
         guard let text = try required(key).asString else {
             throw .broken("\"\(key)\" of \(place) is no string")
         }
         return text
     }
 
-    mutating func integer(
+    package mutating func integer(
         _ key: String, _ range: ClosedRange<Int64>
     ) throws(PointerProblem) -> Int64 {
         guard let number = try required(key).asInt64, range.contains(number) else {
@@ -88,14 +88,14 @@ struct FieldReader {
         return number
     }
 
-    mutating func address(_ key: String) throws(PointerProblem) -> ObjectID {
+    package mutating func address(_ key: String) throws(PointerProblem) -> ObjectID {
         guard let address = ObjectID(try text(key)) else {
             throw .broken("\"\(key)\" of \(place) is not 64 lower-case hexadecimal digits")
         }
         return address
     }
 
-    mutating func array(_ key: String) throws(PointerProblem) -> [JSONValue] {
+    package mutating func array(_ key: String) throws(PointerProblem) -> [JSONValue] {
         guard let array = try required(key).asArray else {
             throw .broken("\"\(key)\" of \(place) is no array")
         }
@@ -103,7 +103,7 @@ struct FieldReader {
     }
 
     /// A flag that may be absent.
-    mutating func flag(_ key: String) throws(PointerProblem) -> Bool {
+    package mutating func flag(_ key: String) throws(PointerProblem) -> Bool {
         guard let value = take(key) else { return false }
         guard let flag = value.asBool else {
             throw .broken("\"\(key)\" of \(place) is neither true nor false")

@@ -1,8 +1,8 @@
-import CASStore
+package import CASStore
 
 extension ObjectID {
     /// The address of content in memory.
-    init(of bytes: [UInt8]) throws(StoreError) {
+    package init(of bytes: [UInt8]) throws(StoreError) {
         var hasher = try ObjectHasher()
         self = bytes.withUnsafeBytes { hasher.hash($0).address }
     }

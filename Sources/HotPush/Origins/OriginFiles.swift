@@ -1,19 +1,21 @@
 import CASStore
 import StrictJSON
 
-/// The file that makes a directory an origin: `{"castreeOrigin":1}`, and of one that is signed also its id.
+/// The file that makes a directory an origin: `{"castreeOrigin":1}`.
+///
+/// That of a signed origin has 2 and its id, that of one which other systems' clients update from has 2: a castree that does
+/// not know these things does not publish there.
 enum OriginMarker {
     /// The largest marker that is read, in bytes.
     static let byteCountMax: Int64 = 64 * 1024
 
-    /// - Parameter id: that of a signed origin. The pointers have it, too: here it is a copy.
-    static func serialized(of id: String? = nil) -> [UInt8] {
-        var members = [
-            JSONValue.Member(
-                key: "castreeOrigin",
-                value: .integer(
-                    id == nil ? OriginLayout.unsignedFormatVersion : OriginLayout.formatVersion))
-        ]
+    /// - Parameters:
+    ///   - id: that of a signed origin. The pointers have it, too: here it is a copy.
+    ///   - hasClients: whether clients of other systems update from it.
+    static func serialized(of id: String? = nil, hasClients: Bool = false) -> [UInt8] {
+        let format =
+            id == nil && !hasClients ? OriginLayout.plainFormatVersion : OriginLayout.formatVersion
+        var members = [JSONValue.Member(key: "castreeOrigin", value: .integer(format))]
         if let id { members.append(.init(key: "origin", value: .string(id))) }
         return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
     }

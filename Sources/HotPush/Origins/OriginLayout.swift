@@ -15,16 +15,20 @@ import VersionTree
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
 ///   e/<epoch>/…                the same four from epoch 1 on, where many machines publish at once
 ///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand
+///   deflated/ab/cdef…          62 digits; objects as raw DEFLATE, by the SHA-256 of the compressed bytes
+///   facts/<address>.json       what the clients of other systems need to know of a version's objects
+///   for/<system>/…             what the clients of other systems are told
 ///   trust/<version>.json       whose signatures count from a version of the trust on
 ///   channels/<name>.json       pointers: with the next, the only files that change
 ///   channels.json              their names
 ///   .publish/                  the publisher's own: lock, staging, what waits to be collected
 /// ```
 package enum OriginLayout {
-    /// The newest version of the layout that is read: that of signed origins.
+    /// The newest version of the layout that is read: that of signed origins, and of those that other systems' clients
+    /// update from.
     package static let formatVersion: Int64 = 2
-    /// The version of the layout of origins that nobody has signed.
-    static let unsignedFormatVersion: Int64 = 1
+    /// The version of the layout of all other origins.
+    static let plainFormatVersion: Int64 = 1
     /// The largest manifest that is read, in bytes.
     package static let manifestByteCountMax = Manifest.byteCountMax
 
@@ -36,6 +40,12 @@ package enum OriginLayout {
     static let epochs = "e"
     static let places = "places"
     static let trust = "trust"
+    static let twins = "deflated"
+    static let facts = "facts"
+    /// What the clients of other systems are told.
+    package static let clients = "for"
+    static let clientConfiguration = "config.json"
+    static let clientDocuments = "documents"
     static let channels = "channels"
     static let channelList = "channels.json"
     static let suffix = ".json"
@@ -43,13 +53,15 @@ package enum OriginLayout {
     static let log = "log"
     static let probe = "probe"
 
-    static let work = ".publish"
+    package static let work = ".publish"
     static let lock = "lock"
     static let staging = "staging"
     static let unreferenced = "unreferenced.json"
     static let frames = "frames"
     static let sketches = "sketches"
     static let packed = "packed.json"
+    /// The largest labels that the clients of other systems were told.
+    package static let clientLabels = "labels.json"
     static let packingLock = "packing"
     static let packingPrefix = "work-"
 
@@ -109,6 +121,50 @@ package enum OriginLayout {
     /// The place of a delivery: `deliveries/<address>.json`.
     package static func delivery(_ address: ObjectID, in epoch: Int64 = 0) -> String {
         "\(root(epoch))\(deliveries)/\(manifestFile(address))"
+    }
+
+    /// The place of an object's deflated twin: `deflated/ab/cdef…`.
+    /// - Parameter address: the SHA-256 of the twin's own bytes.
+    package static func twin(_ address: ObjectID) -> String {
+        "\(twins)/\(StoreLayout.objectPath(address))"
+    }
+
+    /// The place of what is known of a version's objects: `facts/<address>.json`.
+    package static func facts(_ address: ObjectID) -> String {
+        "\(facts)/\(manifestFile(address))"
+    }
+
+    /// The directory of all that the clients of a system are told: `for/<system>`.
+    package static func clients(of system: String) -> String { "\(clients)/\(system)" }
+
+    /// The place of what the operator has set for a system: `for/<system>/config.json`.
+    package static func clientConfiguration(of system: String) -> String {
+        "\(clients)/\(system)/\(clientConfiguration)"
+    }
+
+    /// The place of what a channel has offered to a system's clients: `for/<system>/<channel>.json`.
+    package static func clientHistory(of channel: ChannelName, _ system: String) -> String {
+        "\(clients)/\(system)/\(pointerFile(channel))"
+    }
+
+    /// Whether the history of a channel would stand where the configuration does.
+    package static func isConfiguration(historyOf channel: ChannelName) -> Bool {
+        pointerFile(channel) == clientConfiguration
+    }
+
+    /// The channel whose history a file in `for/<system>/` is; `nil` if it is none's.
+    package static func channel(ofHistoryFile name: String) -> ChannelName? {
+        name == clientConfiguration ? nil : channel(ofPointerFile: name)
+    }
+
+    /// The documents of a system: `for/<system>/documents`.
+    package static func clientDocuments(of system: String) -> String {
+        "\(clients)/\(system)/\(clientDocuments)"
+    }
+
+    /// The place of a document: `for/<system>/documents/<address>`.
+    package static func clientDocument(_ address: ObjectID, of system: String) -> String {
+        "\(clientDocuments(of: system))/\(address)"
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.

@@ -12,6 +12,10 @@ package struct OriginUsage: Sendable {
     package var log = FileFigures()
     /// What says whose signatures count: only where keys were rotated.
     package var trust = FileFigures()
+    /// What the clients of other systems need: deflated twins, facts, what they are told.
+    package var twins = FileFigures()
+    package var facts = FileFigures()
+    package var clients = FileFigures()
     /// What the publisher keeps for itself.
     package var work = FileFigures()
     /// What the channels offer, sorted by name.
@@ -31,6 +35,9 @@ package struct OriginUsage: Sendable {
         manifests = try Self.figures(of: OriginLayout.manifests, in: root.raw, fileSystem)
         packs = try Self.figures(of: OriginLayout.packs, in: root.raw, fileSystem)
         deliveries = try Self.figures(of: OriginLayout.deliveries, in: root.raw, fileSystem)
+        twins = try Self.figures(of: OriginLayout.twins, in: root.raw, fileSystem)
+        facts = try Self.figures(of: OriginLayout.facts, in: root.raw, fileSystem)
+        clients = try Self.figures(of: OriginLayout.clients, in: root.raw, fileSystem)
         work = try Self.figures(of: OriginLayout.work, in: root.raw, fileSystem)
         trust = try Self.figures(of: OriginLayout.trust, in: root.raw, fileSystem)
         log = try Self.figures(of: OriginLayout.log, in: root.raw, fileSystem)

@@ -5,7 +5,8 @@ import VersionTree
 ///
 /// All bytes that it returns match their addresses: a frame with a wrong prefix would be of use to nobody.
 final class PackSource: Sendable {
-    private let store: Store
+    /// `nil` if only the origin is asked.
+    private let store: Store?
     private let fileSystem: any FileSystem
     /// The origin's `objects/`, or what was fetched of them; `nil` if there is none.
     private let objects: OpenedDirectory?
@@ -15,7 +16,7 @@ final class PackSource: Sendable {
     private let texts: [ObjectID: [UInt8]]
 
     init(
-        _ store: Store, origin objects: OpenedDirectory?, _ fileSystem: any FileSystem,
+        _ store: Store?, origin objects: OpenedDirectory?, _ fileSystem: any FileSystem,
         absence: String = "neither in the store nor in the origin",
         texts: [ObjectID: [UInt8]] = [:]
     ) {
@@ -79,9 +80,19 @@ final class PackSource: Sendable {
     func missing(_ objects: [Reference]) -> StoreError {
         for object in objects {
             // Whatever keeps it from being read, it is this one.
-            if (try? read(object)) ?? nil == nil { return store.missingObject(object.address) }
+            if (try? read(object)) ?? nil == nil { return missing(object.address) }
         }
-        return store.missingObject(objects.first?.address ?? .zero)
+        return missing(objects.first?.address ?? .zero)
+    }
+
+    private func missing(_ address: ObjectID) -> StoreError {
+        guard let store else {
+            return StoreError(
+                .damagedOrigin,
+                "object \(address) is \(absence); castree publish --verify mends its version",
+                object: address)
+        }
+        return store.missingObject(address)
     }
 
     private enum Place: CaseIterable { case store, origin }
@@ -89,7 +100,7 @@ final class PackSource: Sendable {
     private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {
             switch place {
-            case .store: return try store.objects.open(address)
+            case .store: return try store?.objects.open(address)
             case .origin:
                 guard let objects else { return nil }
                 return try fileSystem.ifPresent { () throws(StoreError) in

@@ -31,6 +31,14 @@ public struct OriginCollectionPlan: Sendable, Hashable {
     package var packs: [Reference] = []
     /// The deliveries that no channel names and that are kept for their grace period.
     package var waitingDeliveries: [ObjectID] = []
+    /// The facts to be deleted.
+    package var facts: [ObjectID] = []
+    /// The twins to be deleted, which no remaining facts name; sorted by address.
+    package var twins: [Reference] = []
+    /// The facts that no channel names and that are kept for their grace period, with the twins that they name.
+    package var waitingFacts: [ObjectID] = []
+    /// What the clients of other systems were told and need no more: paths in the origin, sorted.
+    package var leftovers: [String] = []
     /// The objects to be deleted, which no remaining manifest names; sorted by address.
     public var objects: [Reference] = []
     /// The manifests that no channel names and that are kept for their grace period.
@@ -38,6 +46,8 @@ public struct OriginCollectionPlan: Sendable, Hashable {
 
     /// The bytes of the objects to be deleted.
     package var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
+    /// The bytes of the twins to be deleted.
+    package var twinByteCount: Int64 { twins.reduce(0) { $0 + $1.byteCount } }
     /// The bytes of the packs to be deleted.
     package var packByteCount: Int64 { packs.reduce(0) { $0 + $1.byteCount } }
 }

@@ -256,6 +256,11 @@ final class OriginWriter: Sendable {
             try fileSystem.sync(directories.packs.raw)
             try fileSystem.sync(directories.deliveries.raw)
         }
+        if let directories = try factsDirectories() {
+            try syncShards(of: directories.twins.raw)
+            try fileSystem.sync(directories.twins.raw)
+            try fileSystem.sync(directories.facts.raw)
+        }
         for directory in [objects.raw, manifests.raw, channels.raw, root.raw] {
             try fileSystem.sync(directory)
         }
@@ -310,6 +315,7 @@ final class OriginWriter: Sendable {
     func write(
         sealed pointer: ChannelPointer, upon before: ChannelPointer?
     ) throws(StoreError) {
+        try options.telling?.tell(pointer, upon: before, in: originPlace)
         try options.sealing.prepare(pointer, upon: before, at: place, notice: options.notice)
         try fileSystem.replaceFile(
             channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
@@ -319,9 +325,23 @@ final class OriginWriter: Sendable {
         try listChannels()
     }
 
+    /// Tells the clients of other systems again what a pointer offers that stands: something may be missing.
+    func tellAgain(_ pointer: ChannelPointer) throws(StoreError) {
+        try options.telling?.tell(pointer, upon: pointer, in: originPlace)
+    }
+
     /// Copies the id of a signed origin into its marker.
     private func mark(as origin: String) throws(StoreError) {
-        let marker = OriginMarker.serialized(of: origin)
+        try mark(with: OriginMarker.serialized(of: origin))
+    }
+
+    /// Notes in the marker that clients of other systems update from the origin, durably.
+    func markToldClients() throws(StoreError) {
+        let id = try OriginMarker.id(of: root.raw, fileSystem)
+        try mark(with: OriginMarker.serialized(of: id, hasClients: true))
+    }
+
+    private func mark(with marker: [UInt8]) throws(StoreError) {
         let there = try fileSystem.contents(
             root.raw, OriginLayout.marker, limit: Int(OriginMarker.byteCountMax))
         guard there != marker else { return }

@@ -39,6 +39,25 @@ public struct ReleaseOffer: Sendable, Hashable {
     }
 }
 
+/// What the clients of other systems need to know of a version's objects, and what is written for that.
+package struct PlannedFacts: Sendable, Hashable {
+    /// The facts.
+    package var facts: ContentFacts
+    /// Where they stand afterwards.
+    package var address: ObjectID
+    /// Whether their file is to be written.
+    package var writesFile: Bool
+    /// How many twins are to be written, and their bytes.
+    package var twins = FileFigures()
+
+    init(_ prepared: PreparedFacts) {
+        facts = prepared.facts
+        address = prepared.address
+        writesFile = !prepared.isThere
+        for object in prepared.made { twins.add(object.twin?.byteCount ?? 0) }
+    }
+}
+
 /// What publishing a version writes: decided before anything is written, then carried out exactly.
 public struct PublishPlan: Sendable, Hashable {
     /// The version as the pointer names it.
@@ -53,6 +72,8 @@ public struct PublishPlan: Sendable, Hashable {
     package var writesManifest: Bool
     /// The packs to be made; `nil` if there are none to be made.
     package var packing: PackReport?
+    /// What the clients of other systems need of it; `nil` if none is told of the channel.
+    package var facts: PlannedFacts?
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
     /// Whether the pointer is to be written; otherwise it already offers exactly this.
@@ -66,6 +87,8 @@ public struct PublishPlan: Sendable, Hashable {
         let block: Int64 = 4096
         var bytes: Int64 = 256 * block
         for object in objects { bytes += (object.byteCount + block - 1) / block * block }
+        // The twins are on the disk already.
+        if let facts, facts.writesFile { bytes += Int64(facts.facts.objects.count) * 300 }
         if writesManifest { bytes += version.manifestByteCount + block }
         return bytes
     }

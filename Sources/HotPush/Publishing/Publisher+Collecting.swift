@@ -34,14 +34,18 @@ extension Publisher {
         }
         let late = try named(plan, in: origin)
         let packs = try PackCollection(in: origin)
+        let facts = try FactsCollection(in: origin)
         try packs?.delete(plan, in: origin) { !late.contains($0) }
+        try facts?.delete(plan, in: origin) { !late.contains($0) }
         try delete(plan, in: origin) { !late.contains($0) }
         for pointer in plan.pointers { try write(pointer, upon: notes.pointers, to: origin) }
         if notes.known != notes.before { try notes.known.write(in: origin) }
         if !late.isEmpty {
             try packs?.delete(plan, in: origin, where: late.contains)
+            try facts?.delete(plan, in: origin, where: late.contains)
             try delete(plan, in: origin, where: late.contains)
         }
+        for path in plan.leftovers { try origin.originPlace.remove(path) }
         // Derived; the next one tries again.
         try? packs?.dropUnused(in: origin)
         return plan
@@ -81,6 +85,7 @@ extension Publisher {
         }
         manifests.formIntersection(plan.manifests)
         let deliveries = try PackCollection(in: origin)?.named(by: pointers, in: origin) ?? []
+        let facts = try FactsCollection(in: origin)?.named(by: pointers) ?? []
         do throws(StoreError) {
             for manifest in manifests.sorted() { try addReferences(of: manifest, to: &objects) }
         } catch {
@@ -88,7 +93,7 @@ extension Publisher {
             // Nobody knows what it names: all objects must wait.
             objects = Set(plan.objects.map(\.address))
         }
-        return manifests.union(objects).union(deliveries)
+        return manifests.union(objects).union(deliveries).union(facts)
     }
 
     private func delete(
@@ -168,6 +173,11 @@ extension Publisher {
             known.deliveriesSince = try packs.plan(
                 &plan, retention, since: before.deliveriesSince, now: now, in: origin)
         }
+        if let facts = try FactsCollection(in: origin) {
+            known.factsSince = try facts.plan(
+                &plan, retention, since: before.factsSince, now: now, in: origin)
+        }
+        plan.leftovers = try options.telling?.leftovers(in: origin.originPlace) ?? []
         var needed: Set<ObjectID> = []
         for manifest in standing.sorted() {
             try origin.checkInterruption()

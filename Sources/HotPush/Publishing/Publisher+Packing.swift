@@ -117,6 +117,11 @@ extension Publisher {
         var report: PackReport? {
             if case .nothing(let report) = self { report } else { nil }
         }
+
+        /// Where they were made.
+        var place: PackingPlace? {
+            if case .made(let prepared) = self { prepared.place } else { nil }
+        }
     }
 
     /// Makes the packs of a version in a channel, unless it has them; takes no lock but the packers' own.

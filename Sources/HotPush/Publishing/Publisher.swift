@@ -45,11 +45,13 @@ public struct Publisher: Sendable {
         let packing =
             options.packs.moment == .never
             ? nil : try planPacks(manifest, version, of: versions, in: offer.channel)
+        let facts = try planFacts(manifest, version, in: offer.channel, of: versions)
         guard
             let root = try OpenedDirectory.open(POSIXFileSystem.workingDirectory, path, fileSystem)
         else {
             return try sealed(
-                makePlan(manifest, version, offer, survey, pointers: [:], packing: packing),
+                makePlan(
+                    manifest, version, offer, survey, pointers: [:], facts: nil, packing: packing),
                 upon: [:])
         }
         try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
@@ -64,7 +66,8 @@ public struct Publisher: Sendable {
         }
         return try sealed(
             makePlan(
-                manifest, version, offer, survey, pointers: pointers ?? [:], packing: packing),
+                manifest, version, offer, survey, pointers: pointers ?? [:], facts: facts,
+                packing: packing),
             upon: pointers ?? [:])
     }
 
@@ -98,7 +101,9 @@ public struct Publisher: Sendable {
             }
         }
         var plan = try withAdvice(version, in: offer.channel) { () throws(StoreError) in
-            try publish(manifest, version, as: offer, prepared, of: versions)
+            let facts = try prepareFacts(
+                manifest, version, in: offer.channel, of: versions, beside: prepared?.place)
+            return try publish(manifest, version, as: offer, prepared, facts, of: versions)
         }
         if options.packs.moment == .after {
             options.notice("version \(name) is offered; its packs follow")
@@ -112,7 +117,7 @@ public struct Publisher: Sendable {
     /// The part of publishing that needs the origin's lock.
     private func publish(
         _ manifest: Manifest, _ version: PublishedVersion, as offer: ReleaseOffer,
-        _ outcome: PackOutcome?, of versions: VersionStore
+        _ outcome: PackOutcome?, _ facts: PreparedFacts?, of versions: VersionStore
     ) throws(StoreError) -> PublishPlan {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
@@ -135,16 +140,19 @@ public struct Publisher: Sendable {
         }
         var plan = try makePlan(
             manifest, version, offer, survey, pointers: pointers, delivery: packs?.published,
-            packing: packs?.report ?? outcome?.report)
+            facts: facts, packing: packs?.report ?? outcome?.report)
+        let publishing = try facts.map { (facts) throws(StoreError) in
+            try FactsPublishing([facts], to: origin)
+        }
         plan.pointer = try write(
-            plan, manifest, packs, of: versions, to: origin, upon: pointers)
+            plan, manifest, packs, publishing, of: versions, to: origin, upon: pointers)
         return plan
     }
 
     /// - Returns: the pointer as it stands then.
     private func write(
         _ plan: PublishPlan, _ manifest: Manifest, _ packs: PackPublishing?,
-        of versions: VersionStore, to origin: OriginWriter,
+        _ facts: FactsPublishing?, of versions: VersionStore, to origin: OriginWriter,
         upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> ChannelPointer {
         if !plan.objects.isEmpty || plan.writesManifest {
@@ -153,17 +161,20 @@ public struct Publisher: Sendable {
         try ObjectPublishing(plan.objects, from: versions.store, to: origin).run()
         if plan.writesManifest { try stage(manifest, in: origin) }
         try packs?.stage()
+        try facts?.stage()
         // One sync for the names of the objects and the bytes of all else. Needed even if nothing was
         // written: a killed publisher may have left names that are not durable.
         try origin.syncAll()
         try packs?.publishPacks()
+        try facts?.publishTwins()
         if plan.writesManifest { try publishManifest(plan.version.manifest, in: origin) }
-        if let packs {
-            try packs.publishDelivery()
+        try packs?.publishDelivery()
+        if packs != nil || facts?.isEmpty == false {
             try origin.syncAll()
         } else if plan.writesManifest {
             try origin.sync(origin.manifests.raw)
         }
+        try facts?.publishFacts()
         var pointer = plan.pointer
         if plan.writesPointer {
             try UnreferencedManifests.forget(pointer, in: origin)
@@ -171,6 +182,7 @@ public struct Publisher: Sendable {
         } else {
             // A full disk may have kept it from being written.
             try origin.listChannels()
+            try origin.tellAgain(pointer)
         }
         // The release is offered; whatever is not noted is made again.
         try? packs?.note()
@@ -285,7 +297,7 @@ public struct Publisher: Sendable {
     private func makePlan(
         _ manifest: Manifest, _ version: PublishedVersion, _ offer: ReleaseOffer,
         _ survey: OriginSurvey, pointers: [ChannelName: ChannelPointer],
-        delivery: PublishedDelivery? = nil, packing: PackReport?
+        delivery: PublishedDelivery? = nil, facts: PreparedFacts?, packing: PackReport?
     ) throws(StoreError) -> PublishPlan {
         try Self.checkName(version, pointers)
         let wanted = Array(manifest.references)
@@ -294,6 +306,7 @@ public struct Publisher: Sendable {
         let before = pointers[offer.channel]
         var release = offer.release(.version(version))
         release.delivery = delivery
+        release.facts = facts?.address
         var after = (before ?? .empty(offer.channel, now: now)).offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
         if after == nil, let before, options.sealing.renews(before, now: now) {
@@ -305,6 +318,7 @@ public struct Publisher: Sendable {
             reusedByteCount: wanted.reduce(0) { $0 + $1.byteCount }
                 - objects.reduce(0) { $0 + $1.byteCount },
             writesManifest: try !survey.hasManifest(version), packing: packing,
+            facts: facts.map { PlannedFacts($0) },
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             writesPointer: after != nil)
     }

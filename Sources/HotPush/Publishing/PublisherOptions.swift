@@ -14,6 +14,8 @@ public struct PublisherOptions: Sendable {
     /// Whether a log is begun where pointers stand in a bucket and no log is: it is of a directory that was copied
     /// there, or gone.
     package var takesOver = false
+    /// Who tells the clients of other systems what is offered; `nil` if nobody does.
+    package var telling: (any OfferTelling)?
     /// Gets notices about what happens unasked, such as waiting.
     package var notice: @Sendable (String) -> Void = { _ in }
     /// Called now and then during long work; `true` stops it with `.interrupted`.
@@ -35,6 +37,8 @@ package struct PublishProgress: Sendable, Hashable {
         case checking
         /// It makes packs.
         case packing
+        /// It compresses objects for the clients of other systems.
+        case deflating
         /// It writes the origin.
         case writing
     }

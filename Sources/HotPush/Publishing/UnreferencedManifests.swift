@@ -1,7 +1,7 @@
 import CASStore
 import StrictJSON
 
-/// Since when no channel has named a manifest or a delivery: `.publish/unreferenced.json`.
+/// Since when no channel has named a manifest, a delivery or facts: `.publish/unreferenced.json`.
 ///
 /// Clients that have read an older pointer are still downloading; what they need is kept for a
 /// while. A file that cannot be read counts as empty: then the time starts anew.
@@ -10,6 +10,8 @@ struct UnreferencedManifests: Hashable {
     var since: [ObjectID: Int64] = [:]
     /// The same, by the address of the delivery.
     var deliveriesSince: [ObjectID: Int64] = [:]
+    /// The same, by the address of the facts.
+    var factsSince: [ObjectID: Int64] = [:]
 
     static func read(in origin: OriginWriter) throws(StoreError) -> UnreferencedManifests {
         let bytes: [UInt8]
@@ -23,7 +25,8 @@ struct UnreferencedManifests: Hashable {
         // Unreadable is empty, as said above.
         let document = try? JSONValue.parse(bytes)
         return UnreferencedManifests(
-            since: times(document?["manifests"]), deliveriesSince: times(document?["deliveries"]))
+            since: times(document?["manifests"]), deliveriesSince: times(document?["deliveries"]),
+            factsSince: times(document?["facts"]))
     }
 
     private static func times(_ value: JSONValue?) -> [ObjectID: Int64] {
@@ -41,13 +44,16 @@ struct UnreferencedManifests: Hashable {
         func members(_ times: [ObjectID: Int64]) -> JSONValue {
             .object(times.map { .init(key: $0.key.description, value: .integer($0.value)) })
         }
-        let document = JSONValue.object([
+        var document: [JSONValue.Member] = [
             .init(key: "deliveries", value: members(deliveriesSince)),
             .init(key: "manifests", value: members(since)),
-        ])
+        ]
+        if !factsSince.isEmpty {
+            document.append(.init(key: "facts", value: members(factsSince)))
+        }
         try origin.fileSystem.replaceFile(
             origin.work.raw, OriginLayout.unreferenced,
-            with: JSONWriter.serialize(document, sortedKeys: true) + [10],
+            with: JSONWriter.serialize(.object(document), sortedKeys: true) + [10],
             mode: OriginWriter.fileMode, token: "new", durably: origin.options.isDurable)
     }
 
@@ -59,6 +65,7 @@ struct UnreferencedManifests: Hashable {
         let before = known
         for release in pointer.releases {
             if let version = release.version { known.since[version.manifest] = nil }
+            if let facts = release.facts { known.factsSince[facts] = nil }
             if let delivery = release.delivery { known.deliveriesSince[delivery.address] = nil }
         }
         if known != before { try known.write(in: origin) }

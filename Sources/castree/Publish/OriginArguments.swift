@@ -33,6 +33,7 @@ extension Invocation {
         options.notice = { note($0) }
         options.isInterrupted = { Interruption.isRequested }
         options.sealing = try sealing()
+        options.telling = try telling()
         return Publisher(path, options: options)
     }
 

@@ -110,8 +110,11 @@ extension Invocation {
 
 extension OriginUsage {
     fileprivate var kinds: [(name: String, figures: FileFigures)] {
-        // What only some have, such as the copy of a bucket, is shown only there.
-        let more = [("trust", trust), ("places", places), ("log", log)].filter { $0.1.count > 0 }
+        // What only some origins have is shown only there.
+        let more = [
+            ("trust", trust), ("deflated", twins), ("facts", facts), ("clients", clients), ("places", places),
+            ("log", log),
+        ].filter { $0.1.count > 0 }
         return [
             ("objects", objects), ("manifests", manifests), ("packs", packs),
             ("deliveries", deliveries), ("publisher", work),

@@ -29,7 +29,12 @@ extension Invocation {
             writer.member("packs", plan.packs.count)
             writer.member("packBytes", plan.packByteCount)
             writer.member("deliveries", plan.deliveries.count)
+            writer.member("twins", plan.twins.count)
+            writer.member("twinBytes", plan.twinByteCount)
+            writer.member("facts", plan.facts.count)
+            writer.member("leftovers", plan.leftovers.count)
             writer.member("waiting", plan.waiting.count)
+            writer.member("waitingFacts", plan.waitingFacts.count)
             writer.member("waitingDeliveries", plan.waitingDeliveries.count)
             writer.member("dryRun", isDryRun)
         } text: { output in
@@ -43,6 +48,13 @@ extension Invocation {
                 output.print(
                     "\(deed) \(packs), \(sizes.text(plan.packByteCount)), and \(deliveries).")
             }
+            if !plan.twins.isEmpty || !plan.facts.isEmpty || !plan.leftovers.isEmpty {
+                let twins = counted(plan.twins.count, "deflated twin")
+                let files = counted(plan.facts.count + plan.leftovers.count, "file")
+                output.print(
+                    "\(deed) \(twins), \(sizes.text(plan.twinByteCount)), and \(files) for the clients of other systems."
+                )
+            }
             if plan.releaseCount > 0 {
                 let releases = counted(plan.releaseCount, "release")
                 output.print(
@@ -53,6 +65,11 @@ extension Invocation {
             if !plan.waiting.isEmpty {
                 output.print(
                     "\(counted(plan.waiting.count, "manifest")) kept for the grace period.")
+            }
+            if !plan.waitingFacts.isEmpty {
+                output.print(
+                    "\(counted(plan.waitingFacts.count, "file")) with facts kept for the grace period, with the twins they name."
+                )
             }
             if !plan.waitingDeliveries.isEmpty {
                 let deliveries = deliveryCount(plan.waitingDeliveries)

@@ -54,6 +54,20 @@ import VersionTree
         #expect(world.broken == [])
     }
 
+    @Test func `an origin that tells the clients of other systems stays a directory`() throws {
+        let fixture = try directory()
+        let path = fixture.place.origin + "/channels/stable.json"
+        let text = String(decoding: try Damage.contents(path), as: UTF8.self)
+        let facts = "\"facts\":\"\(String(repeating: "ab", count: 32))\",\"manifest\":"
+        let told = text.replacing("\"manifest\":", with: facts, maxReplacements: 1)
+        try Damage.overwriteOrCreate(path, with: Array(told.utf8))
+        let world = try BucketWorld()
+        let error = #expect(throws: StoreError.self) { try copy(fixture, to: world) }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("which an origin in a bucket cannot") == true)
+        #expect(world.store.files.isEmpty)
+    }
+
     @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {
         let fixture = try directory()
         let whole = try copy(fixture, to: BucketWorld())

@@ -66,6 +66,7 @@ import VersionTree
             text(release(",\"rolloutPerMille\":0,\"rolloutSalt\":\"\"")),
             text(release(",\"requirements\":{\"minimumAppVersion\":\"3.1\"}")),
             text(release(",\"delivery\":\"\(address)\",\"deliveryBytes\":7")),
+            text(release(",\"facts\":\"\(address)\"")),
         ])
     func taken(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
@@ -82,7 +83,8 @@ import VersionTree
             text(
                 "{\"createdAt\":1,\"delivery\":\"\(address)\",\"deliveryBytes\":7,\"embedded\":true,"
                     + "\"sequence\":8}"),
-            text(release(",\"requirements\":{\"kind\":1}")),
+            text(release(",\"requirements\":{\"kind\":1}")), text(release(",\"facts\":\"\"")),
+            text("{\"createdAt\":1,\"embedded\":true,\"facts\":\"\(address)\",\"sequence\":8}"),
             text(
                 "{\"content\":\"\(address)\",\"createdAt\":1,\"embedded\":true,\"sequence\":8}"),
             text(release().replacing("\"manifestBytes\":7", with: "\"manifestBytes\":0")),

@@ -1,0 +1,139 @@
+package import CASStore
+package import HotPush
+import StrictJSON
+
+// Configuration ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
+
+extension ClientConfiguration {
+    private static let formatVersion: Int64 = 1
+    /// The largest file that is read, in bytes.
+    package static let byteCountMax = 256 * 1024
+    private static let deploymentCountMax = 1000
+    private static let nameByteCountMax = 256
+    /// The folders that clients of CodePush know.
+    package static let folders = ["CodePush", "www"]
+    /// How many offers a history may list.
+    package static let historyCounts = 1...5000
+
+    /// The bytes of the file.
+    package func serialized() -> [UInt8] {
+        let members: [JSONValue.Member] = [
+            .init(key: "castreeClients", value: .integer(Self.formatVersion)),
+            .init(key: "system", value: .string(system.rawValue)),
+            .init(key: "baseURL", value: .string(baseURL)),
+            .init(
+                key: "deployments",
+                value: .object(
+                    deployments.map {
+                        .init(key: $0.key, value: .string($0.value.description))
+                    })),
+            .init(key: "folder", value: .string(folder)),
+            .init(key: "historyCount", value: .integer(Int64(historyCount))),
+        ]
+        return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
+    }
+
+    /// Reads what an operator has set; people may have written it.
+    /// - Throws: `.badClients` with what is wrong; `.unsupportedFormat` if it is newer than this castree.
+    package init(parsing bytes: [UInt8], of system: ClientSystem) throws(StoreError) {
+        do throws(PointerProblem) {
+            self = try Self.parse(bytes, system)
+        } catch {
+            let place = OriginLayout.clientConfiguration(of: system.rawValue)
+            throw Self.refusal(
+                error, place, "delete it and run castree origin enable", Self.formatVersion)
+        }
+    }
+
+    /// What is said of a file that is refused.
+    static func refusal(
+        _ problem: PointerProblem, _ place: String, _ remedy: String, _ formatVersion: Int64
+    ) -> StoreError {
+        let error = problem.storeError(place, .badClients, formatVersion: formatVersion)
+        guard error.code == .badClients else { return error }
+        return StoreError(.badClients, "\(error.message); \(remedy)")
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], _ system: ClientSystem
+    ) throws(PointerProblem) -> ClientConfiguration {
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 4)
+        guard let members = document.asObject else { throw .broken("it is no object") }
+        var fields = FieldReader(members, place: "it")
+        let format = try fields.integer("castreeClients", 1...ChannelPointer.sequenceMax)
+        guard format <= formatVersion else { throw .newer(format) }
+        guard try fields.text("system") == system.rawValue else {
+            throw .broken("it is that of another system")
+        }
+        var configuration = ClientConfiguration(system, baseURL: try fields.text("baseURL"))
+        configuration.folder = try fields.text("folder")
+        configuration.historyCount = Int(
+            try fields.integer(
+                "historyCount", Int64(historyCounts.lowerBound)...Int64(historyCounts.upperBound)))
+        guard let deployments = fields.take("deployments")?.asObject else {
+            throw .broken("it has no \"deployments\"")
+        }
+        for member in deployments {
+            do throws(StoreError) {
+                configuration.deployments[member.key] = try ChannelName(
+                    member.value.asString ?? "")
+            } catch {
+                throw .broken(error.message)
+            }
+        }
+        if let unknown = fields.rest.first {
+            throw .broken("it has an unknown field \"\(printable(unknown.key))\"")
+        }
+        if let problem = configuration.problem { throw .broken(problem) }
+        return configuration
+    }
+
+    /// The rule that it breaks; `nil` if none.
+    package var problem: String? {
+        if let problem = Self.problem(ofBaseURL: baseURL) { return problem }
+        if !Self.folders.contains(folder) {
+            return
+                "a folder is \(Self.folders.joined(separator: " or ")), not \"\(printable(folder))\""
+        }
+        if !Self.historyCounts.contains(historyCount) {
+            return
+                "a history lists \(Self.historyCounts.lowerBound) to \(Self.historyCounts.upperBound) offers"
+        }
+        if deployments.count > Self.deploymentCountMax {
+            return "there are more than \(Self.deploymentCountMax) deployments"
+        }
+        for (name, channel) in deployments.sorted(by: { $0.key < $1.key }) {
+            if name.utf8.count > Self.nameByteCountMax {
+                return "the name of a deployment has more than \(Self.nameByteCountMax) bytes"
+            }
+            if name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
+                return "the name of a deployment has a control character"
+            }
+            if OriginLayout.isConfiguration(historyOf: channel) {
+                return
+                    "channel \(channel) cannot be told to other systems: its history would stand where the "
+                    + "configuration does; choose another name for it"
+            }
+        }
+        return nil
+    }
+
+    private static func problem(ofBaseURL url: String) -> String? {
+        let rule = "a base URL is http:// or https://, a host, and perhaps a path"
+        let bytes = Array(url.utf8)
+        guard bytes.count <= 1024, bytes.allSatisfy({ 0x21...0x7e ~= $0 }) else {
+            return "\(rule), in at most 1024 ASCII characters"
+        }
+        for scheme in ["https://", "http://"] where url.hasPrefix(scheme) {
+            let rest = url.dropFirst(scheme.utf8.count)
+            let host = rest.prefix { $0 != "/" }
+            if host.isEmpty || host.contains("@") { return "\(rule), without a user" }
+            if rest.contains(where: { "?#\"<>\\^`{|}".contains($0) }) {
+                return "\(rule), without query and fragment"
+            }
+            if rest.hasSuffix("/") { return "\(rule), without a slash at the end" }
+            return nil
+        }
+        return rule
+    }
+}

@@ -1,0 +1,181 @@
+package import CASStore
+package import HotPush
+import StrictJSON
+
+/// The files of an origin that say what the clients of other systems are told: `for/…`.
+///
+/// Whoever writes has the origin's lock.
+package struct ClientFiles {
+    private let origin: OriginPlace
+
+    /// Of an origin.
+    package init(_ origin: OriginPlace) { self.origin = origin }
+
+    /// Whether there may be anything: without it no system was ever enabled.
+    package func areThere() throws(StoreError) -> Bool {
+        try origin.fileSystem.status(origin.root, OriginLayout.clients) != nil
+    }
+
+    /// What the operator has set for the systems that are enabled, sorted by system.
+    /// - Throws: `.badClients`; what reading throws.
+    package func configurations() throws(StoreError) -> [ClientConfiguration] {
+        guard try areThere() else { return [] }
+        var found: [ClientConfiguration] = []
+        for system in ClientSystem.allCases.sorted() {
+            if let configuration = try configuration(of: system) { found.append(configuration) }
+        }
+        return found
+    }
+
+    /// The same of one system; `nil` if it is not enabled.
+    package func configuration(
+        of system: ClientSystem
+    ) throws(StoreError) -> ClientConfiguration? {
+        let bytes = try origin.contents(
+            OriginLayout.clientConfiguration(of: system.rawValue),
+            limit: ClientConfiguration.byteCountMax)
+        return try bytes.map { (bytes) throws(StoreError) in
+            try ClientConfiguration(parsing: bytes, of: system)
+        }
+    }
+
+    /// What a channel has offered to a system's clients; `nil` if that was never written, or is lost.
+    /// - Throws: `.badClients` for a damaged file, with what to do; what reading throws.
+    package func history(
+        of channel: ChannelName, _ system: ClientSystem
+    ) throws(StoreError) -> ClientHistory? {
+        let bytes = try origin.contents(
+            OriginLayout.clientHistory(of: channel, system.rawValue),
+            limit: ClientHistory.byteCountMax)
+        return try bytes.map { (bytes) throws(StoreError) in
+            try ClientHistory(parsing: bytes, of: channel, system)
+        }
+    }
+
+    /// Replaces what the operator has set, durably; nothing if it is that already.
+    /// - Returns: whether it was another.
+    @discardableResult
+    package func write(_ configuration: ClientConfiguration) throws(StoreError) -> Bool {
+        if try self.configuration(of: configuration.system) == configuration { return false }
+        try origin.replace(
+            OriginLayout.clientConfiguration(of: configuration.system.rawValue),
+            with: configuration.serialized())
+        return true
+    }
+
+    /// Ends a system: its clients are told nothing more.
+    ///
+    /// Its histories stay, and with them the ids that clients keep.
+    package func removeConfiguration(of system: ClientSystem) throws(StoreError) {
+        try origin.remove(OriginLayout.clientConfiguration(of: system.rawValue))
+    }
+
+    /// Replaces a history, durably, and drops its oldest offers if it would be too large to be read.
+    ///
+    /// The largest label is noted before, beside the publisher's own files: a history that is lost goes on from there.
+    /// - Throws: `.tooLarge` if what the pointer lists alone is too much.
+    package func write(
+        _ history: ClientHistory, of pointer: ChannelPointer
+    ) throws(StoreError) {
+        var history = history
+        var bytes = history.serialized()
+        while bytes.count > ClientHistory.byteCountMax {
+            let count = history.offers.count
+            history.drop(to: count / 2, listedIn: pointer)
+            guard history.offers.count < count else {
+                throw StoreError(
+                    .tooLarge,
+                    "what channel \(history.channel) offers to the clients of \(history.system.rawValue) takes \(bytes.count) bytes; "
+                        + "at most \(ClientHistory.byteCountMax) are read: castree prune --keep lists fewer releases"
+                )
+            }
+            bytes = history.serialized()
+        }
+        try noteLabels(of: history)
+        try origin.replace(
+            OriginLayout.clientHistory(of: history.channel, history.system.rawValue), with: bytes)
+    }
+
+    /// Writes a document, durably, unless it is there.
+    package func write(
+        document bytes: [UInt8], _ address: ObjectID, of system: ClientSystem
+    ) throws(StoreError) {
+        let path = OriginLayout.clientDocument(address, of: system.rawValue)
+        guard try origin.contents(path, limit: max(bytes.count, 1 << 20)) != bytes else { return }
+        try origin.replace(path, with: bytes)
+    }
+
+    /// The documents that no history names, by their paths, sorted.
+    /// - Throws: `.badClients` if a history cannot be read: then nobody knows.
+    package func leftovers() throws(StoreError) -> [String] {
+        guard try areThere() else { return [] }
+        var leftovers: [String] = []
+        for system in ClientSystem.allCases {
+            let place = OriginLayout.clientDocuments(of: system.rawValue)
+            let directory = try origin.fileSystem.openIfPresent(origin.root, place, .directory)
+            guard let directory else { continue }
+            let named = try documents(of: system)
+            for name in try origin.fileSystem.names(in: directory.raw) {
+                if let address = ObjectID(name), named.contains(address) { continue }
+                leftovers.append("\(place)/\(name)")
+            }
+        }
+        return leftovers.sorted()
+    }
+
+    /// The documents that the histories of a system name.
+    private func documents(of system: ClientSystem) throws(StoreError) -> Set<ObjectID> {
+        var named: Set<ObjectID> = []
+        for channel in try channels(of: system) {
+            for offer in try history(of: channel, system)?.offers ?? [] {
+                named.formUnion(offer.documents.map(\.address))
+            }
+        }
+        return named
+    }
+
+    /// The channels of which a system has a history, sorted.
+    package func channels(of system: ClientSystem) throws(StoreError) -> [ChannelName] {
+        let place = OriginLayout.clients(of: system.rawValue)
+        let directory = try origin.fileSystem.openIfPresent(origin.root, place, .directory)
+        guard let directory else { return [] }
+        return try origin.fileSystem.names(in: directory.raw)
+            .compactMap(OriginLayout.channel(ofHistoryFile:)).sorted()
+    }
+
+    // MARK: Labels
+
+    private static let labels = "\(OriginLayout.work)/\(OriginLayout.clientLabels)"
+
+    /// The largest label that a channel ever gave to a system's clients, as far as that is known.
+    package func labelCount(
+        of channel: ChannelName, _ system: ClientSystem
+    ) throws(StoreError) -> Int64 {
+        try labels()[Self.name(channel, system)] ?? 0
+    }
+
+    private static func name(_ channel: ChannelName, _ system: ClientSystem) -> String {
+        "\(system.rawValue) \(channel)"
+    }
+
+    private func labels() throws(StoreError) -> [String: Int64] {
+        let bytes = try origin.contents(Self.labels, limit: 1 << 20)
+        // A copy of what histories say: one that is no JSON says nothing.
+        let document = bytes.flatMap { try? JSONValue.parse($0) }
+        var labels: [String: Int64] = [:]
+        for member in document?.asObject ?? [] { labels[member.key] = member.value.asInt64 }
+        return labels
+    }
+
+    private func noteLabels(of history: ClientHistory) throws(StoreError) {
+        guard history.labelCount > 0 else { return }
+        var labels = try labels()
+        let name = Self.name(history.channel, history.system)
+        guard labels[name] ?? 0 < history.labelCount else { return }
+        labels[name] = history.labelCount
+        let document = JSONValue.object(
+            labels.map { .init(key: $0.key, value: .integer($0.value)) })
+        try origin.replace(
+            Self.labels, with: JSONWriter.serialize(document, sortedKeys: true) + [10])
+    }
+}

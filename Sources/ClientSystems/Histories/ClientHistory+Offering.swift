@@ -1,0 +1,123 @@
+package import CASStore
+package import HotPush
+
+// How a history follows its channel: values in, values out.
+
+extension ClientHistory {
+    /// The releases of a pointer that it lacks offers of, oldest first; drops what no client was ever told.
+    ///
+    /// - Parameters:
+    ///   - pointer: what is about to be offered.
+    ///   - before: what is offered now; `nil` for a new channel.
+    ///   - ordersByTime: whether clients take only what was offered later than what they run: then what stood below a
+    ///     withdrawn release is offered again.
+    ///   - isRenewed: whether the offer of a release is to be made anew.
+    package mutating func lacking(
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, ordersByTime: Bool,
+        renewing isRenewed: (ClientOffer) -> Bool = { _ in false }
+    ) -> [Lacking] {
+        // A killed publisher may have left offers of a pointer that never came. Sequences that went back are given again.
+        let known = before?.releases.map(\.sequence) ?? []
+        let again = pointer.releases.map(\.sequence).filter { !known.contains($0) }.min()
+        offers.removeAll { offer in
+            offer.sequence > min(before?.sequence ?? pointer.sequence, pointer.sequence)
+                || again.map { offer.sequence >= $0 } ?? false
+        }
+        // A later offer counts, should a sequence stand twice.
+        let last = Dictionary(offers.map { ($0.sequence, $0) }) { $1 }
+        let withdrawn = ordersByTime ? Self.withdrawn(from: before, by: pointer) : []
+        return pointer.releases.reversed().compactMap { release in
+            guard let offer = last[release.sequence], offer.isOffer(of: release) else {
+                return Lacking(release: release, isAgain: false)
+            }
+            let isReturned = withdrawn.contains { sequence in
+                guard sequence > release.sequence, let other = last[sequence] else {
+                    return false
+                }
+                return other.createdAt > offer.createdAt
+            }
+            return isReturned || isRenewed(offer) ? Lacking(release: release, isAgain: true) : nil
+        }
+    }
+
+    /// A release that is to be offered.
+    package struct Lacking: Sendable, Hashable {
+        /// As the pointer lists it.
+        package var release: OfferedRelease
+        /// Whether it was offered before, and is now offered anew.
+        package var isAgain: Bool
+    }
+
+    /// The sequences of what was offered and is offered no more.
+    private static func withdrawn(
+        from before: ChannelPointer?, by pointer: ChannelPointer
+    ) -> [Int64] {
+        (before?.releases ?? []).filter { old in
+            !pointer.releases.contains { $0.target == old.target }
+        }.map(\.sequence)
+    }
+
+    /// When the next offer of a release is made, in milliseconds since 1970.
+    ///
+    /// The release's own time, so that a history that was lost is made again with the same ids; later than any offer here.
+    /// - Parameter pointer: what is about to be offered.
+    package func time(of lacking: Lacking, in pointer: ChannelPointer) -> Int64 {
+        let seconds = lacking.isAgain ? pointer.createdAt : lacking.release.createdAt
+        let max = ChannelPointer.sequenceMax
+        let (time, isOver) = seconds.multipliedReportingOverflow(by: 1000)
+        let own = isOver ? max : min(time, max)
+        return Swift.max(own, (offers.last?.createdAt ?? -1) + 1)
+    }
+
+    /// Adds an offer, and drops the oldest beyond a number, but for those that the pointer lists.
+    ///
+    /// - Throws: `.badClients` if it is not later than the last.
+    package mutating func append(
+        _ offer: ClientOffer, keeping count: Int, of pointer: ChannelPointer
+    ) throws(StoreError) {
+        if let last = offers.last, last.createdAt >= offer.createdAt {
+            throw StoreError(
+                .badClients,
+                "an offer to the clients of \(system) is not later than the one before it")
+        }
+        offers.append(offer)
+        labelCount = max(labelCount, offer.labelNumber)
+        drop(to: count, listedIn: pointer)
+    }
+
+    /// Drops the oldest offers beyond a number, but for those that count for a release of the pointer.
+    package mutating func drop(to count: Int, listedIn pointer: ChannelPointer) {
+        guard offers.count > count else { return }
+        var needed: Set<Int64> = Set(pointer.releases.map(\.sequence))
+        var kept: [ClientOffer] = []
+        // From the newest on: only the last offer of a sequence counts.
+        for (position, offer) in offers.enumerated().reversed() {
+            let counts = needed.remove(offer.sequence) != nil
+            if position >= offers.count - count || counts { kept.append(offer) }
+        }
+        offers = kept.reversed()
+    }
+}
+
+extension ClientOffer {
+    /// Whether it says what a release says of its target.
+    func isOffer(of release: OfferedRelease) -> Bool {
+        switch (target, release.target) {
+        case (.embedded, .embedded): true
+        case (.version(let mine, let facts), .version(let theirs)):
+            mine == theirs && facts == release.facts
+        default: false
+        }
+    }
+
+    /// The number of its label; 0 without one.
+    var labelNumber: Int64 {
+        guard let label, label.hasPrefix("v"), let number = Int64(label.dropFirst()) else {
+            return 0
+        }
+        return number
+    }
+
+    /// Whether anything of it was signed.
+    var isSigned: Bool { !signatures.isEmpty || documents.contains { $0.signature != nil } }
+}

@@ -1,0 +1,242 @@
+package import CASStore
+package import HotPush
+import Synchronization
+package import VersionTree
+
+/// Makes the offers of all enabled systems before a pointer is written, and remembers what came of it.
+package struct ClientTelling: OfferTelling {
+    /// The rules of the systems that this castree knows.
+    package var rules: [any ClientPublishing.Type]
+    /// Only these systems are told; `nil` for all that are enabled.
+    package var systems: Set<ClientSystem>?
+    /// Who signs for the clients of a system.
+    package var signers: [ClientSystem: any ClientSigner]
+    /// What is about to be set for a system; counts instead of what the origin says.
+    var pending: ClientConfiguration?
+    /// Which offers of what is live are made anew, since what was set changed what they say.
+    var renewal = Renewal.none
+    private let told = Told()
+
+    /// Which offers are made anew.
+    enum Renewal {
+        /// None.
+        case none
+        /// Those with documents, which name URLs.
+        case documents
+        /// All: their archives and digests are others.
+        case all
+
+        func includes(_ offer: ClientOffer) -> Bool {
+            switch self {
+            case .none: false
+            case .documents: !offer.documents.isEmpty
+            case .all: true
+            }
+        }
+    }
+
+    private final class Told: Sendable {
+        let outcomes = Mutex<[ClientOutcome]>([])
+    }
+
+    /// Makes one.
+    package init(
+        rules: [any ClientPublishing.Type], systems: Set<ClientSystem>? = nil,
+        signers: [ClientSystem: any ClientSigner] = [:]
+    ) {
+        self.rules = rules
+        self.systems = systems
+        self.signers = signers
+    }
+
+    /// What came of the releases that were to be told so far, in the order in which that was.
+    package var outcomes: [ClientOutcome] { told.outcomes.withLock { $0 } }
+
+    package func tells(
+        of channel: ChannelName, in origin: OriginPlace
+    ) throws(StoreError) -> Bool {
+        try ClientFiles(origin).configurations().contains { $0.tells(of: channel) }
+    }
+
+    package func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
+        try ClientFiles(origin).leftovers()
+    }
+
+    package func tell(
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: OriginPlace
+    ) throws(StoreError) {
+        let files = ClientFiles(origin)
+        for configuration in try configurations(files)
+        where configuration.tells(of: pointer.channel) && isMeant(configuration.system) {
+            try tell(configuration, pointer, upon: before, files, origin)
+        }
+    }
+
+    private func configurations(
+        _ files: ClientFiles
+    ) throws(StoreError) -> [ClientConfiguration] {
+        let standing = try files.configurations()
+        guard let pending else { return standing }
+        return (standing.filter { $0.system != pending.system } + [pending])
+            .sorted { $0.system < $1.system }
+    }
+
+    private func isMeant(_ system: ClientSystem) -> Bool {
+        systems.map { $0.contains(system) } ?? true
+    }
+
+    func rules(of system: ClientSystem) throws(StoreError) -> any ClientPublishing.Type {
+        for rules in rules where rules.system == system { return rules }
+        throw StoreError(
+            .unsupported,
+            "this castree does not know how to offer releases to the clients of \(system.rawValue); use a newer one"
+        )
+    }
+
+    private func tell(
+        _ configuration: ClientConfiguration, _ pointer: ChannelPointer,
+        upon before: ChannelPointer?, _ files: ClientFiles, _ origin: OriginPlace
+    ) throws(StoreError) {
+        let system = configuration.system
+        let rules = try rules(of: system)
+        var history = try self.history(of: pointer.channel, system, files)
+        let standing = history
+        let renewal = system == pending?.system ? renewal : .none
+        let lacking = history.lacking(
+            pointer, upon: before, ordersByTime: rules.ordersByTime
+        ) { renewal.includes($0) }
+        guard !lacking.isEmpty else { return }
+        let content = try OriginContent(origin)
+        for release in lacking {
+            // What was refused before is not said again each time.
+            let isNew =
+                before == pointer
+                || before?.releases.contains { $0.sequence == release.release.sequence } != true
+            guard
+                let client = try content.release(
+                    release.release, now: history.time(of: release, in: pointer))
+            else {
+                if isNew { origin.notice(Self.withoutFacts(release.release, system, origin)) }
+                continue
+            }
+            let outcome = try self.outcome(of: client, rules, history, configuration)
+            if isNew || outcome.prepared != nil {
+                told.outcomes.withLock { $0.append(outcome) }
+                try say(outcome, origin.notice)
+            }
+            guard let prepared = outcome.prepared else { continue }
+            for (address, bytes) in prepared.documents.sorted(by: { $0.key < $1.key }) {
+                try files.write(document: bytes, address, of: system)
+            }
+            try history.append(
+                prepared.offer, keeping: configuration.historyCount, of: pointer)
+        }
+        if history.offers != standing.offers { try files.write(history, of: pointer) }
+    }
+
+    private func history(
+        of channel: ChannelName, _ system: ClientSystem, _ files: ClientFiles
+    ) throws(StoreError) -> ClientHistory {
+        if let history = try files.history(of: channel, system) { return history }
+        // Lost, or never written: labels go on from what is known to have been given.
+        let labelCount = try files.labelCount(of: channel, system)
+        return ClientHistory(system, channel, labelCount: labelCount)
+    }
+
+    /// What becomes of a release: the offer, unless something refuses it.
+    private func outcome(
+        of release: ClientRelease, _ rules: any ClientPublishing.Type,
+        _ history: ClientHistory, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ClientOutcome {
+        let objections = try rules.objections(to: release, configuration)
+        var outcome = ClientOutcome(
+            system: rules.system, release: release.release, objections: objections)
+        guard !objections.contains(where: \.refuses) else { return outcome }
+        let signer = signers[rules.system]
+        if signer == nil, let last = history.offers.last, last.isSigned {
+            let system = rules.system.rawValue
+            throw StoreError(
+                .signingFailed,
+                "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
+                    + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
+        }
+        outcome.prepared = try rules.offer(
+            release, after: history, configuration, signer: signer)
+        return outcome
+    }
+
+    private func say(
+        _ outcome: ClientOutcome, _ notice: (String) -> Void
+    ) throws(StoreError) {
+        let system = outcome.system.rawValue
+        for objection in outcome.objections {
+            // Who asks for a system by name does not want to hear that it was left out.
+            guard objection.refuses, let systems, systems.contains(outcome.system) else {
+                notice("\(system): \(objection.message)")
+                continue
+            }
+            throw StoreError(
+                .notExpressible, "nothing is offered: \(system): \(objection.message)")
+        }
+    }
+
+    private static func withoutFacts(
+        _ release: OfferedRelease, _ system: ClientSystem, _ origin: OriginPlace
+    ) -> String {
+        let name = release.version?.name.description ?? "embedded"
+        return
+            "version \(name) is not offered to the clients of \(system.rawValue): what they need of it is not in the "
+            + "origin; castree origin enable \(printable(origin.path)) \(system.rawValue) makes it"
+    }
+}
+
+extension ClientTelling {
+    /// What publishing would tell, by its plan; writes nothing.
+    ///
+    /// - Parameters:
+    ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
+    ///   - manifest: the version's.
+    ///   - store: what has its objects.
+    /// - Throws: as telling; an objection is an outcome.
+    package func outcomes(
+        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: OriginPlace
+    ) throws(StoreError) -> [ClientOutcome] {
+        guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
+        let files = ClientFiles(origin)
+        let reading = StoreContent(store, facts.facts)
+        var outcomes: [ClientOutcome] = []
+        for configuration in try files.configurations()
+        where configuration.tells(of: plan.pointer.channel) && isMeant(configuration.system) {
+            let history = try self.history(
+                of: plan.pointer.channel, configuration.system, files)
+            let now = history.time(
+                of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
+            let client = ClientRelease(
+                release, ClientContent(manifest: manifest, facts: facts.facts), now: now,
+                reading: reading)
+            outcomes.append(
+                try outcome(
+                    of: client, try rules(of: configuration.system), history, configuration))
+        }
+        return outcomes
+    }
+}
+
+/// What came of a release for the clients of one system.
+package struct ClientOutcome: Sendable {
+    /// The system.
+    package var system: ClientSystem
+    /// The release.
+    package var release: OfferedRelease
+    /// What cannot be told of it.
+    package var objections: [ClientObjection]
+    /// The offer; `nil` if something refuses it.
+    package var prepared: PreparedClientOffer?
+}
+
+extension ClientConfiguration {
+    /// Whether a channel is told to anybody.
+    package func tells(of channel: ChannelName) -> Bool {
+        deployments.values.contains(channel)
+    }
+}

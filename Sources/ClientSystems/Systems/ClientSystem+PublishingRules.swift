@@ -1,0 +1,4 @@
+extension ClientSystem {
+    /// The rules by which releases are offered to the clients of each system.
+    package static let publishing: [any ClientPublishing.Type] = []
+}

@@ -1,0 +1,88 @@
+package import CASStore
+
+/// An origin's directory, for who writes there beside the publisher.
+///
+/// Keeps the directory open.
+package struct OriginPlace: Sendable {
+    /// The directory, as the caller named it.
+    package let path: String
+    /// The same, open.
+    package let root: Int32
+    /// How it is reached.
+    package let fileSystem: any FileSystem
+    /// Whether what is written survives a power cut.
+    package let isDurable: Bool
+    /// Gets notices about what happens unasked.
+    package let notice: @Sendable (String) -> Void
+
+    /// Who has it open, and closes it at last.
+    private let owner: any AnyObject & Sendable
+
+    /// Makes a place.
+    /// - Parameter owner: who has `root` open.
+    init(
+        path: String, root: Int32, of owner: any AnyObject & Sendable,
+        fileSystem: any FileSystem, isDurable: Bool, notice: @escaping @Sendable (String) -> Void
+    ) {
+        self.path = path
+        self.root = root
+        self.owner = owner
+        self.fileSystem = fileSystem
+        self.isDurable = isDurable
+        self.notice = notice
+    }
+
+    // As of all files of an origin: the umask decides whether the group may write.
+    private static let fileMode: UInt32 = 0o666
+    private static let directoryMode: UInt32 = 0o777
+
+    /// Opens a directory below the origin, and makes it and those above it if need be.
+    ///
+    /// A link on the way would lead out of the origin, and is refused.
+    private func directory(_ parts: some Collection<String>) throws(StoreError) -> Descriptor {
+        var directory = try fileSystem.open(root, ".", .directory, mode: 0)
+        for part in parts {
+            try fileSystem.makeDirectoryIfAbsent(
+                directory.raw, part, mode: Self.directoryMode)
+            directory = try fileSystem.open(directory.raw, part, .directory, mode: 0)
+        }
+        return directory
+    }
+
+    /// Replaces a file below the origin as a whole; makes its directories if need be.
+    ///
+    /// Durable with its name and the names of the directories above it, if this place is.
+    package func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
+        let parts = path.split(separator: "/").map(String.init)
+        guard let name = parts.last, parts.count > 1 else { return }
+        let parents = parts.dropLast()
+        let isNew = try fileSystem.status(root, parents.joined(separator: "/")) == nil
+        let directory = try directory(parents)
+        try fileSystem.replaceFile(
+            directory.raw, name, with: bytes, mode: Self.fileMode, token: "new",
+            durably: isDurable)
+        guard isNew, isDurable else { return }
+        for count in 0..<parents.count {
+            let above = try self.directory(parents.prefix(count))
+            try fileSystem.sync(above.raw)
+        }
+    }
+
+    /// The bytes of a file below the origin; `nil` if there is none.
+    /// - Throws: `.tooLarge` beyond `limit` bytes; what reading throws.
+    package func contents(_ path: String, limit: Int) throws(StoreError) -> [UInt8]? {
+        try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(root, path, limit: limit)
+        }
+    }
+
+    /// Removes a file below the origin, durably, if it is there.
+    package func remove(_ path: String) throws(StoreError) {
+        guard try fileSystem.status(root, path) != nil else { return }
+        try fileSystem.removeIfPresent(root, path)
+        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+        guard isDurable else { return }
+        let directory = try fileSystem.open(root, parent, .directory, mode: 0)
+        try fileSystem.sync(directory.raw)
+    }
+}

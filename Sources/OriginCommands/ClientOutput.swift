@@ -1,0 +1,118 @@
+import CASStore
+package import ClientSystems
+package import Console
+import HotPush
+package import StrictJSON
+import VersionTree
+
+extension ClientStatus {
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("system", configuration.system.rawValue)
+        writer.member("baseURL", configuration.baseURL)
+        writer.member("deployments") { writer in
+            for (name, channel) in configuration.deployments.sorted(by: { $0.key < $1.key }) {
+                writer.member(name, channel.description)
+            }
+        }
+        writer.member("folder", configuration.folder)
+        writer.member("history", configuration.historyCount)
+        writer.member("channels", channels) { writer, channel in
+            writer.member("channel", channel.name.description)
+            writer.member("offers", channel.offerCount)
+            writer.member("releases", channel.live) { writer, live in
+                writer.member("version", live.release.version?.name.description)
+                writer.member("sequence", live.release.sequence)
+                writer.member("offered", live.offer != nil)
+                live.offer?.writeMembers(to: &writer)
+            }
+        }
+    }
+
+    func print(to output: Output) {
+        let system = configuration.system.rawValue
+        output.print("\(system): \(configuration.baseURL)")
+        for (name, channel) in configuration.deployments.sorted(by: { $0.key < $1.key }) {
+            output.print("  \(name.isEmpty ? "(no name)" : name): channel \(channel)")
+        }
+        for channel in channels {
+            output.print(
+                "  channel \(channel.name): \(counted(channel.offerCount, "offer")) so far")
+            for (release, offer) in channel.live {
+                let name = release.version?.name.description ?? "what was shipped with the app"
+                let ids = offer.map { $0.sentence } ?? "not offered to these clients"
+                output.print("    \(name): \(ids)")
+            }
+        }
+    }
+}
+
+extension ClientOffer {
+    /// The ids and digests that clients know it by; members that say nothing are left out.
+    func writeMembers(to writer: inout JSONWriter) {
+        if let label { writer.member("label", label) }
+        if let id { writer.member("id", id) }
+        if let packageHash { writer.member("packageHash", packageHash) }
+        if let archive {
+            writer.member("archive") { writer in
+                writer.member("sha256", archive.sha256.description)
+                writer.member("bytes", archive.byteCount)
+            }
+        }
+        if let manifestDigest { writer.member("manifest", manifestDigest.description) }
+        writer.member("signed", !signatures.isEmpty || documents.contains { $0.signature != nil })
+        writer.member("documents", documents) { writer, document in
+            writer.member("platform", document.platform)
+            writer.member("runtimeVersion", document.runtimeVersion)
+            writer.member("id", document.id)
+            writer.member("sha256", document.address.description)
+            writer.member("bytes", document.byteCount)
+        }
+    }
+
+    /// The same for people.
+    var sentence: String {
+        var parts: [String] = []
+        if let label { parts.append("label \(label)") }
+        if let id { parts.append("id \(id)") }
+        if let packageHash { parts.append("package hash \(packageHash)") }
+        if let archive {
+            parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
+        }
+        for document in documents {
+            parts.append(
+                "\(document.platform), runtime version \(document.runtimeVersion): id \(document.id)"
+            )
+        }
+        return parts.isEmpty ? "offered" : parts.joined(separator: ", ")
+    }
+}
+
+extension [ClientOutcome] {
+    /// Writes what came of a release for the clients of other systems; the same member where there are none.
+    package func writeMembers(to writer: inout JSONWriter) {
+        writer.member("clients", self) { writer, outcome in
+            writer.member("system", outcome.system.rawValue)
+            writer.member("offered", outcome.prepared != nil)
+            writer.member("objections", outcome.objections) { writer, objection in
+                writer.member("refuses", objection.refuses)
+                writer.member("message", objection.message)
+            }
+            outcome.prepared?.offer.writeMembers(to: &writer)
+        }
+    }
+
+    /// Prints the same.
+    /// - Parameter isDryRun: whether nothing was written: then objections are printed, which notices have told otherwise.
+    package func print(to output: Output, isDryRun: Bool) {
+        for outcome in self {
+            let system = outcome.system.rawValue
+            if let offer = outcome.prepared?.offer {
+                output.print("\(system): \(offer.sentence)")
+            } else {
+                output.print("\(system): not offered")
+            }
+            guard isDryRun else { continue }
+            for objection in outcome.objections { output.print("  \(objection.message)") }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import CASStore
+package import ClientSystems
+package import Console
+package import HotPush
+import StoreCommands
+import StrictJSON
+
+extension Command {
+    /// `origin enable`: begins to tell the clients of a system what an origin offers.
+    package static func originEnable(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "origin enable",
+            summary: "lets the clients of another system update from an origin",
+            discussion: """
+                Clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor that are in the field \
+                already can update from the origin, unchanged. This says for which system, where they \
+                find the server, and which channel they get. From then on publish and withdraw write what \
+                they are told; castree origin serve answers them. What the channels offer already is \
+                told at once.
+
+                    castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
+                --deployment KEY=stable
+                    castree origin enable /srv/www/updates expo --base-url https://u.example.org
+                    castree origin enable /srv/www/updates hot-updater --base-url https://u.example.org \
+                --deployment ios/production=ios --deployment android/production=android
+
+                NAME is what clients say: CodePush, a deployment key; hot-updater, platform/channel; \
+                Capgo, app_id or app_id/channel; Expo, the value of expo-channel-name, empty for those that \
+                send none; chcp and Meteor, the name in the URL. Given again, the command changes only what \
+                is named; NAME= takes a deployment away. --disable ends the system; what its clients were \
+                told is kept, for the day it is enabled again.
+
+                Each object is compressed once, for all systems (deflated/). From then on an older castree \
+                refuses to publish there.
+                """,
+            arguments: [
+                .originDirectory,
+                Argument(
+                    "SYSTEM",
+                    ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", "),
+                    completion: .words { _ in ClientSystem.allCases.map(\.rawValue) }),
+            ],
+            options: [
+                .text(
+                    "base-url", placeholder: "URL",
+                    "where clients find the server: all URLs that they are told begin with it"),
+                .text(
+                    "deployment", placeholder: "NAME=CHANNEL",
+                    "clients that say NAME get this channel; repeatable", repeats: true),
+                .choice(
+                    "folder", of: ClientConfiguration.folders,
+                    "the folder in which CodePush's clients keep a release: CodePush (React Native), www (Cordova)"
+                ),
+                .integer(
+                    "history", in: ClientConfiguration.historyCounts,
+                    "remember so many offers of each channel [else 200]"),
+                .flag("disable", "tell its clients nothing more"),
+                .noWait, .withoutSync,
+            ] + Option.clientSigners + Option.signing,
+            run: run
+        ).reportingAbsence
+    }
+
+    /// `origin status`: what an origin tells the clients of other systems.
+    package static func originStatus(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "origin status",
+            summary: "shows what an origin tells the clients of other systems",
+            discussion: """
+                Shows the systems that are enabled, which channels their clients get, and by which ids \
+                they know what is offered.
+
+                    castree origin status /srv/www/updates
+                """,
+            arguments: [.originDirectory], run: run
+        ).reportingAbsence
+    }
+}
+
+extension Invocation {
+    /// What is set for a system, by the command line and what was set before.
+    ///
+    /// - Throws: `usage`.
+    package func clientConfiguration(
+        _ system: ClientSystem, before: ClientConfiguration?
+    ) throws -> ClientConfiguration {
+        guard let url = try value("base-url") ?? before?.baseURL else {
+            throw CommandError.usage(
+                "--base-url says where clients find the server: https://u.example.org")
+        }
+        var configuration = before ?? ClientConfiguration(system, baseURL: url)
+        configuration.baseURL = url
+        if let folder = try value("folder") {
+            guard system == .codePush else {
+                throw CommandError.usage("--folder is for codepush")
+            }
+            configuration.folder = folder
+        }
+        if let count = try integer("history") { configuration.historyCount = count }
+        for text in values("deployment") {
+            try set(text, in: &configuration.deployments)
+        }
+        if before == nil, configuration.deployments.isEmpty, let name = system.usualDeployment {
+            configuration.deployments = [name: .stable]
+        }
+        guard !configuration.deployments.isEmpty else {
+            throw CommandError.usage(
+                "--deployment NAME=CHANNEL says which channel the clients of \(system.rawValue) get"
+            )
+        }
+        if let problem = configuration.problem { throw CommandError.usage(problem) }
+        return configuration
+    }
+
+    private func set(
+        _ text: String, in deployments: inout [String: ChannelName]
+    ) throws {
+        // A key may have the sign, too; the name of a channel has none.
+        guard let sign = text.lastIndex(of: "=") else {
+            throw CommandError.usage("--deployment takes NAME=CHANNEL, not '\(text)'")
+        }
+        let name = String(text[..<sign])
+        let channel = String(text[text.index(after: sign)...])
+        deployments[name] =
+            channel.isEmpty ? nil : try parsed { () throws(StoreError) in try ChannelName(channel) }
+    }
+
+    /// Says what the clients of systems are told.
+    package func reportClients(
+        _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil
+    ) throws -> ExitStatus {
+        let origin = argument("ORIGIN")
+        return try report { writer in
+            writer.member("origin", origin)
+            writer.member("systems", statuses) { writer, status in
+                status.writeMembers(to: &writer)
+            }
+            if let changed { writer.member("changed", changed) }
+        } text: { output in
+            if let sentence { output.print("\(sentence)") }
+            if statuses.isEmpty {
+                output.print("The clients of no other system are told anything by \(origin).")
+            }
+            for status in statuses { status.print(to: output) }
+        }
+    }
+}
+
+extension ClientSystem {
+    /// What clients say that were told nothing else; `nil` if each app has a name of its own.
+    fileprivate var usualDeployment: String? {
+        switch self {
+        case .expo: ""
+        case .chcp, .meteor: "stable"
+        case .capgo, .codePush, .hotUpdater: nil
+        }
+    }
+}

@@ -1,0 +1,263 @@
+import Archives
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+@Suite("Telling the clients of other systems") struct ClientTellingTests {
+    let place: TellingPlace
+
+    init() throws { place = try TellingPlace() }
+
+    @Test("writes nothing and hardly looks where no system is enabled")
+    func nothing() throws {
+        let plain = place.withOrigin("plain")
+        let (told, untold) = (FaultyFileSystem(), FaultyFileSystem())
+        var publisher = place.publisher(on: told)
+        try publisher.publish("1", of: place.versions)
+        publisher = plain.publisher(on: untold)
+        publisher.options.telling = nil
+        try publisher.publish("1", of: place.versions)
+        #expect(try place.published() == plain.published())
+        #expect(told.operations.count <= untold.operations.count + 2)
+        #expect(
+            told.operations.filter { $0.verb == .write }.count
+                == untold.operations.filter { $0.verb == .write }.count)
+    }
+
+    @Test("begins with what the channels offer, and a second time changes nothing")
+    func enabling() throws {
+        try place.publish("1")
+        try place.publish("2")
+        let before = try #require(try place.reader.pointer(.stable))
+        try place.enable(.codePush, .expo)
+        let pointer = try #require(try place.reader.pointer(.stable))
+        #expect(pointer.releases.map(\.sequence) == before.releases.map(\.sequence))
+        #expect(pointer.releases.allSatisfy { $0.facts != nil })
+        for system in [ClientSystem.codePush, .expo] {
+            #expect(try place.channel(system).live.map(\.release) == pointer.releases)
+        }
+        #expect(try place.history(.codePush).offers.map(\.label) == ["v1", "v2"])
+        let marker = try Damage.contents(place.origin + "/origin.json")
+        #expect(String(decoding: marker, as: UTF8.self) == "{\"castreeOrigin\":2}\n")
+        let files = try place.published()
+        place.clock.advance(by: 100)
+        try place.enable(.codePush, .expo)
+        #expect(try place.published() == files)
+        // What two versions share was compressed once.
+        #expect(files.keys.filter { $0.hasPrefix("deflated/") }.count == 2)
+    }
+
+    @Test(
+        "gives each release its offer before the pointer, and what was below a withdrawn one is live again"
+    )
+    func story() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        let plan = try place.publish("2")
+        #expect(plan.facts?.twins.count == 1)
+        #expect(try place.publish("2").writesPointer == false)
+        try place.publish("3")
+        let labels = { () throws -> [String?] in
+            try place.channel(.codePush).live.map(\.offer.label)
+        }
+        #expect(try labels() == ["v3", "v2", "v1"])
+        let second = try place.channel(.expo).live[1].offer
+        place.clock.advance(by: 10)
+        _ = try place.publisher().withdraw(VersionName("3"))
+        #expect(try labels() == ["v2", "v1"])
+        // Clients that go by times take only what is later than what they run.
+        let returned = try place.channel(.expo).live
+        let third = try #require(
+            try place.history(.expo).offers.first { $0.version?.name.description == "3" })
+        #expect(returned[0].offer.createdAt > third.createdAt)
+        #expect(returned[0].offer.createdAt > returned[1].offer.createdAt)
+        #expect(returned[0].offer.firstOfferedAt == second.firstOfferedAt)
+        let files = try place.published()
+        #expect(try place.publish("2").writesPointer == false)
+        #expect(try place.published() == files)
+        // Going back is a new offer of an old content.
+        try place.publish("1")
+        #expect(try labels() == ["v4", "v2"])
+        let offers = try place.history(.codePush).offers
+        #expect(offers.last?.firstOfferedAt == offers.first?.firstOfferedAt)
+        _ = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
+        #expect(try place.channel(.codePush).live[0].offer.target == .embedded)
+        #expect(try place.channel(.expo).live[0].offer.target == .embedded)
+    }
+
+    @Test("keeps the newest offers and those of what is offered, and never gives a label twice")
+    func trimming() throws {
+        try place.publish("1")
+        var configuration = TellingPlace.configuration(.codePush)
+        configuration.historyCount = 2
+        try place.telling().enable(configuration, by: place.publisher())
+        for _ in 0..<3 {
+            try place.publish("2")
+            place.clock.advance(by: 10)
+            _ = try place.publisher().withdraw(VersionName("2"))
+        }
+        let history = try place.history(.codePush)
+        #expect(history.offers.map(\.label) == ["v1", "v3", "v4"])
+        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v1"])
+        // Lost, it is made again from the pointer, and labels go on.
+        let path = place.origin + "/for/codepush/stable.json"
+        Damage.remove(path)
+        try place.publish("2")
+        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v6", "v5"])
+        #expect(try place.history(.codePush).labelCount == 6)
+        // Damaged, it is nobody's guess.
+        try Damage.overwriteOrCreate(path, with: Array("{}".utf8))
+        let error = #expect(throws: StoreError.self) { try place.publish("3") }
+        #expect(error?.code == .badClients)
+        #expect(error?.message.contains("for/codepush/stable.json") == true)
+        #expect(try place.offered() == ["2", "1"])
+    }
+
+    @Test("makes a lost history again with the times that it had")
+    func lost() throws {
+        try place.publish("1")
+        try place.enable(.expo)
+        try place.publish("2")
+        let offers = try place.history(.expo).offers
+        Damage.remove(place.origin + "/for/expo/stable.json")
+        place.clock.advance(by: 1000)
+        try place.enable(.expo)
+        #expect(try place.history(.expo).offers == offers)
+    }
+
+    @Test("leaves a system out that refuses a release, unless it was asked for by name")
+    func refusals() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        try place.publish("refused")
+        #expect(place.notices.all.contains("codepush: there is a refused.txt"))
+        #expect(try place.channel(.codePush).live.count == 1)
+        #expect(try place.channel(.expo).live.count == 2)
+        try place.publish("lossy")
+        #expect(place.notices.all.contains("codepush: there is a lossy.txt"))
+        #expect(place.notices.all.count { $0.contains("refused.txt") } == 1)
+        #expect(try place.channel(.codePush).live.count == 2)
+        let only = place.telling([.codePush])
+        #expect(thrownCode { try place.publish("refused", only) } == .notExpressible)
+        #expect(try place.offered() == ["lossy", "refused", "1"])
+        // Who is left out hears of it later.
+        try place.publish("3", place.telling([.codePush]))
+        #expect(try place.channel(.expo).live.count == 3)
+        try place.publish("3")
+        #expect(try place.channel(.expo).live.count == 4)
+        let reader = try place.reader
+        #expect(
+            thrownCode { try place.telling([.chcp]).check(.stable, in: reader.place) }
+                == .notOffered)
+    }
+
+    private struct Signer: ClientSigner {
+        func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] { message }
+    }
+
+    @Test("does not offer unsigned what was signed before")
+    func signing() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        try place.publish("2", place.telling(nil, [.codePush: Signer()]))
+        #expect(thrownCode { try place.publish("3") } == .signingFailed)
+        #expect(try place.offered() == ["2", "1"])
+        // What is offered already is withdrawn without the key.
+        _ = try place.publisher().withdraw(VersionName("2"))
+        try place.publish("3", place.telling(nil, [.codePush: Signer()]))
+        #expect(try place.channel(.codePush).live[0].offer.signatures.count == 1)
+    }
+
+    @Test("says beforehand what it would tell, to the byte, and writes nothing")
+    func dryRun() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        let files = try place.published()
+        place.clock.advance(by: 10)
+        let telling = place.telling()
+        let plan = try place.publisher().plan("2", of: place.versions)
+        let reader = try place.reader
+        let planned = try telling.outcomes(
+            of: plan, place.versions.registeredManifest(of: "2"), in: place.versions.store,
+            origin: reader.place)
+        #expect(try place.published() == files)
+        let done = try place.publisher(telling).publish("2", of: place.versions)
+        #expect(done.facts == plan.facts && done.pointer == plan.pointer)
+        let told = telling.outcomes
+        #expect(planned.map(\.system) == [.codePush, .expo])
+        #expect(planned.map { $0.prepared?.offer } == told.map { $0.prepared?.offer })
+        // The digest is that of the archive as anybody composes it.
+        let live = try place.channel(.codePush).live[0]
+        let version = try #require(live.offer.version)
+        let facts = try #require(live.release.facts)
+        let content = ClientContent(
+            manifest: try #require(try reader.manifest(version.manifest)),
+            facts: try #require(try reader.facts(facts)))
+        let archive = try place.bytes(of: content.zipped)
+        #expect(try ObjectID(of: archive) == live.offer.archive?.sha256)
+        #expect(Int64(archive.count) == live.offer.archive?.byteCount)
+    }
+
+    @Test("tells again what says something else since the operator has set it anew")
+    func renewing() throws {
+        try place.publish("1")
+        try place.publish("2")
+        try place.enable(.codePush, .expo)
+        let before = try [ClientSystem.codePush, .expo].map { try place.channel($0).live }
+        for system in [ClientSystem.codePush, .expo] {
+            var configuration = TellingPlace.configuration(system)
+            configuration.baseURL = "https://other.example.org"
+            try place.telling().enable(configuration, by: place.publisher())
+        }
+        // URLs stand in documents alone.
+        #expect(try place.channel(.codePush).live == before[0])
+        let documents = try place.channel(.expo).live
+        #expect(documents.map(\.release) == before[1].map(\.release))
+        let last = try #require(before[1].first).offer.createdAt
+        #expect(documents.allSatisfy { $0.offer.createdAt > last })
+        #expect(documents[0].offer.createdAt > documents[1].offer.createdAt)
+        // Another folder is another archive.
+        var configuration = TellingPlace.configuration(.codePush)
+        configuration.baseURL = "https://other.example.org"
+        configuration.folder = "www"
+        try place.telling().enable(configuration, by: place.publisher())
+        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v4", "v3"])
+        let files = try place.published()
+        try place.telling().enable(configuration, by: place.publisher())
+        #expect(try place.published() == files)
+    }
+
+    @Test("tells nothing more of a system that was ended, and goes on with the same ids")
+    func disabling() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        try place.telling().disable(.codePush, by: place.publisher())
+        try place.publish("2")
+        #expect(try place.history(.codePush).offers.count == 1)
+        try place.enable(.codePush)
+        #expect(try place.history(.codePush).offers.map(\.label) == ["v1", "v2"])
+    }
+}
+
+extension TellingPlace {
+    /// The bytes of an archive, composed from the origin's files.
+    func bytes(of members: [ZipMember]) throws -> [UInt8] {
+        let archive = try ZipArchive(members)
+        var bytes: [UInt8] = []
+        for piece in archive.pieces(in: 0..<archive.byteCount) {
+            switch piece {
+            case .bytes(let piece): bytes += piece
+            case .object(let address, _, _):
+                bytes += try Damage.contents(origin + "/" + OriginLayout.object(address))
+            case .twin(let address, _, _):
+                bytes += try Damage.contents(origin + "/" + OriginLayout.twin(address))
+            }
+        }
+        return bytes
+    }
+}

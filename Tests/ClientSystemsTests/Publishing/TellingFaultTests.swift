@@ -1,0 +1,158 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// Clients that ask while a publisher fails: the old answers or the new ones, whole.
+@Suite("Telling the clients of other systems on a failing disk") struct TellingFaultTests {
+    struct Verb: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var run: @Sendable (TellingPlace, Publisher) throws -> Void
+        var before: [String]
+        var after: [String]
+    }
+
+    static let publish = Verb(
+        testDescription: "publish",
+        run: { place, publisher in try publisher.publish("2", of: place.versions) },
+        before: ["1"], after: ["2", "1"])
+    static let withdraw = Verb(
+        testDescription: "withdraw",
+        run: { _, publisher in
+            do { _ = try publisher.withdraw(VersionName("3")) } catch {
+                // The second attempt, after one that failed behind the rename.
+                guard .notOffered ~= error else { throw error }
+            }
+        }, before: ["3", "1"], after: ["1"])
+    static let enable = Verb(
+        testDescription: "enable",
+        run: { place, publisher in
+            for system in [ClientSystem.codePush, .expo] {
+                try place.telling().enable(
+                    TellingPlace.configuration(system), by: publisher)
+            }
+        }, before: ["1"], after: ["1"])
+    static let collect = Verb(
+        testDescription: "collect",
+        run: { _, publisher in
+            try publisher.collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
+        }, before: ["3", "1"], after: ["3"])
+
+    let store: TellingPlace
+
+    init() throws { store = try TellingPlace() }
+
+    private func makePlace(for verb: Verb) throws -> TellingPlace {
+        let place = store.withOrigin("origin-\(UUID().uuidString)")
+        try place.publish("1")
+        if verb.testDescription != Self.enable.testDescription {
+            try place.enable(.codePush, .expo)
+        }
+        if verb.before.count > 1 { try place.publish("3") }
+        return place
+    }
+
+    /// - Returns: whether the fault was reached.
+    private func survive(_ verb: Verb, _ fault: FaultyFileSystem.Fault) throws -> Bool {
+        let place = try makePlace(for: verb)
+        defer { Damage.remove(place.origin) }
+        let disk = FaultyFileSystem()
+        disk.arm(fault)
+        let failure = thrownCode { try verb.run(place, place.publisher(on: disk)) }
+        let comment: Comment =
+            "\(verb.testDescription) met \(fault) at \(disk.firedAt?.description ?? "the end")"
+        let found = try place.offered()
+        #expect(found == verb.before || found == verb.after, comment)
+        if failure == nil { #expect(found == verb.after, comment) }
+        try look(place, all: verb.testDescription != Self.enable.testDescription, comment)
+        // Repeated without the fault it is done, and nothing is left of the attempt.
+        try verb.run(place, place.publisher())
+        #expect(try place.offered() == verb.after, comment)
+        try look(place, all: true, comment)
+        let left = Damage.names(place.origin).filter {
+            $0.contains("/.") || $0.hasPrefix(".publish/staging/")
+                || $0.hasPrefix(".publish/work-")
+        }
+        #expect(left == [], comment)
+        let labels = try place.history(.codePush).offers.map(\.label)
+        #expect(Set(labels).count == labels.count, comment)
+        return disk.hasFired
+    }
+
+    /// All that a channel offers is there, with all that its clients are told of it.
+    private func look(_ place: TellingPlace, all: Bool, _ comment: Comment) throws {
+        for system in [ClientSystem.codePush, .expo] {
+            let live = try place.channel(system).live
+            if all { #expect(live.count == (try place.offered().count), comment) }
+        }
+    }
+
+    private func count(_ verb: Verb, from start: Int, _ fault: (Int) -> FaultyFileSystem.Fault)
+        throws -> Int
+    {
+        let share = TestShare(oneIn: 12, of: "telling \(verb.testDescription)")
+        return try share.count { try survive(verb, fault(start + $0)) }
+    }
+
+    @Test(
+        "leaves old answers or new ones when it is killed after every call",
+        arguments: [publish, withdraw, enable, collect])
+    func killed(_ verb: Verb) throws {
+        #expect(try count(verb, from: 0) { .stop(after: $0) } > 3)
+    }
+
+    @Test(
+        "leaves old answers or new ones when the disk is full for a moment",
+        arguments: [publish, enable])
+    func full(_ verb: Verb) throws {
+        let verbs = FaultyFileSystem.Verb.allocating
+        #expect(try count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 1)
+    }
+
+    @Test("makes twins durable before facts, facts before histories, and these before the pointer")
+    func order() throws {
+        let place = try makePlace(for: Self.publish)
+        let disk = FaultyFileSystem()
+        try place.publisher(on: disk, isDurable: true).publish("2", of: place.versions)
+        var isSynced = true
+        var renamed: [String] = []
+        for operation in disk.operations {
+            switch operation.verb {
+            case .write: isSynced = false
+            case .syncAll, .sync: isSynced = true
+            case .rename where operation.path.hasPrefix(place.origin):
+                #expect(isSynced, "\(operation)")
+                let path = operation.path.dropFirst(place.origin.utf8.count + 1)
+                let parts = path.split(separator: "/")
+                let directory =
+                    parts[0] == "for"
+                    ? parts.dropLast().joined(separator: "/") : String(parts[0])
+                if renamed.last != directory { renamed.append(directory) }
+            default: break
+            }
+        }
+        #expect(
+            renamed.filter { $0 != ".publish" } == [
+                "objects", "deflated", "manifests", "facts", "for/codepush", "for/expo/documents",
+                "for/expo", "channels",
+            ])
+    }
+
+    @Test("offers what it did before where there is no room for twins")
+    func noRoom() throws {
+        let place = try makePlace(for: Self.publish)
+        let files = try place.published()
+        let disk = FaultyFileSystem()
+        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/twin-"))
+        let error = #expect(throws: StoreError.self) {
+            try place.publisher(on: disk).publish("2", of: place.versions)
+        }
+        #expect(error?.code == .outOfSpace)
+        #expect(error?.message.contains("channel stable offers what it did before") == true)
+        #expect(try place.published() == files)
+    }
+}

@@ -1,0 +1,283 @@
+import Archives
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// A store, an origin beside it, and rules of two model systems: one has labels and archives, one documents and times.
+struct TellingPlace {
+    let store: TemporaryStore
+    let clock = TellingClock()
+    private var originName = "origin"
+    let notices = Notices()
+
+    static let files: [String: [String: String]] = [
+        "1": [
+            "index.html": "<h1>one</h1>", "js/app.js": Self.text(1), "empty": "",
+            "tools/serve": "#! /bin/sh\n",
+        ],
+        "2": [
+            "index.html": "<h1>two</h1>", "js/app.js": Self.text(1), "large": Self.text(3000),
+        ],
+        "3": ["index.html": "<h1>three</h1>", "js/app.js": Self.text(2)],
+        "refused": ["refused.txt": "no"],
+        "lossy": ["lossy.txt": "half"],
+    ]
+
+    static func text(_ count: Int) -> String {
+        (0..<count * 10).map { "a line with the number \($0 % 97)\n" }.joined()
+    }
+
+    init() throws {
+        store = try TemporaryStore()
+        for (name, files) in Self.files.sorted(by: { $0.key < $1.key }) {
+            try store.add(name, files)
+        }
+    }
+
+    var origin: String { store.directory.appending(originName) }
+    var versions: VersionStore { store.versions }
+    var reader: DirectoryOrigin { get throws { try DirectoryOrigin(origin) } }
+
+    func withOrigin(_ name: String) -> TellingPlace {
+        var place = self
+        place.originName = name
+        return place
+    }
+
+    func telling(
+        _ systems: Set<ClientSystem>? = nil, _ signers: [ClientSystem: any ClientSigner] = [:]
+    ) -> ClientTelling {
+        ClientTelling(
+            rules: [LabelledPublishing.self, TimedPublishing.self], systems: systems,
+            signers: signers)
+    }
+
+    func publisher(
+        on fileSystem: any FileSystem = POSIXFileSystem(), _ telling: ClientTelling? = nil,
+        isDurable: Bool = false, verifying: Bool = false
+    ) -> Publisher {
+        var options = PublisherOptions()
+        options.isDurable = isDurable
+        options.packs.moment = .never
+        options.verifiesObjects = verifying
+        options.telling = telling ?? self.telling()
+        let notices = notices
+        options.notice = { notices.add($0) }
+        let clock = clock
+        return Publisher(origin, options: options, fileSystem: fileSystem, now: { clock.now })
+    }
+
+    @discardableResult
+    func publish(_ version: String, _ telling: ClientTelling? = nil) throws -> PublishPlan {
+        clock.advance(by: 10)
+        return try publisher(telling).publish(version, of: versions)
+    }
+
+    static func configuration(_ system: ClientSystem) -> ClientConfiguration {
+        ClientConfiguration(
+            system, baseURL: "https://u.example.org", deployments: ["key": .stable])
+    }
+
+    func enable(_ systems: ClientSystem..., on fileSystem: any FileSystem = POSIXFileSystem())
+        throws
+    {
+        for system in systems {
+            try telling().enable(Self.configuration(system), by: publisher(on: fileSystem))
+        }
+    }
+
+    func history(_ system: ClientSystem) throws -> ClientHistory {
+        let reader = try reader
+        return try #require(try ClientFiles(reader.place).history(of: .stable, system))
+    }
+
+    /// What a decider would see; any file that it needs and that is missing or wrong is an issue.
+    func channel(_ system: ClientSystem) throws -> ClientChannel {
+        let reader = try reader
+        let pointer = try #require(try reader.pointer(.stable))
+        let channel = ClientChannel(
+            pointer,
+            try ClientFiles(reader.place).history(of: .stable, system)
+                ?? ClientHistory(system, .stable))
+        for live in channel.live {
+            guard case .version(let version, let address) = live.offer.target else { continue }
+            // A pointer that is about to be given facts has none yet.
+            #expect(live.release.facts ?? address == address)
+            let facts = try #require(try reader.facts(address))
+            let manifest = try #require(try reader.manifest(version.manifest))
+            #expect(facts.objects.map(\.address) == manifest.references.map(\.address))
+            for object in facts.objects { try check(object) }
+            for document in live.offer.documents {
+                let path = OriginLayout.clientDocument(document.address, of: system.rawValue)
+                let bytes = try Damage.contents(origin + "/" + path)
+                #expect(
+                    try ObjectID(of: bytes) == document.address
+                        && Int64(bytes.count) == document.byteCount)
+            }
+        }
+        return channel
+    }
+
+    /// Holds facts against the bytes.
+    func check(_ object: ObjectFacts) throws {
+        let bytes = try Damage.contents(origin + "/" + OriginLayout.object(object.address))
+        #expect(Int64(bytes.count) == object.byteCount)
+        #expect(CRC32(of: bytes).value == object.crc32)
+        #expect(try Hex.string(Digester.digest(.md5, of: bytes)) == object.md5)
+        guard let twin = object.twin else { return }
+        let packed = try Damage.contents(origin + "/" + OriginLayout.twin(twin.address))
+        #expect(try ObjectID(of: packed) == twin.address)
+        #expect(Int64(packed.count) == twin.byteCount && packed.count < bytes.count)
+        #expect(try inflate(packed) == bytes)
+    }
+
+    private func inflate(_ packed: [UInt8]) throws -> [UInt8] {
+        let inflater = try Inflater()
+        var bytes: [UInt8] = []
+        try packed.span.bytes.withUnsafeBytes { (packed) throws(StoreError) in
+            try inflater.add(packed) { (piece) throws(StoreError) in bytes += piece }
+        }
+        try inflater.finish()
+        return bytes
+    }
+
+    /// All files of the origin but the publisher's own: path to bytes.
+    func published() throws -> [String: [UInt8]] {
+        var result: [String: [UInt8]] = [:]
+        for name in Damage.names(origin) where !name.hasPrefix(".publish") {
+            var isDirectory: ObjCBool = false
+            let path = origin + "/" + name
+            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            if !isDirectory.boolValue { result[name] = try Damage.contents(path) }
+        }
+        return result
+    }
+
+    func offered() throws -> [String] {
+        let pointer = try reader.pointer(.stable)
+        return pointer?.releases.map { $0.version?.name.description ?? "embedded" } ?? []
+    }
+}
+
+/// A clock that tests move.
+final class TellingClock: Sendable {
+    private let seconds = Mutex<Int64>(1_760_000_000)
+    var now: Int64 { seconds.withLock { $0 } }
+    func advance(by count: Int64) { seconds.withLock { $0 += count } }
+}
+
+/// What a publisher said.
+final class Notices: Sendable {
+    private let texts = Mutex<[String]>([])
+    var all: [String] { texts.withLock { $0 } }
+    func add(_ text: String) { texts.withLock { $0.append(text) } }
+}
+
+/// A system with labels and archives, as CodePush.
+enum LabelledPublishing: ClientPublishing {
+    static let system = ClientSystem.codePush
+
+    static func objections(
+        to release: ClientRelease, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> [ClientObjection] {
+        let names = release.content?.manifest.entries.map(\.path.description) ?? []
+        return names.compactMap { name in
+            switch name {
+            case "refused.txt": ClientObjection(refuses: true, "there is a refused.txt")
+            case "lossy.txt": ClientObjection(refuses: false, "there is a lossy.txt")
+            default: nil
+            }
+        }
+    }
+
+    static func offer(
+        _ release: ClientRelease, after history: ClientHistory,
+        _ configuration: ClientConfiguration, signer: (any ClientSigner)?
+    ) throws(StoreError) -> PreparedClientOffer {
+        var offer = release.plainOffer(after: history)
+        offer.label = "v\(history.labelCount + 1)"
+        if let content = release.content {
+            let archive = try ZipArchive(content.zipped)
+            offer.archive = try release.digest(archive)
+            offer.packageHash = try Hex.string(
+                Digester.digest(
+                    .sha256, of: release.read(content.manifest.references.first?.address ?? .zero)))
+        }
+        if let signer {
+            offer.signatures["archive"] = Hex.string(try signer.sign(Array("archive".utf8)))
+        }
+        return PreparedClientOffer(offer)
+    }
+}
+
+/// A system whose clients go by times, and get documents, as Expo.
+enum TimedPublishing: ClientPublishing {
+    static let system = ClientSystem.expo
+    static let ordersByTime = true
+
+    static func objections(
+        to release: ClientRelease, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> [ClientObjection] { [] }
+
+    static func offer(
+        _ release: ClientRelease, after history: ClientHistory,
+        _ configuration: ClientConfiguration, signer: (any ClientSigner)?
+    ) throws(StoreError) -> PreparedClientOffer {
+        var offer = release.plainOffer(after: history)
+        let bytes = Array("{\"createdAt\":\(release.now)}".utf8)
+        let address = try ObjectID(of: bytes)
+        offer.documents = [
+            ClientDocument(
+                platform: "ios", runtimeVersion: "1", id: "id-\(release.now)", address: address,
+                byteCount: Int64(bytes.count))
+        ]
+        return PreparedClientOffer(offer, documents: [address: bytes])
+    }
+}
+
+extension ClientRelease {
+    fileprivate func plainOffer(after history: ClientHistory) -> ClientOffer {
+        let target: ClientOffer.Target =
+            if let version = release.version, let facts { .version(version, facts: facts) } else {
+                .embedded
+            }
+        let content = release.version?.content
+        let first = history.offers.first { $0.version?.content == content }
+        return ClientOffer(
+            sequence: release.sequence, target: target, createdAt: now,
+            firstOfferedAt: first?.firstOfferedAt ?? now)
+    }
+}
+
+extension ClientContent {
+    /// The files as members of an archive.
+    var zipped: [ZipMember] {
+        manifest.entries.compactMap { entry in
+            guard let known = facts[entry.address] else { return nil }
+            return ZipMember(
+                path: entry.path.description, isExecutable: entry.isExecutable,
+                byteCount: entry.byteCount, crc32: known.crc32,
+                content: known.twin.map { .twin($0.address, byteCount: $0.byteCount) }
+                    ?? .object(entry.address))
+        }
+    }
+}
+
+/// The code of the `StoreError` that `body` throws; `nil` if it throws none.
+func thrownCode<R>(_ body: () throws -> R) -> StoreError.Code? {
+    do {
+        _ = try body()
+        return nil
+    } catch let error as StoreError {
+        return error.code
+    } catch {
+        Issue.record("\(error)")
+        return nil
+    }
+}

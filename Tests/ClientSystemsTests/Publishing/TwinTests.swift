@@ -1,0 +1,133 @@
+import CASStore
+import Foundation
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+@Suite("Deflated twins") struct TwinTests {
+    let place: TellingPlace
+
+    init() throws { place = try TellingPlace() }
+
+    @Test(
+        "are kept until no pointer has named their facts for the grace, with the documents that histories name"
+    )
+    func collecting() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        try place.publish("2")
+        try place.publish("3")
+        try writeTree(place.origin, ["for/expo/documents/left": "by a killed publisher"])
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 3600)
+        let first = try place.publisher().collect(retention)
+        #expect(first.waitingFacts.count == 2 && first.facts.isEmpty && first.twins.isEmpty)
+        #expect(first.leftovers == ["for/expo/documents/left"])
+        place.clock.advance(by: 3599)
+        #expect(try place.publisher().collect(retention).facts.isEmpty)
+        place.clock.advance(by: 1)
+        let planned = try place.publisher().planCollection(retention)
+        let last = try place.publisher().collect(retention)
+        #expect(last == planned && last.facts.count == 2 && last.twins.count == 2)
+        #expect(try place.channel(.codePush).live.count == 1)
+        #expect(try place.channel(.expo).live.count == 1)
+        #expect(try place.history(.codePush).offers.count == 3)
+        let left = try place.published().keys
+        #expect(left.filter { $0.hasPrefix("deflated/") }.count == 1)
+        #expect(left.filter { $0.hasPrefix("facts/") }.count == 1)
+        let usage = try OriginUsage(of: place.origin)
+        #expect(usage.twins.count == 1 && usage.facts.count == 1 && usage.clients.count == 7)
+        // Gone, it is made again when it is wanted.
+        try place.publish("2")
+        #expect(try place.channel(.codePush).live[0].offer.version?.name.description == "2")
+    }
+
+    @Test("are made again by publish --verify, and by any publish if they are missing")
+    func mending() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        try place.publish("2")
+        let files = try place.published()
+        let twins = files.keys.filter { $0.hasPrefix("deflated/") }
+        #expect(twins.count == 2)
+        for twin in twins {
+            try Damage.flip(place.origin + "/" + twin, at: 3)
+        }
+        _ = try place.publisher(verifying: true).publish("2", of: place.versions)
+        #expect(try place.published() == files)
+        for path in files.keys where path.hasPrefix("deflated/") || path.hasPrefix("facts/") {
+            Damage.remove(place.origin + "/" + path)
+        }
+        try place.publish("2")
+        try place.publish("1")
+        _ = try place.channel(.codePush)
+        for facts in files.keys.filter({ $0.hasPrefix("facts/") }) {
+            try Damage.overwriteOrCreate(place.origin + "/" + facts, with: [1])
+        }
+        // What cannot be read may name anything: nothing is deleted.
+        #expect(thrownCode { try place.publisher().collect() } == .damagedOrigin)
+    }
+
+    @Test("are given up at once when somebody interrupts, and nothing is left of them")
+    func interruption() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        let files = try place.published()
+        var publisher = place.publisher()
+        let steps = Mutex<[PublishProgress]>([])
+        publisher.options.progress = { step in steps.withLock { $0.append(step) } }
+        publisher.options.isInterrupted = {
+            steps.withLock { $0.contains { $0.step == .deflating } }
+        }
+        #expect(thrownCode { try publisher.publish("2", of: place.versions) } == .interrupted)
+        #expect(try place.published() == files)
+        #expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
+        publisher.options.isInterrupted = { false }
+        try publisher.publish("2", of: place.versions)
+        let last = steps.withLock { $0.last { $0.step == .deflating } }
+        #expect(last.map { $0.bytes == $0.bytesTotal && $0.bytes > 0 } == true)
+    }
+
+    @Test("are made beside packs, and keep nobody from cleaning up after these")
+    func packs() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        var publisher = place.publisher()
+        publisher.options.packs.moment = .before
+        publisher.options.packs.keptReleaseCount = 1
+        let frames = { () -> Set<String> in
+            Set(Damage.names(place.origin).filter { $0.hasPrefix(".publish/frames/") })
+        }
+        try publisher.publish("2", of: place.versions)
+        let before = frames()
+        place.clock.advance(by: 10)
+        try publisher.publish("3", of: place.versions)
+        #expect(!before.isEmpty && !frames().isSuperset(of: before))
+        let live = try place.channel(.codePush).live
+        #expect(
+            live.count == 3 && live[0].release.delivery != nil && live[1].release.delivery == nil)
+        #expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
+    }
+
+    @Test("of text take at most 0.35 of its bytes")
+    func cost() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<4 { root.deleteLastPathComponent() }
+        let folder = root.appending(path: "Sources/Platform/FileSystem").path
+        var files: [String: String] = [:]
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            files[name] = try String(contentsOfFile: folder + "/" + name, encoding: .utf8)
+        }
+        try place.store.add("text", files)
+        try place.publish("1")
+        try place.enable(.codePush)
+        let plan = try place.publish("text")
+        let raw = files.values.reduce(0) { $0 + $1.utf8.count }
+        let twins = try #require(plan.facts).twins
+        #expect(raw > 50_000 && Double(twins.byteCount) <= 0.35 * Double(raw))
+        #expect(twins.count == files.count)
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// What `castree origin enable` and its options take, before anybody is told anything.
+@Suite struct EnableTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace()
+        try place.add("1", Release.first)
+        let answer = try place.run(
+            .castree, ["publish", "1", "site", "--no-packs", "--no-sync", "--json"])
+        #expect(answer.status == 0, "\(answer)")
+    }
+
+    private static let url = ["--base-url", "https://u.example.org"]
+
+    @Test func `origin enable refuses what makes no sense, with the reason`() throws {
+        let key = ["--deployment", "KEY=stable"]
+        let cases: [(arguments: [String], status: Int32, words: String)] = [
+            (["site", "pushy"] + Self.url, 2, "codepush, expo, hot-updater, meteor"),
+            (["site", "codepush"] + key, 2, "--base-url says where clients find the server"),
+            (["site", "codepush"] + Self.url, 2, "--deployment NAME=CHANNEL says which channel"),
+            (["site", "codepush", "--deployment", "KEY"] + Self.url, 2, "takes NAME=CHANNEL"),
+            (["site", "codepush", "--deployment", "K=Stable"] + Self.url, 2, "Stable"),
+            (
+                ["site", "codepush", "--deployment", "K=config"] + Self.url, 2,
+                "choose another name"
+            ),
+            (["site", "codepush", "--base-url", "u.example.org"] + key, 2, "http:// or https://"),
+            (["site", "expo", "--folder", "www"] + Self.url, 2, "--folder is for codepush"),
+            (["site", "codepush", "--history", "0"] + Self.url + key, 2, "history"),
+            (["site", "codepush", "--disable"] + key, 2, "exclude each other"),
+            (["s3://bucket/site", "codepush"] + Self.url + key, 2, "not from buckets"),
+            (["site", "expo", "--client-key", "key.pem"] + Self.url, 2, "takes SYSTEM=FILE"),
+            (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "no system"),
+            (["none", "expo"] + Self.url, 3, "there is no origin in none"),
+        ]
+        let before = try place.contents("site/origin.json")
+        for (arguments, status, words) in cases {
+            let answer = try place.run(.castree, ["origin", "enable"] + arguments)
+            #expect(answer.status == status, "\(arguments): \(answer)")
+            #expect(answer.errors.contains(words), "\(arguments): \(answer)")
+        }
+        #expect(try place.contents("site/origin.json") == before)
+        #expect(!place.exists("site/for") && !place.exists("site/facts"))
+    }
+
+    private struct StatusDocument: Decodable {
+        struct System: Decodable { let system: String }
+        let origin: String
+        let systems: [System]
+    }
+
+    @Test func `origin status says that nobody is told anything`() throws {
+        let document: StatusDocument = try place.run(
+            .castree, ["origin", "status", "site", "--json"]
+        ).document()
+        #expect(document.origin == "site" && document.systems.isEmpty)
+        let text = try place.castree("origin", "status", "site").text
+        #expect(text == "The clients of no other system are told anything by site.\n")
+        let ended = try place.castree("origin", "enable", "site", "expo", "--disable").text
+        #expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
+        #expect(try place.run(.castree, ["origin", "status", "none"]).status == 3)
+    }
+
+    @Test func `publish --for wants systems that are told of the channel`() throws {
+        try place.add("2", Release.second)
+        for (systems, words) in [
+            ("expo", "castree origin enable site expo --deployment NAME=stable"),
+            ("expo,pushy", "'pushy' is no system"), ("", "'' is no system"),
+        ] {
+            let answer = try place.run(
+                .castree, ["publish", "2", "site", "--no-packs", "--for", systems])
+            #expect(answer.status != 0 && answer.errors.contains(words), "\(answer)")
+        }
+        #expect(
+            try place.contents("site/channels/stable.json").contains("\"version\":\"2\"") == false)
+        let bucket = try place.run(
+            .castree, ["publish", "2", "s3://bucket/site", "--for", "expo"])
+        #expect(bucket.status == 2 && bucket.errors.contains("--for"), "\(bucket)")
+    }
+}
