@@ -35,7 +35,7 @@ enum CastreeProgram {
             .initialize, .add, .adopt, .versions, .show, .diff, .missing, .cat, .checkout,
             .activate, .lifecycle, .boot, .confirm, .rollback, .forgive, .protect,
             .unprotect, .retire, .status, .log,
-            .pull { _ in try FetchingProgram.become() }, .serve,
+            .pull { _ in try SiblingProgram.pull.become() }, .serve,
             .publish { try $0.inDirectory { try $0.publishToDirectory() } },
             .pack { try $0.inDirectory { try $0.packInDirectory() } },
             .withdraw { try $0.inDirectory { try $0.withdrawFromDirectory() } },
@@ -44,7 +44,7 @@ enum CastreeProgram {
             .resign { try $0.inDirectory { try $0.resignDirectory() } },
             .rotateTrust { try $0.inDirectory { try $0.rotateDirectory() } },
             .originEnable { try $0.enableClients() }, .originStatus { try $0.showClients() },
-            .channels { _ in try FetchingProgram.become() },
+            .channels { _ in try SiblingProgram.pull.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects, origin: checkedOrigin),

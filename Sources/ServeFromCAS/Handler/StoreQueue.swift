@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Done in order, on another thread, which ends when nothing is left. Safe to use from all
 /// threads.
-final class StoreQueue: Sendable {
+package final class StoreQueue: Sendable {
     private struct State: Sendable {
         var work: [@Sendable () -> Void] = []
         var isRunning = false
@@ -16,9 +16,11 @@ final class StoreQueue: Sendable {
     private static let countMax = 4096
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Does `work` soon.
     /// - Returns: `false` if too much waits already, or the system can start no thread.
-    func add(_ work: @escaping @Sendable () -> Void) -> Bool {
+    package func add(_ work: @escaping @Sendable () -> Void) -> Bool {
         let (isTaken, needsThread) = state.withLock { state in
             guard state.work.count < Self.countMax else { return (false, false) }
             state.work.append(work)

@@ -2,7 +2,7 @@ package import CASStore
 import Synchronization
 package import WebServer
 
-/// The objects of a store, as a server sends them: a few small ones from memory, all others from
+/// The objects of a store or an origin, as a server sends them: a few small ones from memory, all others from
 /// files that stay open.
 ///
 /// Bytes are verified against their address when they enter memory. A file is read and verified
@@ -37,7 +37,7 @@ package final class ContentCache: ObjectSource {
     }
 
     struct State {
-        var store: Store
+        var store: any ObjectFiles
         var small: RecentlyUsed<[UInt8]>
         var opened: RecentlyUsed<Opened>
         /// For files that are no longer open, or were found wrong.
@@ -69,7 +69,7 @@ package final class ContentCache: ObjectSource {
     private let verifying = VerifyingQueue()
 
     package init(
-        _ store: Store, limits: Limits = Limits(), copies: (any ObjectCopies)? = nil
+        _ store: any ObjectFiles, limits: Limits = Limits(), copies: (any ObjectCopies)? = nil
     ) {
         self.limits = limits
         self.copies = copies
@@ -128,10 +128,10 @@ package final class ContentCache: ObjectSource {
         }
     }
 
-    private var store: Store { state.withLock { $0.store } }
+    private var store: any ObjectFiles { state.withLock { $0.store } }
 
     /// Reads from another store from now on; the bytes in memory are the same there.
-    func move(to store: Store) {
+    func move(to store: any ObjectFiles) {
         state.withLock { state in
             state.store = store
             state.replaced = []
@@ -246,7 +246,7 @@ package final class ContentCache: ObjectSource {
     /// `isNeeded` does not name.
     ///
     /// Sending continues. A file's verdict is remembered, in case the file is requested again.
-    func close(unless isNeeded: (ObjectID) -> Bool = { _ in true }) {
+    package func close(unless isNeeded: (ObjectID) -> Bool = { _ in true }) {
         let opened = state.withLock { $0.opened.values }
         // The system calls run without the lock, which loops need for every object.
         for each in opened where !isNeeded(each.object.address) || each.object.isRemoved {
@@ -264,12 +264,7 @@ package final class ContentCache: ObjectSource {
     /// The number of files kept open.
     var openCount: Int { state.withLock { $0.opened.count } }
 
-    private func missing(_ object: ObjectID) -> StoreError {
-        StoreError(
-            .missingObject,
-            "object \(object) is not in the store; run castree fsck --repair, or pull the version "
-                + "again", object: object)
-    }
+    private func missing(_ object: ObjectID) -> StoreError { store.missing(object) }
 
     private func otherSize(_ object: ObjectID, _ size: Int64) -> StoreError {
         StoreError(

@@ -18,6 +18,12 @@ package struct SiblingProgram: Sendable {
         self.code = code
     }
 
+    /// The program that speaks to networks.
+    package static let pull = SiblingProgram(
+        "castree-pull", which: "speaks to networks", code: "noFetchingProgram")
+    /// The program that answers the clients of other systems.
+    package static let origin = SiblingProgram(
+        "castree-origin", which: "answers the clients of other systems", code: "noOriginProgram")
     /// The program that reads archives.
     package static let importing = SiblingProgram(
         "castree-import", which: "reads archives", code: "noImportingProgram")

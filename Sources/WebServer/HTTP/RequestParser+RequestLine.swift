@@ -18,12 +18,14 @@ extension RequestParser {
         let target = position + 1
         position = target
         var query: Int?
+        var isASCII = true
         // Most of a path is ordinary: eight bytes at a time.
         while position + 8 <= line.upperBound, Self.arePlain(bytes, at: position) { position += 8 }
         while position < line.upperBound, bytes[position] != 32 {
             switch bytes[position] {
             case 37: try checkEscape(bytes, position, line.upperBound)
             case 63: if query == nil { query = position }
+            case 0x80... where limits.takesUTF8: isASCII = false
             case let byte where !ByteClass.isTarget(byte):
                 throw MessageFailure(
                     400, "the target contains a byte that is not allowed there; escape it")
@@ -37,8 +39,15 @@ extension RequestParser {
         guard position - target <= limits.target else {
             throw MessageFailure(414, "the target is over \(limits.target) bytes")
         }
+        guard isASCII || Self.isUTF8(bytes.extracting(target..<position)) else {
+            throw MessageFailure(400, "the target is not UTF-8; escape it")
+        }
         try readVersion(bytes, position..<line.upperBound)
         try readTarget(bytes, target..<position, query: query)
+    }
+
+    private static func isUTF8(_ bytes: Span<UInt8>) -> Bool {
+        bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) != nil }
     }
 
     /// Whether eight bytes are allowed in a target and none is `?` or `%`.

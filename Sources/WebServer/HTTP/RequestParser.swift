@@ -13,6 +13,10 @@ package struct RequestParser: Sendable {
         package var fields = 100
         /// Bytes of the request target: above it 414.
         package var target = 8192
+        /// Whether bytes from 0x80 on may stand in a target, where together they are UTF-8; otherwise 400.
+        ///
+        /// RFC 9112 wants them escaped. Clients that cannot be changed send them as they are (cordova-hot-code-push).
+        package var takesUTF8 = false
 
         package init() {}
     }

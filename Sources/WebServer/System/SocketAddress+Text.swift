@@ -6,7 +6,7 @@
 
 extension SocketAddress {
     /// Reads an IPv4 or IPv6 address as text, without brackets; `nil` for a name.
-    init?(literal text: String, port: UInt16) {
+    package init?(literal text: String, port: UInt16) {
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
             var isAddress = false
             let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, used in

@@ -14,7 +14,7 @@ import VersionTree
             "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; castree publish --verify "
                 + "checks and mends a directory")
     }
-    try FetchingProgram.become()
+    try SiblingProgram.pull.become()
 }
 
 /// Opens what `fsck --from` names: a directory here, a URL with the program that speaks to networks.
@@ -24,7 +24,7 @@ import VersionTree
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {
     let location = try invocation.origin(origin).location
-    guard case .directory(let path) = location else { try FetchingProgram.become() }
+    guard case .directory(let path) = location else { try SiblingProgram.pull.become() }
     try invocation.refuse(Option.reachingBucket, "is for origins that are reached over a network")
     return { versions in
         Pull(into: versions, over: DirectoryTransport(path)).repairSource(origin, at: location)

@@ -7,7 +7,7 @@ import StoreCommands
 extension Invocation {
     /// Does what is to be done in a directory; for a bucket, becomes the program that reaches it.
     func inDirectory(_ body: (Invocation) throws -> ExitStatus) throws -> ExitStatus {
-        if isOriginInBucket { try FetchingProgram.become() }
+        if isOriginInBucket { try SiblingProgram.pull.become() }
         try refuse(Option.onlyForBuckets(command), "is for origins in buckets: s3://BUCKET/PREFIX")
         return try body(self)
     }

@@ -29,7 +29,7 @@ extension Invocation {
                         + "castree channels URL shows what a server offers")
             case .bucket:
                 try checkAlone(text, among: texts)
-                try FetchingProgram.become()
+                try SiblingProgram.pull.become()
             case .directory(let directory): path = directory
             }
             let usage: OriginUsage

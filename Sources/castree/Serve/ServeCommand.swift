@@ -233,9 +233,9 @@ extension Invocation {
     fileprivate func accessLog(
         _ log: AccessLog?, _ notices: ServerNotices
     ) -> (@Sendable (AccessRecord) -> Void)? {
-        if let log { return { log.append($0) } }
+        if let log { return { log.append(RequestLine($0)) } }
         if values("access-log").isEmpty { return nil }
-        return { notices.append($0) }
+        return { notices.append(RequestLine($0)) }
     }
 
     fileprivate func serverOptions(_ notices: ServerNotices) throws -> AppServerOptions {
@@ -351,5 +351,13 @@ extension Invocation {
                     ?? "Serving at \(server.url); \(emptyAdvice)")
             if let dashboard = server.dashboardURL { output.print("The dashboard: \(dashboard)") }
         }
+    }
+}
+
+extension RequestLine {
+    fileprivate init(_ record: AccessRecord) {
+        self.init(
+            record.method, record.target, status: record.status, byteCount: record.byteCount,
+            nanoseconds: record.nanoseconds)
     }
 }

@@ -39,7 +39,7 @@ struct PullRun {
         _ settings: UpdateSettings, store: String, isPlan: Bool
     ) throws(CommandError) {
         self.isPlan = isPlan
-        program = try FetchingProgram.start(
+        program = try SiblingProgram.pull.start(
             // The server has made the store: where that was moved away, nothing takes its place.
             [
                 "--store=\(store)", "--json", "pull", "--no-create", "--json-lines",
@@ -63,7 +63,7 @@ struct PullRun {
         var heard = Heard()
         let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
             stopped(
-                "\(FetchingProgram.name) (process \(process)) is stopped, so nothing is updated; "
+                "\(SiblingProgram.pull.name) (process \(process)) is stopped, so nothing is updated; "
                     + "kill -CONT \(process) lets it continue")
         } heard: { line in
             heard.take(line, warned)
@@ -71,7 +71,7 @@ struct PullRun {
         if end.wasSilent {
             let minutes = Self.silence.components.seconds / 60
             return .failed(
-                "\(FetchingProgram.name) said nothing for \(minutes) minutes and was ended",
+                "\(SiblingProgram.pull.name) said nothing for \(minutes) minutes and was ended",
                 code: nil, isNoted: false)
         }
         return heard.result(end.status)
@@ -125,7 +125,7 @@ struct PullRun {
             }
             let how = status.map { "ended with status \($0)" } ?? "was killed"
             return .failed(
-                error ?? "\(FetchingProgram.name) \(how)", code: code,
+                error ?? "\(SiblingProgram.pull.name) \(how)", code: code,
                 // What it refuses of its command line, it notes nowhere.
                 isNoted: isOwnError && status != ExitStatus.usage.rawValue)
         }
@@ -138,7 +138,7 @@ extension UpdateSettings {
     ///
     /// - Throws: `noFetchingProgram`; `usage` with its sentence; `interrupted`, at once, if this program is told to end.
     func tryOut(store: String) throws(CommandError) {
-        let program = try FetchingProgram.start(
+        let program = try SiblingProgram.pull.start(
             ["--store=\(store)", "--json", "pull", "--no-create", "--until-input-ends"] + words
                 + ["--dry-run", "--", origin], hasInput: false)
         var sentence: String?
@@ -153,7 +153,8 @@ extension UpdateSettings {
         if end.wasSilent {
             throw CommandError(
                 code: "noFetchingProgram",
-                message: "\(FetchingProgram.name) did not read its command line within 30 seconds")
+                message:
+                    "\(SiblingProgram.pull.name) did not read its command line within 30 seconds")
         }
         guard end.status == ExitStatus.usage.rawValue, let sentence else { return }
         throw .usage("--pull-option: \(sentence)")

@@ -1,3 +1,5 @@
+package import Platform
+
 /// Passes on a request's body and makes its response piece by piece (a proxy).
 ///
 /// Every call comes on the loop's thread.
@@ -104,6 +106,48 @@ package final class ExchangeStream {
         } else {
             bytes.withUnsafeBytes { connection.append($0) }
         }
+    }
+
+    /// Whether nothing more can be sent: it is complete, cut, or the client is gone.
+    package var hasEnded: Bool { isOver }
+
+    /// Whether anything waits for the client in memory or in files: then make no more until `drained`.
+    package var hasQueued: Bool { connection.stream.hasQueued }
+
+    /// From so many bytes on, the system sends a piece of a file by itself; smaller ones are gathered.
+    private static let sentByteCount = 32 << 10
+
+    /// Queues a piece of the response's body that stands in a file; not chunked.
+    ///
+    /// If the file has become shorter, the connection is cut: nothing is made up.
+    package func put(_ file: any ContentFile, _ range: Range<Int64>) {
+        guard !isOver, hasHead, !range.isEmpty else { return }
+        guard range.upperBound - range.lowerBound < Self.sentByteCount else {
+            connection.log?.byteCount += range.upperBound - range.lowerBound
+            connection.flush(more: true)
+            connection.stream.send(file, range)
+            return
+        }
+        let isWhole = withUnsafeTemporaryAllocation(
+            byteCount: Int(range.upperBound - range.lowerBound), alignment: 1
+        ) { buffer in
+            guard Socket.readFile(file.raw, at: range.lowerBound, into: buffer) else {
+                return false
+            }
+            connection.append(UnsafeRawBufferPointer(buffer))
+            return true
+        }
+        guard isWhole else {
+            cut(file.shortened())
+            return
+        }
+    }
+
+    /// Reports content that cannot be sent, and cuts the connection: the answer has begun.
+    package func cut(_ failure: StoreError) {
+        guard !isOver else { return }
+        loop.reportDamage(failure)
+        abandon()
     }
 
     /// Sends what is queued.

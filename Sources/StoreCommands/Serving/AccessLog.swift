@@ -1,6 +1,5 @@
-import CASStore
-import Console
-import ServeFromCAS
+package import CASStore
+package import Console
 
 /// What a server says while it runs: a line for every answered request, and what its operator should know.
 ///
@@ -8,12 +7,12 @@ import ServeFromCAS
 /// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so the file can
 /// be moved away and several servers may share it; to a pipe or a terminal only a short line is one write.
 /// The threads that serve never wait for it (``LineQueue``). Safe to use from any thread.
-final class AccessLog: Sendable {
+package final class AccessLog: Sendable {
     private let file: Descriptor
     private let lines: LineQueue
 
     /// Opens the log, creating it.
-    init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
+    package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
         let here = POSIXFileSystem.workingDirectory
         // Opening for appending does not create the file.
@@ -33,32 +32,42 @@ final class AccessLog: Sendable {
     }
 
     /// Appends a line; never waits.
-    func append(_ record: AccessRecord) { lines.add(Self.line(record)) }
+    package func append(_ line: RequestLine) { lines.add(line.bytes) }
 
     /// Writes what can be written without waiting for anybody.
-    func end() { lines.end() }
-
-    static func line(_ record: AccessRecord) -> [UInt8] {
-        let microseconds = record.nanoseconds / 1000
-        let digits = String(microseconds % 1000)
-        let fraction = String(repeating: "0", count: 3 - digits.count) + digits
-        let line =
-            "\(timestamp(secondsNow())) \(record.method) \(record.target) \(record.status) "
-            + "\(record.byteCount) \(microseconds / 1000).\(fraction)\n"
-        return Array(line.utf8)
-    }
+    package func end() { lines.end() }
 
     static func lost(_ count: Int) -> String {
         count == 1 ? "1 line was dropped" : "\(count) lines were dropped"
     }
 }
 
+/// What is said of one request.
+package struct RequestLine: Sendable {
+    /// The line, with its end.
+    let bytes: [UInt8]
+
+    /// Says when it is now.
+    /// - Parameter nanoseconds: how long the answer took.
+    package init(
+        _ method: String, _ target: String, status: Int, byteCount: Int64, nanoseconds: Int64
+    ) {
+        let microseconds = nanoseconds / 1000
+        let digits = String(microseconds % 1000)
+        let fraction = String(repeating: "0", count: 3 - digits.count) + digits
+        let line =
+            "\(timestamp(secondsNow())) \(method) \(target) \(status) \(byteCount) "
+            + "\(microseconds / 1000).\(fraction)\n"
+        bytes = Array(line.utf8)
+    }
+}
+
 /// What goes to standard error while a server runs: warnings, and the access log if it goes there.
-final class ServerNotices: Sendable {
+package final class ServerNotices: Sendable {
     private let diagnostics: Diagnostics
     private let lines: LineQueue
 
-    init(_ diagnostics: Diagnostics) {
+    package init(_ diagnostics: Diagnostics) {
         self.diagnostics = diagnostics
         lines = LineQueue(
             descriptor: 2,
@@ -70,19 +79,19 @@ final class ServerNotices: Sendable {
     }
 
     /// Prints a warning; never waits.
-    func tell(_ message: String) {
+    package func tell(_ message: String) {
         lines.add(diagnostics.warningLine(code: "notice", message))
     }
 
     /// Prints what has happened, unless only results are wanted; never waits.
-    func note(_ message: String) {
+    package func note(_ message: String) {
         guard let line = diagnostics.noteLine(code: "update", message) else { return }
         lines.add(line)
     }
 
     /// Prints a line of the access log; never waits.
-    func append(_ record: AccessRecord) { lines.add(AccessLog.line(record)) }
+    package func append(_ line: RequestLine) { lines.add(line.bytes) }
 
     /// Writes what can be written without waiting for anybody.
-    func end() { lines.end() }
+    package func end() { lines.end() }
 }
