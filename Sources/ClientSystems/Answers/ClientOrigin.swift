@@ -33,7 +33,7 @@ package struct ClientContent: Sendable {
 }
 
 /// Answers the clients of one system: no clock, no file, no network of its own.
-package protocol ClientDecider {
+package protocol ClientDecider: SendableMetatype {
     /// The system.
     static var system: ClientSystem { get }
     /// The answer to a request; `nil` if the path is none of this system's.
