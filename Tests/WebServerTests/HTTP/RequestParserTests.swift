@@ -42,6 +42,26 @@ struct RequestParserTests {
         #expect(outcome == whole, "byte by byte")
     }
 
+    @Test("takes UTF-8 in a target as it is where that is wanted, and nothing else beyond ASCII")
+    func targetsInUTF8() {
+        var limits = RequestParser.Limits()
+        limits.takesUTF8 = true
+        let ordinary = String(repeating: "a", count: 20)
+        for (target, wanted) in [
+            (Array("/ü".utf8), 200), (Array("/\(ordinary)/日本語.js?q=é".utf8), 200),
+            (Array("/😀/\(ordinary)".utf8), 200), (Array("/%C3%BC/ü".utf8), 200),
+            (Array("/".utf8) + [0xc3], 400), (Array("/\(ordinary)".utf8) + [0xff, 0x61], 400),
+            (Array("/".utf8) + [0xc0, 0xaf], 400), (Array("/ü%".utf8), 400),
+            (Array("/ü\u{7f}".utf8), 400), (Array("ü".utf8), 400),
+        ] {
+            let request = Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+            var parser = RequestParser(limits: limits)
+            #expect(status(parser.parse(request.span)) == wanted, "\(target)")
+            var strict = RequestParser()
+            #expect(status(strict.parse(request.span)) == 400, "\(target)")
+        }
+    }
+
     @Test("finds the parts of a request, and where the next one begins")
     func parts() throws {
         let text =

@@ -1,0 +1,124 @@
+package import Archives
+package import CASStore
+
+/// A body that the server reads from objects as it sends it: its length is known, any range of it can be sent, and it
+/// never changes.
+package struct AnswerBody: Sendable {
+    /// Where its bytes are.
+    package enum Source: Sendable {
+        /// One object.
+        case object(ObjectID)
+        /// A twin as a gzip file (RFC 1952).
+        case gzip(head: [UInt8], twin: ObjectID, byteCount: Int64, tail: [UInt8])
+        /// A composed archive.
+        case archive(ZipArchive)
+    }
+
+    /// Where its bytes are.
+    package let source: Source
+    /// Their number.
+    package let byteCount: Int64
+    /// A digest that no other body has: for the entity tag.
+    package let tag: ObjectID
+
+    /// The body of an answer; `nil` if it is in memory, or none.
+    package init?(_ body: ClientAnswer.Body) throws(StoreError) {
+        switch body {
+        case .none, .bytes, .document: return nil
+        case .object(let address, let count):
+            self.init(object: address, byteCount: count)
+        case .gzip(let twin, let twinCount, let crc32, let count):
+            self.init(
+                source: .gzip(
+                    head: Self.gzipHead, twin: twin, byteCount: twinCount,
+                    tail: Self.gzipTail(crc32, count)),
+                byteCount: Int64(Self.gzipHead.count) + twinCount + 8, tag: twin)
+        case .archive(let archive):
+            self.init(
+                source: .archive(archive), byteCount: archive.byteCount,
+                tag: try Self.tag(of: archive))
+        }
+    }
+
+    private init(source: Source, byteCount: Int64, tag: ObjectID) {
+        self.source = source
+        self.byteCount = byteCount
+        self.tag = tag
+    }
+
+    /// An object, or another file named by the SHA-256 of its bytes.
+    package init(object: ObjectID, byteCount: Int64) {
+        self.init(source: .object(object), byteCount: byteCount, tag: object)
+    }
+
+    /// No name, no time, unknown system (RFC 1952, section 2.3).
+    private static let gzipHead: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
+
+    private static func gzipTail(_ crc32: UInt32, _ byteCount: Int64) -> [UInt8] {
+        [crc32, UInt32(truncatingIfNeeded: byteCount)].flatMap { word in
+            [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: word >> $0) }
+        }
+    }
+
+    /// - Throws: what a digest throws.
+    private static func tag(of archive: ZipArchive) throws(StoreError) -> ObjectID {
+        guard let tag = ObjectID(try archive.entityTag()) else {
+            throw StoreError(.unsupported, "an archive has no digest")
+        }
+        return tag
+    }
+
+    /// The pieces that a range consists of, in order.
+    /// - Precondition: the range lies within the body.
+    package func pieces(in range: Range<Int64>) -> [ZipArchive.Piece] {
+        switch source {
+        case .object(let address):
+            return [.object(address, range: range, size: byteCount)]
+        case .archive(let archive): return archive.pieces(in: range)
+        case .gzip(let head, let twin, let count, let tail):
+            let start = Int64(head.count)
+            var pieces: [ZipArchive.Piece] = []
+            let first = range.clamped(to: 0..<start)
+            if !first.isEmpty { pieces.append(.bytes(Array(head[Self.positions(first, 0)]))) }
+            let middle = range.clamped(to: start..<start + count)
+            if !middle.isEmpty {
+                pieces.append(
+                    .twin(
+                        twin, range: middle.lowerBound - start..<middle.upperBound - start,
+                        size: count))
+            }
+            let last = range.clamped(to: start + count..<byteCount)
+            if !last.isEmpty {
+                pieces.append(.bytes(Array(tail[Self.positions(last, start + count)])))
+            }
+            return pieces
+        }
+    }
+
+    private static func positions(_ range: Range<Int64>, _ start: Int64) -> Range<Int> {
+        Int(range.lowerBound - start)..<Int(range.upperBound - start)
+    }
+
+    /// The files that are read for an archive, with their sizes; each as often as it stands there.
+    package var archivedFiles: [(address: ObjectID, byteCount: Int64)] {
+        guard case .archive(let archive) = source else { return [] }
+        return archive.members.compactMap { member in
+            switch member.content {
+            case .bytes: nil
+            case .object(let address): (address, member.byteCount)
+            case .twin(let address, let count): (address, count)
+            }
+        }
+    }
+
+    /// About so many bytes in memory.
+    var cost: Int {
+        guard case .archive(let archive) = source else { return 256 }
+        return archive.members.reduce(512) { sum, member in
+            guard case .bytes(let bytes) = member.content else {
+                return sum + 192 + member.path.utf8.count
+            }
+            return sum + 192 + member.path.utf8.count + bytes.count
+        }
+    }
+}

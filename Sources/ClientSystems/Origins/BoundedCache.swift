@@ -1,0 +1,45 @@
+/// Values by key up to a total cost; what was used longest ago goes first.
+///
+/// For a few dozen large values: to make room it looks at all of them.
+struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct Entry {
+        var value: Value
+        var cost: Int
+        var usedAt: UInt64
+    }
+
+    private let limit: Int
+    private var entries: [Key: Entry] = [:]
+    private(set) var cost = 0
+    private var clock: UInt64 = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    var count: Int { entries.count }
+
+    mutating func value(of key: Key) -> Value? {
+        guard entries[key] != nil else { return nil }
+        clock += 1
+        entries[key]?.usedAt = clock
+        return entries[key]?.value
+    }
+
+    /// Keeps a value, unless it alone costs more than the limit.
+    mutating func insert(_ key: Key, _ value: Value, cost: Int) {
+        remove(key)
+        guard cost <= limit else { return }
+        while self.cost + cost > limit,
+            let oldest = entries.min(by: { $0.value.usedAt < $1.value.usedAt })
+        {
+            remove(oldest.key)
+        }
+        clock += 1
+        entries[key] = Entry(value: value, cost: cost, usedAt: clock)
+        self.cost += cost
+    }
+
+    mutating func remove(_ key: Key) {
+        guard let gone = entries.removeValue(forKey: key) else { return }
+        cost -= gone.cost
+    }
+}

@@ -1,0 +1,174 @@
+package import CASStore
+import HotPush
+import Synchronization
+
+/// What a server sends to a client, before ranges and conditions.
+package struct ServedAnswer: Sendable {
+    /// The status code.
+    package var status: Int
+    /// The fields; names lower-case.
+    package var fields: [ClientRequest.Field]
+    /// The body.
+    package var body: Body
+    /// Of a composed archive that no request was answered with before: ``OriginAnswers/remember(_:)`` takes it.
+    package var plan: Plan?
+
+    /// What follows the head.
+    package enum Body: Sendable {
+        /// Bytes in memory; none for an answer without a body.
+        case bytes([UInt8])
+        /// Read as it is sent.
+        case composed(AnswerBody)
+    }
+
+    /// What an archive's answer depends on.
+    package struct Plan: Sendable {
+        let target: String
+        let answer: ServedAnswerParts
+        let system: ClientSystem
+        let configuration: UInt64
+        let looks: [OriginView.Look]
+    }
+}
+
+/// The parts of an answer that are kept for the next range of it.
+struct ServedAnswerParts: Sendable {
+    let status: Int
+    let fields: [ClientRequest.Field]
+    let body: AnswerBody
+}
+
+/// Answers the clients of all systems that are enabled in an origin, by their rules.
+///
+/// Composed archives are planned once: which files they consist of is kept for the next range of them, as long as the
+/// pointers, the histories and the configuration are those that the plan was made from. So a decider's answer with an
+/// archive MUST depend on the target and on what it looked up alone. Several threads may use it at once.
+package final class OriginAnswers: Sendable {
+    /// What is known of the origin.
+    package let reader: OriginReader
+    private let deciders: [any ClientDecider.Type]
+    private let planned: Mutex<BoundedCache<String, ServedAnswer.Plan>>
+
+    /// - Parameter planned: bytes in memory, about, for the plans of archives.
+    package init(
+        _ reader: OriginReader, deciders: [any ClientDecider.Type] = ClientSystem.deciders,
+        planned: Int = 8 << 20
+    ) {
+        self.reader = reader
+        self.deciders = deciders
+        self.planned = Mutex(BoundedCache(limit: planned))
+    }
+
+    /// The systems that are enabled, in the order of their names.
+    /// - Throws: what is wrong with a configuration.
+    package func systems() throws(StoreError) -> [ClientSystem] {
+        var systems: [ClientSystem] = []
+        for system in ClientSystem.allCases.sorted() {
+            let kept = try reader.configuration(of: system, mayRead: true)
+            if try kept.outcome.get() != nil { systems.append(system) }
+        }
+        return systems
+    }
+
+    /// The answer to a request; `nil` if its path is no system's.
+    /// - Parameter mayRead: whether files may be read, and archives planned.
+    /// - Throws: `.unread` where that would be necessary; what is wrong with the origin.
+    package func answer(
+        _ request: ClientRequest, mayRead: Bool
+    ) throws(StoreError) -> ServedAnswer? {
+        if let known = try known(request, mayRead: mayRead) { return known }
+        var failure: StoreError?
+        for decider in deciders {
+            let configuration: ClientConfiguration?
+            let kept = try reader.configuration(of: decider.system, mayRead: mayRead)
+            do throws(StoreError) {
+                configuration = try kept.outcome.get()
+            } catch {
+                // One system's broken file is no reason to leave the others without answers.
+                failure = failure ?? error
+                continue
+            }
+            guard let configuration else { continue }
+            let view = OriginView(reader, mayRead: mayRead)
+            guard let answer = try decider.answer(request, configuration, view) else { continue }
+            return try made(answer, request, decider.system, kept.reading, view)
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private func made(
+        _ answer: ClientAnswer, _ request: ClientRequest, _ system: ClientSystem,
+        _ configuration: UInt64, _ view: OriginView
+    ) throws(StoreError) -> ServedAnswer {
+        if case .archive = answer.body, !view.mayRead {
+            throw StoreError(.unread, "an archive has to be planned")
+        }
+        guard let body = try AnswerBody(answer.body) else {
+            return ServedAnswer(
+                status: answer.status, fields: answer.fields,
+                body: .bytes(try bytes(of: answer.body, view)))
+        }
+        var made = ServedAnswer(
+            status: answer.status, fields: answer.fields, body: .composed(body))
+        if case .archive = body.source, answer.status == 200 {
+            made.plan = ServedAnswer.Plan(
+                target: Self.target(request),
+                answer: ServedAnswerParts(
+                    status: answer.status, fields: answer.fields, body: body),
+                system: system, configuration: configuration, looks: view.looks)
+        }
+        return made
+    }
+
+    private func bytes(
+        of body: ClientAnswer.Body, _ view: OriginView
+    ) throws(StoreError) -> [UInt8] {
+        switch body {
+        case .bytes(let bytes): return bytes
+        case .document(let document, let system):
+            guard let bytes = try view.bytes(of: document, for: system) else {
+                throw StoreError(
+                    .damagedOrigin,
+                    "\(OriginLayout.clientDocument(document.address, of: system.rawValue)) is missing; "
+                        + "castree publish --verify makes it again")
+            }
+            return bytes
+        case .none, .object, .gzip, .archive: return []
+        }
+    }
+
+    // MARK: Plans
+
+    /// Keeps the plan of an archive, whose files have been found to be what they should.
+    package func remember(_ plan: ServedAnswer.Plan) {
+        planned.withLock { $0.insert(plan.target, plan, cost: plan.answer.body.cost) }
+    }
+
+    /// The answer that was planned for a target, if all that it depends on is as it was.
+    private func known(
+        _ request: ClientRequest, mayRead: Bool
+    ) throws(StoreError) -> ServedAnswer? {
+        guard request.method == "GET", request.body.isEmpty else { return nil }
+        let target = Self.target(request)
+        guard let plan = planned.withLock({ $0.value(of: target) }) else { return nil }
+        let kept = try reader.configuration(of: plan.system, mayRead: mayRead)
+        var isStill = kept.reading == plan.configuration
+        for look in plan.looks where isStill {
+            let number = try reader.channel(look.channel, for: look.system, mayRead: mayRead)
+                .number
+            isStill = number == look.number
+        }
+        guard isStill else {
+            planned.withLock { $0.remove(target) }
+            return nil
+        }
+        return ServedAnswer(
+            status: plan.answer.status, fields: plan.answer.fields,
+            body: .composed(plan.answer.body))
+    }
+
+    private static func target(_ request: ClientRequest) -> String {
+        request.query.map { "\(request.path)?\($0)" } ?? request.path
+    }
+}

@@ -1,0 +1,163 @@
+package import CASStore
+import HotPush
+import Synchronization
+import VersionTree
+
+extension OriginReader {
+    /// What the operator has set for a system; `nil` if it is not enabled.
+    func configuration(
+        of system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> Kept<ClientConfiguration> {
+        let path = OriginLayout.clientConfiguration(of: system.rawValue)
+        let known = state.withLock { $0.configurations[system] }
+        let kept = try current(path, known, limit: ClientConfiguration.byteCountMax, mayRead) {
+            (bytes) throws(StoreError) in
+            var configuration = try ClientConfiguration(parsing: bytes, of: system)
+            if let baseURL = self.baseURL { configuration.baseURL = baseURL }
+            return configuration
+        }
+        state.withLock { $0.configurations[system] = kept }
+        return kept
+    }
+
+    /// What a channel offers to the clients of a system, and a number that changes with it; `nil` without the channel.
+    func channel(
+        _ name: ChannelName, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> (channel: ClientChannel?, number: UInt64) {
+        let pointer = try pointer(name, mayRead: mayRead)
+        afterPointer()
+        let history = try history(of: name, for: system, mayRead: mayRead)
+        guard let offered = try pointer.outcome.get() else { return (nil, pointer.reading) }
+        if let trust, !trust.isInForce(offered, now: now()) {
+            throw StoreError(
+                .untrusted,
+                "the pointer of channel \(name) has expired; nobody is answered from it until it is signed anew (castree resign)"
+            )
+        }
+        let told = try history.outcome.get() ?? ClientHistory(system, name)
+        let key = ChannelKey(channel: name, system: system)
+        let joined = state.withLock { state in
+            if let known = state.joined[key], known.pointer == pointer.reading,
+                known.history == history.reading
+            {
+                return known
+            }
+            let joined = Joined(
+                pointer: pointer.reading, history: history.reading,
+                channel: ClientChannel(offered, told), number: state.nextReading())
+            state.joined[key] = joined
+            return joined
+        }
+        return (joined.channel, joined.number)
+    }
+
+    private func pointer(
+        _ name: ChannelName, mayRead: Bool
+    ) throws(StoreError) -> Kept<ChannelPointer> {
+        let known = state.withLock { $0.pointers[name] }
+        let kept = try current(
+            OriginLayout.pointer(name), known, limit: ChannelPointer.byteCountMax, mayRead
+        ) { (bytes) throws(StoreError) in
+            let pointer = try ChannelPointer(parsing: bytes, of: name)
+            if let trust = self.trust {
+                try trust.admit(pointer) { (version) throws(StoreError) in
+                    try self.origin.trustFile(version)
+                }
+            }
+            return pointer
+        }
+        state.withLock { $0.pointers[name] = kept }
+        return kept
+    }
+
+    private func history(
+        of channel: ChannelName, for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) -> Kept<ClientHistory> {
+        let key = ChannelKey(channel: channel, system: system)
+        let known = state.withLock { $0.histories[key] }
+        let kept = try current(
+            OriginLayout.clientHistory(of: channel, system.rawValue), known,
+            limit: ClientHistory.byteCountMax, mayRead
+        ) { (bytes) throws(StoreError) in
+            try ClientHistory(parsing: bytes, of: channel, system)
+        }
+        state.withLock { $0.histories[key] = kept }
+        return kept
+    }
+
+    /// What a file says now: what is known of it if it has not changed, else what it is found to say.
+    ///
+    /// What cannot be understood is kept as well, or it would be read for each request; not what could not be read.
+    func current<Value: Sendable>(
+        _ path: String, _ known: Kept<Value>?, limit: Int, _ mayRead: Bool,
+        _ understand: ([UInt8]) throws(StoreError) -> Value
+    ) throws(StoreError) -> Kept<Value> {
+        let status = try origin.status(of: path)
+        if let known, known.isOf(status) { return known }
+        guard mayRead else {
+            throw StoreError(.unread, "\(path) has to be read")
+        }
+        let reading = state.withLock { $0.nextReading() }
+        guard let file = try origin.file(path, limit: limit) else {
+            return Kept(status: nil, outcome: .success(nil), reading: reading)
+        }
+        let outcome: Result<Value?, StoreError>
+        do throws(StoreError) {
+            outcome = .success(try understand(file.bytes))
+        } catch {
+            outcome = .failure(error)
+        }
+        return Kept(status: file.status, outcome: outcome, reading: reading)
+    }
+
+    /// A small file of the origin as it is now; `nil` if there is none.
+    package func file(
+        _ path: String, limit: Int, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        let known = state.withLock { $0.files.value(of: path) }
+        let kept = try current(path, known, limit: limit, mayRead) { $0 }
+        guard let bytes = try kept.outcome.get() else {
+            state.withLock { $0.files.remove(path) }
+            return nil
+        }
+        // A path that leads nowhere is not kept: anybody can ask for any number of them.
+        state.withLock { $0.files.insert(path, kept, cost: bytes.count + 512) }
+        return bytes
+    }
+
+    /// The files of an offer; `nil` if the origin no longer holds them.
+    func content(of offer: ClientOffer, mayRead: Bool) throws(StoreError) -> ClientContent? {
+        guard case .version(let version, let address) = offer.target else { return nil }
+        let key = ContentKey(manifest: version.manifest, facts: address)
+        if let known = state.withLock({ $0.contents.value(of: key) }) { return known }
+        guard mayRead else { throw StoreError(.unread, "a manifest has to be read") }
+        guard let bytes = try origin.manifestBytes(version.manifest),
+            let facts = try origin.facts(address)
+        else { return nil }
+        let manifest = try Manifest(parsing: bytes)
+        let content = ClientContent(manifest: manifest, facts: facts)
+        // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
+        let cost = bytes.count * 2 + facts.objects.count * 224
+        state.withLock { $0.contents.insert(key, content, cost: cost) }
+        return content
+    }
+
+    /// The bytes of a small object, compared with its address; `nil` if the origin does not hold it.
+    func bytes(
+        of address: ObjectID, at path: String, byteCount: Int64, mayRead: Bool
+    ) throws(StoreError) -> [UInt8]? {
+        if let known = state.withLock({ $0.bytes.value(of: address) }) { return known }
+        guard mayRead else { throw StoreError(.unread, "\(path) has to be read") }
+        guard let file = try origin.file(path, limit: limits.largest) else { return nil }
+        var hasher = try ObjectHasher()
+        let found = file.bytes.withUnsafeBytes { hasher.hash($0).address }
+        guard found == address, Int64(file.bytes.count) == byteCount else {
+            throw StoreError(
+                .damagedObject,
+                "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",
+                object: address)
+        }
+        state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
+        return file.bytes
+    }
+}

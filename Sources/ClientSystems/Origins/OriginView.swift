@@ -1,0 +1,55 @@
+import CASStore
+import HotPush
+
+/// What one request sees of an origin, and what its answer depends on.
+///
+/// A channel that is asked for twice is the same both times, whatever happens meanwhile. For one thread.
+final class OriginView: ClientOrigin {
+    /// A look at a channel, by which an answer can be recognized as still true.
+    struct Look: Sendable, Hashable {
+        let channel: ChannelName
+        let system: ClientSystem
+        let number: UInt64
+    }
+
+    private let reader: OriginReader
+    let mayRead: Bool
+    private var seen: [OriginReader.ChannelKey: ClientChannel?] = [:]
+    /// The channels that were asked for.
+    private(set) var looks: [Look] = []
+
+    /// - Parameter mayRead: whether a look-up may read files; otherwise it throws `.unread` where it would have to.
+    init(_ reader: OriginReader, mayRead: Bool) {
+        self.reader = reader
+        self.mayRead = mayRead
+    }
+
+    func channel(
+        _ name: ChannelName, for system: ClientSystem
+    ) throws(StoreError) -> ClientChannel? {
+        let key = OriginReader.ChannelKey(channel: name, system: system)
+        if let known = seen[key] { return known }
+        let (channel, number) = try reader.channel(name, for: system, mayRead: mayRead)
+        seen[key] = .some(channel)
+        looks.append(Look(channel: name, system: system, number: number))
+        return channel
+    }
+
+    func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
+        try reader.content(of: offer, mayRead: mayRead)
+    }
+
+    func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
+        try reader.bytes(
+            of: address, at: OriginLayout.object(address), byteCount: byteCount, mayRead: mayRead)
+    }
+
+    func bytes(
+        of document: ClientDocument, for system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? {
+        try reader.bytes(
+            of: document.address,
+            at: OriginLayout.clientDocument(document.address, of: system.rawValue),
+            byteCount: document.byteCount, mayRead: mayRead)
+    }
+}

@@ -1,0 +1,76 @@
+package import CASStore
+import Synchronization
+import VersionTree
+
+/// What somebody who only reads an origin takes from it: pointers that enough of the named keys have signed.
+///
+/// It remembers in memory what it has verified: later trust of the origin, and the newest sequence of each channel. So a
+/// process never goes back, and a new one begins with the named keys. Several threads may use it at once.
+package final class OriginTrust: Sendable {
+    private let origin: Mutex<TrustedOrigin>
+
+    /// - Throws: `.badKey` for keys that cannot be trusted together.
+    package init(_ keys: [VerificationKey], threshold: Int = 1) throws(StoreError) {
+        let trusted = try TrustedKeys(keys, threshold: threshold)
+        origin = Mutex(
+            TrustedOrigin(places: [], id: nil, keys: trusted.keys, threshold: trusted.threshold))
+    }
+
+    /// Takes a pointer, if it counts.
+    /// - Parameter read: a version of the origin's trust.
+    /// - Throws: `.untrusted` with what is wrong: signatures, origin, an older sequence than before; what `read` throws.
+    package func admit(
+        _ pointer: ChannelPointer, reading read: (Int64) throws(StoreError) -> TrustFile
+    ) throws(StoreError) {
+        let verdict = try PointerVerdict(
+            on: pointer, of: origin.withLock { $0 }, reading: read)
+        if let objection = verdict.objection {
+            throw Self.refusal(of: pointer, objection)
+        }
+        let standing = PointerStanding(of: pointer, verdict.origin, signers: verdict.signers)
+        if let newer = standing.newer {
+            throw Self.refusal(
+                of: pointer,
+                "it has sequence \(pointer.sequence), and \(newer) was verified before")
+        }
+        origin.withLock { origin in
+            var next = verdict.origin
+            // Another thread may have verified a newer pointer meanwhile.
+            for (channel, sequence) in origin.sequences {
+                next.sequences[channel] = max(next.sequences[channel] ?? 0, sequence)
+            }
+            next.latest = max(next.latest, origin.latest)
+            next.accept(pointer)
+            origin = next
+        }
+    }
+
+    /// Whether an admitted pointer may be obeyed now; one that has expired decides nothing.
+    /// - Parameter now: what the clock says, in seconds since 1970.
+    package func isInForce(_ pointer: ChannelPointer, now: Int64) -> Bool {
+        let latest = origin.withLock { $0.latest }
+        return pointer.expiresAt.map { max(now, latest) <= $0 } ?? true
+    }
+
+    private static func refusal(of pointer: ChannelPointer, _ objection: String) -> StoreError {
+        StoreError(
+            .untrusted,
+            "the pointer of channel \(pointer.channel) is refused: \(objection); nobody is answered from it"
+        )
+    }
+}
+
+extension DirectoryOrigin {
+    /// A version of the origin's trust.
+    /// - Throws: `.untrusted` if it is not there, or is none.
+    package func trustFile(_ version: Int64) throws(StoreError) -> TrustFile {
+        let path = OriginLayout.trust(version)
+        guard let file = try file(path, limit: TrustFile.byteCountMax) else {
+            throw StoreError(
+                .untrusted,
+                "the origin's keys have changed, and \(printable(self.path))/\(path), which would prove it, is missing"
+            )
+        }
+        return try TrustFile(parsing: file.bytes, version: version)
+    }
+}

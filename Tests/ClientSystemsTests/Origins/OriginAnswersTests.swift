@@ -1,0 +1,124 @@
+import Archives
+import CASStore
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+@Suite struct OriginAnswersTests {
+    private let place: ServedPlace
+
+    init() throws { place = try ServedPlace() }
+
+    @Test func `systems that are enabled answer, and a broken one does not silence the others`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        let answers = OriginAnswers(
+            OriginReader(try place.origin()), deciders: [GreedyDecider.self, ModelDecider.self])
+        #expect(try answers.systems() == [ModelDecider.system])
+        #expect(try answers.text("/elsewhere") == "nothing")
+        let greedy = OriginLayout.clientConfiguration(of: GreedyDecider.system.rawValue)
+        try place.write(greedy, Array("{".utf8))
+        #expect(try answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
+        #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
+        #expect(throws: StoreError.self) { try answers.systems() }
+        try place.write(
+            greedy,
+            ClientConfiguration(GreedyDecider.system, baseURL: "https://u.example.org").serialized()
+        )
+        #expect(try answers.text("/elsewhere") == "418")
+        #expect(try answers.systems() == [ModelDecider.system, GreedyDecider.system])
+    }
+
+    @Test func `an archive is planned once, and anew when what it depends on has changed`() throws {
+        try place.publish("1", ["a": "one", "b/c": "two"])
+        let answers = OriginAnswers(OriginReader(try place.origin()), deciders: [ModelDecider.self])
+        let request = ClientRequest("GET", "/model/KEY/archive")
+        func body(mayRead: Bool) throws -> (tag: ObjectID, plan: ServedAnswer.Plan?) {
+            let answer = try #require(try answers.answer(request, mayRead: mayRead))
+            guard case .composed(let body) = answer.body else {
+                throw StoreError(.mismatch, "no archive")
+            }
+            return (body.tag, answer.plan)
+        }
+        let first = try body(mayRead: true)
+        let plan = try #require(first.plan)
+        // Until somebody has found its files sound, it is planned each time.
+        #expect(throws: StoreError.self) { try body(mayRead: false) }
+        answers.remember(plan)
+        let second = try body(mayRead: false)
+        #expect(second.tag == first.tag && second.plan == nil)
+        try place.publish("2", ["a": "three"])
+        #expect(throws: StoreError.self) { try body(mayRead: false) }
+        let third = try body(mayRead: true)
+        #expect(third.tag != first.tag && third.plan != nil)
+        // The same content has the same tag, on whatever machine.
+        let other = try ServedPlace()
+        try other.publish("9", ["b/c": "two", "a": "one"])
+        let others = OriginAnswers(OriginReader(try other.origin()), deciders: [ModelDecider.self])
+        let answer = try #require(try others.answer(request, mayRead: true))
+        guard case .composed(let same) = answer.body else { return }
+        #expect(same.tag == first.tag)
+        #expect(same.archivedFiles.count == 2)
+    }
+
+    @Test func `bytes that a target holds as they are become escapes, and what is escaped stays`() {
+        for (raw, normalized) in [
+            ("/a/b.txt", "/a/b.txt"), ("/a%20b", "/a%20b"), ("/ü.txt", "/%C3%BC.txt"),
+            ("/%C3%BC", "/%C3%BC"), ("/😀%2f", "/%F0%9F%98%80%2f"), ("", ""),
+        ] {
+            #expect(ClientRequest.normalized(Array(raw.utf8)) == normalized)
+        }
+    }
+
+    /// RFC 1952, sections 2.2 and 2.3.
+    @Test
+    func `a twin between a gzip header and trailer is a gzip file, and so is each range of it`()
+        throws
+    {
+        let content = Array("hello hello hello hello hello".utf8)
+        var twin: [UInt8] = []
+        let deflater = try Deflater()
+        try content.withUnsafeBytes { bytes in
+            try deflater.add(bytes) { (piece) throws(StoreError) in twin += Array(piece) }
+        }
+        _ = try deflater.finish { (piece) throws(StoreError) in twin += Array(piece) }
+        let address = try ServedPlace.address(of: twin)
+        let crc32 = try Digester.digest(.crc32, of: content).reduce(UInt32(0)) {
+            $0 << 8 | UInt32($1)
+        }
+        let body = try #require(
+            try AnswerBody(
+                .gzip(
+                    twin: address, twinByteCount: Int64(twin.count), crc32: crc32,
+                    byteCount: Int64(content.count))))
+        func bytes(_ range: Range<Int64>) -> [UInt8] {
+            body.pieces(in: range).flatMap { piece -> [UInt8] in
+                switch piece {
+                case .bytes(let bytes): return bytes
+                case .object: return []
+                case .twin(let found, let range, let size):
+                    #expect(found == address && size == Int64(twin.count) && !range.isEmpty)
+                    return Array(twin[Int(range.lowerBound)..<Int(range.upperBound)])
+                }
+            }
+        }
+        let whole = bytes(0..<body.byteCount)
+        let size = UInt32(content.count)
+        let tail = [crc32, size].flatMap { word in
+            (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
+        }
+        #expect(whole == [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255] + twin + tail)
+        #expect(Int64(whole.count) == body.byteCount && body.tag == address)
+        var wrong: [Range<Int64>] = []
+        for lower in 0..<body.byteCount {
+            for upper in lower...body.byteCount
+            where bytes(lower..<upper) != Array(whole[Int(lower)..<Int(upper)]) {
+                wrong.append(lower..<upper)
+            }
+        }
+        #expect(wrong.isEmpty)
+    }
+}

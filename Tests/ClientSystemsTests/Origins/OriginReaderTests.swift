@@ -1,0 +1,215 @@
+import CASStore
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+@Suite struct OriginReaderTests {
+    private let place: ServedPlace
+
+    init() throws { place = try ServedPlace() }
+
+    private func answers(_ reader: OriginReader) -> OriginAnswers {
+        OriginAnswers(reader, deciders: [GreedyDecider.self, ModelDecider.self])
+    }
+
+    @Test func `what was read counts until its file changes, and only who may read does`() throws {
+        try place.publish("1", ["a": "one"])
+        let answers = answers(OriginReader(try place.origin()))
+        let check = "/model/KEY/check"
+        func unread() throws {
+            #expect(throws: StoreError.self) { try answers.text(check, mayRead: false) }
+            do {
+                _ = try answers.text(check, mayRead: false)
+            } catch let error as StoreError {
+                #expect(error.code == .unread)
+            }
+        }
+        try unread()
+        #expect(try answers.text(check) == #"https://u.example.org ["1"] of 1"#)
+        #expect(try answers.text(check, mayRead: false) == #"https://u.example.org ["1"] of 1"#)
+        try place.publish("2", ["a": "two"])
+        try unread()
+        #expect(try answers.text(check) == #"https://u.example.org ["2", "1"] of 2"#)
+        #expect(
+            try answers.text(check, mayRead: false) == #"https://u.example.org ["2", "1"] of 2"#)
+        // A configuration is read again, too; what is taken out of it is answered no more.
+        try place.enable(["OTHER": .stable])
+        try unread()
+        #expect(try answers.text(check) == "404")
+        #expect(
+            try answers.text("/model/OTHER/check") == #"https://u.example.org ["2", "1"] of 2"#)
+        try place.remove(OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue))
+        #expect(try answers.text("/model/OTHER/check") == "nothing")
+    }
+
+    @Test
+    func `a request between any two steps of a publisher gets all of the old or all of the new`()
+        throws
+    {
+        let old = #"https://u.example.org ["1"] of 1"#
+        let new = #"https://u.example.org ["2", "1"] of 2"#
+        // So many steps are taken before the request, and so many between its looks at pointer and history.
+        for (before, between) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)] {
+            for isKnown in [false, true] {
+                let place = try ServedPlace()
+                try place.publish("1", ["a": "one"])
+                let due = Mutex<[@Sendable () -> Void]>([])
+                let reader = OriginReader(
+                    try place.origin(),
+                    afterPointer: {
+                        for step in due.withLock({ $0 }) { step() }
+                        due.withLock { $0 = [] }
+                    })
+                let answers = answers(reader)
+                if isKnown { #expect(try answers.text("/model/KEY/check") == old) }
+                let steps = try place.begin("2", ["a": "two"])
+                nonisolated(unsafe) let all = [steps.history, steps.pointer]
+                for step in all[..<before] { try step() }
+                due.withLock {
+                    $0 = (before..<before + between).map { index in
+                        { do { try all[index]() } catch { Issue.record(error) } }
+                    }
+                }
+                let answer = try answers.text("/model/KEY/check")
+                #expect(answer == (before == 2 ? new : old), "\(before) \(between) \(isKnown)")
+                for step in all { try step() }
+                #expect(try answers.text("/model/KEY/check") == new)
+            }
+        }
+    }
+
+    @Test func `what is damaged is answered from no more, and is well again when it is mended`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        let reader = OriginReader(try place.origin())
+        let answers = answers(reader)
+        #expect(try answers.text("/model/KEY/first") == "one")
+        let pointer = place.pointer
+        for (path, sound) in [
+            (OriginLayout.pointer(.stable), try place.signed(pointer).serialized()),
+            (
+                OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                place.history.serialized()
+            ),
+        ] {
+            try place.write(path, Array("{\"half\":".utf8))
+            // It is read once, and refused without being read after that.
+            #expect(throws: StoreError.self) { try answers.text("/model/KEY/check") }
+            #expect(throws: StoreError.self) {
+                try answers.text("/model/KEY/check", mayRead: false)
+            }
+            do {
+                _ = try answers.text("/model/KEY/check", mayRead: false)
+            } catch let error as StoreError {
+                #expect(error.code != .unread, "\(path)")
+            }
+            try place.write(path, sound)
+            #expect(try answers.text("/model/KEY/check") == #"https://u.example.org ["1"] of 1"#)
+        }
+    }
+
+    @Test func `bytes that are not what their address says are never answered`() throws {
+        try place.publish("1", ["a": "one"])
+        let object = OriginLayout.object(try ServedPlace.address(of: Array("one".utf8)))
+        try place.write(object, Array("two".utf8))
+        let answers = answers(OriginReader(try place.origin()))
+        #expect(throws: StoreError.self) { try answers.text("/model/KEY/first") }
+        try place.remove(object)
+        #expect(try answers.text("/model/KEY/first") == "404")
+        // Facts and manifests are held against their addresses, too, whenever they are read.
+        let offer = try #require(place.history.offers.first)
+        guard case .version(let version, let facts) = offer.target else { return }
+        for path in [OriginLayout.facts(facts), OriginLayout.manifest(version.manifest)] {
+            try place.write(path, Array("{}".utf8))
+            let fresh = self.answers(OriginReader(try place.origin()))
+            #expect(throws: StoreError.self) { try fresh.text("/model/KEY/archive") }
+        }
+        try place.remove(OriginLayout.manifest(version.manifest))
+        let bare = self.answers(OriginReader(try place.origin()))
+        #expect(try bare.text("/model/KEY/archive") == "404")
+    }
+
+    @Test
+    func
+        `only what trusted keys have signed is answered from, never an older one, and none that has expired`()
+        throws
+    {
+        let (key, other) = (try SigningKey.generate(), try SigningKey.generate())
+        let now = Mutex<Int64>(100)
+        func reader() throws -> OriginReader {
+            OriginReader(
+                try place.origin(), trust: try OriginTrust([key.verificationKey]),
+                now: { now.withLock { $0 } })
+        }
+        let answers = answers(try reader())
+        func isRefused() {
+            do {
+                let text = try answers.text("/model/KEY/check")
+                Issue.record("answered \(text)")
+            } catch let error as StoreError {
+                #expect(error.code == .untrusted)
+            } catch { Issue.record(error) }
+        }
+        try place.publish("1", ["a": "one"])
+        isRefused()
+        place.signers = [other]
+        try place.publish("2", ["a": "two"])
+        isRefused()
+        place.signers = [key]
+        try place.publish("3", ["a": "three"])
+        let third = place.pointer
+        #expect(
+            try answers.text("/model/KEY/check")
+                == #"https://u.example.org ["3", "2", "1"] of 3"#)
+        try place.publish("4", ["a": "four"])
+        #expect(
+            try answers.text("/model/KEY/check")
+                == #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+        // The one before, put back by somebody who can write there.
+        try place.write(OriginLayout.pointer(.stable), try place.signed(third).serialized())
+        isRefused()
+        var expiring = place.pointer
+        expiring.sequence += 1
+        expiring.expiresAt = 200
+        try place.write(OriginLayout.pointer(.stable), try place.signed(expiring).serialized())
+        #expect(
+            try answers.text("/model/KEY/check")
+                == #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+        now.withLock { $0 = 201 }
+        isRefused()
+    }
+
+    @Test func `memory has a bound, whatever is asked for`() throws {
+        var limits = OriginReader.Limits()
+        limits.bytes = 4096
+        let reader = OriginReader(try place.origin(), limits: limits)
+        for number in 0..<40 {
+            try place.write("channels/c\(number).json", [UInt8](repeating: 32, count: 200))
+            _ = try reader.file("channels/c\(number).json", limit: 1000, mayRead: true)
+        }
+        for number in 0..<40 {
+            #expect(try reader.file("channels/n\(number).json", limit: 1000, mayRead: true) == nil)
+        }
+        let (count, cost) = reader.state.withLock { ($0.files.count, $0.files.cost) }
+        #expect(count > 0 && cost <= 4096)
+        // What was used last is still there; what is larger than the limit is read each time.
+        #expect(try reader.file("channels/c39.json", limit: 1000, mayRead: false) != nil)
+        #expect(throws: StoreError.self) {
+            try reader.file("channels/c0.json", limit: 1000, mayRead: false)
+        }
+        #expect(throws: StoreError.self) {
+            try reader.file("channels/c0.json", limit: 100, mayRead: true)
+        }
+    }
+
+    @Test func `URLs begin with what the server was told, if it was`() throws {
+        try place.publish("1", ["a": "one"])
+        let reader = OriginReader(try place.origin(), baseURL: "http://127.0.0.1:8090")
+        #expect(
+            try answers(reader).text("/model/KEY/check") == #"http://127.0.0.1:8090 ["1"] of 1"#)
+    }
+}

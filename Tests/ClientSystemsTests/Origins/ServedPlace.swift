@@ -1,0 +1,185 @@
+import Archives
+import CASStore
+import Foundation
+import Platform
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// An origin in a directory, written file by file as a publisher writes it.
+final class ServedPlace {
+    let directory = TemporaryDirectory()
+    private(set) var history = ClientHistory(ModelDecider.system, .stable)
+    private(set) var pointer: ChannelPointer
+    /// Who signs the pointers.
+    var signers: [SigningKey] = []
+
+    /// - Parameter isEnabled: whether the model's system has a configuration.
+    init(isEnabled: Bool = true) throws {
+        pointer = ChannelPointer(channel: .stable, sequence: 0, createdAt: 1, releases: [])
+        try write("origin.json", Array("{\"castreeOrigin\":1}\n".utf8))
+        if isEnabled { try enable(["KEY": .stable]) }
+    }
+
+    func enable(_ deployments: [String: ChannelName]) throws {
+        let configuration = ClientConfiguration(
+            ModelDecider.system, baseURL: "https://u.example.org", deployments: deployments)
+        try write(
+            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            configuration.serialized())
+    }
+
+    func origin() throws -> DirectoryOrigin { try DirectoryOrigin(directory.path) }
+
+    /// Replaces a file in one step, as a publisher does.
+    func write(_ path: String, _ bytes: [UInt8]) throws {
+        let file = URL(filePath: directory.appending(path))
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(bytes).write(to: file, options: .atomic)
+    }
+
+    func remove(_ path: String) throws {
+        try FileManager.default.removeItem(atPath: directory.appending(path))
+    }
+
+    static func address(of bytes: [UInt8]) throws -> ObjectID {
+        var hasher = try ObjectHasher()
+        return bytes.withUnsafeBytes { hasher.hash($0).address }
+    }
+
+    /// Publishes a version: objects, facts and manifest now; the history and the pointer when the two steps are taken.
+    func begin(
+        _ name: String, _ files: [String: String]
+    ) throws -> (history: () throws -> Void, pointer: () throws -> Void) {
+        var entries: [Manifest.Entry] = []
+        var facts: [ObjectID: ObjectFacts] = [:]
+        for (path, text) in files {
+            let bytes = Array(text.utf8)
+            let address = try Self.address(of: bytes)
+            try write(OriginLayout.object(address), bytes)
+            entries.append(
+                Manifest.Entry(
+                    path: try TreePath(path), address: address, byteCount: Int64(bytes.count)))
+            let crc32 = try Digester.digest(.crc32, of: bytes)
+            facts[address] = ObjectFacts(
+                address: address, byteCount: Int64(bytes.count),
+                crc32: crc32.reduce(0) { $0 << 8 | UInt32($1) },
+                md5: Hex.string(try Digester.digest(.md5, of: bytes)), twin: nil)
+        }
+        let manifest = try Manifest(
+            version: try VersionName(name), ordinal: 1, createdAt: 1, entries: entries)
+        let manifestBytes = try manifest.serialized()
+        let manifestAddress = try Self.address(of: manifestBytes)
+        try write(OriginLayout.manifest(manifestAddress), manifestBytes)
+        let factBytes = ContentFacts(Array(facts.values)).serialized()
+        let factsAddress = try Self.address(of: factBytes)
+        try write(OriginLayout.facts(factsAddress), factBytes)
+
+        let version = PublishedVersion(
+            name: try VersionName(name), manifest: manifestAddress,
+            manifestByteCount: Int64(manifestBytes.count), content: try manifest.contentAddress())
+        let sequence = pointer.sequence + 1
+        history.offers.append(
+            ClientOffer(
+                sequence: sequence, target: .version(version, facts: factsAddress),
+                createdAt: sequence * 1000, firstOfferedAt: sequence * 1000))
+        pointer.sequence = sequence
+        pointer.releases.insert(
+            OfferedRelease(
+                .version(version), sequence: sequence, createdAt: sequence, facts: factsAddress),
+            at: 0)
+        let (history, pointer) = (history, try signed(pointer))
+        return (
+            { [self] in
+                try write(
+                    OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                    history.serialized())
+            }, { [self] in try write(OriginLayout.pointer(.stable), pointer.serialized()) }
+        )
+    }
+
+    func publish(_ name: String, _ files: [String: String]) throws {
+        let steps = try begin(name, files)
+        try steps.history()
+        try steps.pointer()
+    }
+
+    /// The pointer as its signers leave it.
+    func signed(_ pointer: ChannelPointer) throws -> ChannelPointer {
+        guard !signers.isEmpty else { return pointer }
+        var pointer = pointer
+        pointer.origin = String(repeating: "0f", count: 16)
+        for key in signers {
+            pointer.signatures.append(
+                PointerSignature(
+                    key: key.verificationKey.id, signature: try key.sign(pointer.signedBytes)))
+        }
+        return pointer
+    }
+}
+
+/// A system of the tests' own: what a channel offers as text, its newest release as an archive.
+enum ModelDecider: ClientDecider {
+    static let system = ClientSystem.capgo
+
+    static func answer(
+        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
+    ) throws(StoreError) -> ClientAnswer? {
+        let parts = request.path.split(separator: "/").map(String.init)
+        guard parts.count == 3, parts[0] == "model" else { return nil }
+        guard let name = configuration.deployments[parts[1]],
+            let channel = try origin.channel(name, for: system), let newest = channel.live.first
+        else { return ClientAnswer(404) }
+        switch parts[2] {
+        case "check":
+            let versions = channel.live.map { $0.release.version?.name.description ?? "" }
+            let text = "\(configuration.baseURL) \(versions) of \(channel.past.count)"
+            return ClientAnswer(200, body: .bytes(Array(text.utf8)))
+        case "archive":
+            guard let content = try origin.content(of: newest.offer) else {
+                return ClientAnswer(404)
+            }
+            var members: [ZipMember] = []
+            for entry in content.manifest.entries {
+                guard let facts = content.facts[entry.address] else { return ClientAnswer(404) }
+                members.append(
+                    ZipMember(
+                        path: entry.path.description, byteCount: entry.byteCount,
+                        crc32: facts.crc32, content: .object(entry.address)))
+            }
+            return ClientAnswer(200, body: .archive(try ZipArchive(members)))
+        case "first":
+            guard let entry = try origin.content(of: newest.offer)?.manifest.entries.first,
+                let bytes = try origin.bytes(of: entry.address, byteCount: entry.byteCount)
+            else { return ClientAnswer(404) }
+            return ClientAnswer(200, body: .bytes(bytes))
+        default: return ClientAnswer(404)
+        }
+    }
+}
+
+/// Claims every path, if it is enabled.
+enum GreedyDecider: ClientDecider {
+    static let system = ClientSystem.meteor
+
+    static func answer(
+        _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
+    ) throws(StoreError) -> ClientAnswer? { ClientAnswer(418) }
+}
+
+extension OriginAnswers {
+    /// The text that a path is answered with, or the status.
+    func text(_ path: String, mayRead: Bool = true) throws -> String {
+        let answer = try answer(ClientRequest("GET", path), mayRead: mayRead)
+        guard let answer else { return "nothing" }
+        guard answer.status == 200, case .bytes(let bytes) = answer.body else {
+            return "\(answer.status)"
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,46 @@
+import CASStore
+import Testing
+
+@testable import HotPush
+
+/// docs/origin-format.md, "Files"; what else is in an origin is the publisher's own.
+@Suite struct ServedFileTests {
+    private static let digits = String(repeating: "0123456789abcdef", count: 4)
+    private static let split = "\(digits.prefix(2))/\(digits.dropFirst(2))"
+
+    @Test func `devices may ask for an origin's files by their one spelling, and for no others`()
+        throws
+    {
+        let address = try #require(ObjectID(Self.digits))
+        let digits = Self.digits
+        let served: [(path: String, identity: ServedFile.Identity)] = [
+            ("origin.json", .changing), ("channels.json", .changing),
+            ("channels/stable.json", .changing), ("channels/a-b_1.json", .changing),
+            ("objects/\(Self.split)", .addressed(address)),
+            ("packs/\(Self.split)", .addressed(address)),
+            ("manifests/\(digits).json", .addressed(address)),
+            ("deliveries/\(digits).json", .addressed(address)),
+            ("manifests/\(digits).from.\(digits).json", .constant), ("trust/2.json", .constant),
+        ]
+        for (path, identity) in served {
+            let file = try #require(ServedFile(path), "\(path)")
+            #expect(file.path == path && file.identity == identity, "\(path)")
+            #expect(file.isDocument == path.hasSuffix(".json"))
+            for other in ["/\(path)", "\(path)/", "./\(path)", "\(path) ", path.uppercased()] {
+                #expect(ServedFile(other) == nil, "\(other)")
+            }
+        }
+        for path in [
+            "", "/", "..", "objects", "objects/", "objects/\(digits)", "objects/ab",
+            "objects/ab/cd",
+            "objects/\(Self.split)/x", "objects/../objects/\(Self.split)", "deflated/\(Self.split)",
+            "facts/\(digits).json", "for/capgo/config.json", "for/capgo/stable.json",
+            ".publish/lock", "log/0000000001.json", "channels/.json", "channels/stable",
+            "channels/../origin.json", "channels/a/b.json", "channels/%73table.json",
+            "manifests/1.0.json", "manifests/\(digits)", "trust/0.json", "trust/02.json",
+            "trust/x.json", "e/1/objects/\(Self.split)", "origin.json\0",
+        ] {
+            #expect(ServedFile(path) == nil, "\(path)")
+        }
+    }
+}
