@@ -14,7 +14,7 @@ debug := --disable-index-store -Xswiftc -warnings-as-errors $(addprefix -Xswiftc
 tests := --disable-xctest --enable-swift-testing
 
 release := -c release -Xswiftc -cross-module-optimization
-programs := castree castree-pull castree-import castree-fsck
+programs := castree castree-pull castree-import castree-origin castree-fsck
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -30,7 +30,7 @@ S3_SECONDS ?= 30
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery scale on-own-disk) \
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery clients scale on-own-disk) \
     contrib/check Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
     bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
@@ -39,7 +39,7 @@ scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serv
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: run test test-all check fmt setup build build-tools install uninstall clean help browser autobahn fuzz
-.PHONY: bench bench-peers bench-engine bench-serve bench-pull bench-bucket bench-delivery bench-scale
+.PHONY: bench bench-peers bench-engine bench-serve bench-clients bench-pull bench-bucket bench-delivery bench-scale
 .PHONY: contrib errors starts huge docs powercut crashpoints fulldisk stress ground harness-check sanitize coverage s3
 
 run: ## build, then push two real releases to a kiosk and show every step
@@ -108,6 +108,11 @@ bench-serve: ## build, then measure the server against nginx
 	@$(MAKE) --no-print-directory build
 	$(SWIFT) build $(release) --product Echo
 	Benchmarks/serve
+
+bench-clients: ## build, then measure the answers to clients of other systems, and archives against nginx
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	Benchmarks/clients
 
 bench-pull: ## build, then measure pull against curl and ostree
 	@scripts/setup bench

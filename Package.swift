@@ -168,8 +168,9 @@ let package = Package(
         .executableTarget(
             name: "castree-origin",
             dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "WebServer",
-                "HotPush", "VersionTree", "CASStore", "StrictJSON", "Platform",
+                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "ServeFromCAS",
+                "WebServer", "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON",
+                "Platform",
             ], swiftSettings: settings, linkerSettings: standalone),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
@@ -219,7 +220,7 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "ProgramTestSupport", "SocketTestSupport", "castree", "castree-pull",
-                "castree-import", "fsck",
+                "castree-import", "castree-origin", "fsck",
             ],
             swiftSettings: settings),
         // A server whose time goes by in steps.

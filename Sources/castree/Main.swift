@@ -44,6 +44,8 @@ enum CastreeProgram {
             .resign { try $0.inDirectory { try $0.resignDirectory() } },
             .rotateTrust { try $0.inDirectory { try $0.rotateDirectory() } },
             .originEnable { try $0.enableClients() }, .originStatus { try $0.showClients() },
+            .originServe { _ in try SiblingProgram.origin.become() },
+            .originAnswer { _ in try SiblingProgram.origin.become() },
             .channels { _ in try SiblingProgram.pull.become() },
             .collect(from: .option, observed: { $0.recordingEvents() }),
             .fsck(

@@ -40,13 +40,16 @@ import Testing
         let done = try install("--prefix", prefix)
         #expect(done.status == 0, "\(done)")
         let installed = try files(below: "prefix")
-        for program in ["castree", "castree-pull", "castree-import", "castree-fsck"] {
+        for program in ["castree", "castree-pull", "castree-import", "castree-origin", "castree-fsck"] {
             #expect(installed.contains("bin/\(program)"))
             #expect(installed.contains("share/bash-completion/completions/\(program)"))
             #expect(installed.contains("share/zsh/site-functions/_\(program)"))
             #expect(installed.contains("share/fish/vendor_completions.d/\(program).fish"))
         }
-        for page in ["castree", "castree-add", "castree-serve", "castree-pull", "castree-fsck"] {
+        for page in [
+            "castree", "castree-add", "castree-serve", "castree-pull", "castree-fsck",
+            "castree-origin", "castree-origin-serve", "castree-trust-add",
+        ] {
             #expect(installed.contains("share/man/man1/\(page).1.gz"))
         }
         let listed = Set(

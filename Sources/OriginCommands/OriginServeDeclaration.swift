@@ -1,0 +1,100 @@
+package import Console
+import StoreCommands
+
+// The commands whose first word is `origin`: clients of other systems update from a castree origin.
+
+extension Command {
+    /// `origin serve`: the server.
+    ///
+    /// Declared once for the two programs that have it, as ``pull(run:)`` is.
+    package static func originServe(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "origin serve", summary: "answers the clients of other systems from an origin",
+            discussion: """
+                Clients of CodePush, Expo, hot-updater, Capgo, chcp and Meteor that are in the field \
+                already update from the origin, unchanged, if 'castree origin enable' has made it \
+                speak to them. castree's own devices do as well: the origin's files are served beside.
+
+                    castree origin enable /srv/www/updates codepush --deployment KEY=stable
+                    castree origin serve /srv/www/updates
+                    castree origin serve /srv/www/updates --listen 127.0.0.1:8090 --access-log -
+
+                Prints one line when it is ready, and serves until SIGINT or SIGTERM; then it answers \
+                the requests in flight and ends. It needs no store and writes nothing. What is \
+                published, withdrawn or pruned counts from the next request on. A request gets the \
+                answer of before a change or that of after it, never a mixture.
+
+                It speaks plain http: put a web server with a certificate in front of it. All URLs in \
+                answers begin with what 'castree origin enable' was told, not with what a request \
+                says. The access log has no queries, for these name devices.
+
+                With --trust only pointers count that the key has signed; if one does not, its \
+                channel's clients get 503, and standard error says why.
+                """,
+            arguments: [.originDirectory],
+            options: [
+                .text(
+                    "listen", placeholder: "ADDRESS:PORT",
+                    "listen there; [::1]:8090 for IPv6, port 0 for any that is free",
+                    fallback: "127.0.0.1:8090"),
+                .baseURL, .servedTrust,
+                .integer("workers", in: 1...64, "threads that serve", fallback: 1),
+                .text(
+                    "access-log", placeholder: "FILE",
+                    "append a line for every request; - is standard error", completion: .files),
+            ], run: run
+        ).reportingAbsence
+    }
+
+    /// `origin answer`: what the server would answer.
+    package static func originAnswer(
+        run: @escaping @Sendable (Invocation) throws -> ExitStatus
+    ) -> Command {
+        Command(
+            "origin answer", summary: "prints what a client of another system would be answered",
+            discussion: """
+                Asks the origin as a client would, with no server: for tests, and to see why a device \
+                gets what it gets. URL is a path with its query, or a whole URL.
+
+                    castree origin answer /srv/www/updates GET '/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0'
+                    castree origin answer ./origin GET /for/expo/manifest --header 'expo-platform: ios'
+                    castree origin answer ./origin GET https://u.example.org/for/codepush/archives/C.zip --output release.zip
+
+                With --request, a file has all of it, as it goes over the wire: request line, fields, \
+                an empty line, body. The exit status is 0 whatever the answer's status is.
+                """,
+            arguments: [
+                .originDirectory, Argument("METHOD", "GET, HEAD or POST", .optional),
+                Argument("URL", "what is asked for", .optional),
+            ],
+            options: [
+                .text(
+                    "header", placeholder: "'NAME: VALUE'", "a field of the request", repeats: true),
+                .text(
+                    "body", placeholder: "FILE", "the body of the request", completion: .files),
+                .text(
+                    "request", placeholder: "FILE", "the whole request, instead of METHOD and URL",
+                    completion: .files),
+                .text(
+                    "output", placeholder: "FILE", "write the body of the answer to this file",
+                    completion: .files),
+                .baseURL, .servedTrust,
+            ], run: run
+        ).reportingAbsence
+    }
+}
+
+extension Option {
+    /// Where clients find the server.
+    fileprivate static let baseURL = Option.text(
+        "base-url", placeholder: "URL",
+        "URLs in answers begin with this [else with what 'castree origin enable' was told]")
+
+    /// Whose pointers count.
+    fileprivate static let servedTrust = Option.text(
+        "trust", placeholder: "FILE",
+        "answer only from what this public key has signed; repeatable, one of them is enough",
+        repeats: true, completion: .files)
+}

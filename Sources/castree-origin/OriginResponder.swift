@@ -1,0 +1,119 @@
+import CASStore
+import ClientSystems
+import HotPush
+import WebServer
+
+/// Which answer a request gets; it sends none.
+///
+/// It comes from the files of the origin that castree's own devices ask for, or by the rules of the systems that are enabled.
+/// `Host` is never looked at: every URL in an answer begins with what the operator has set.
+struct OriginResponder: Sendable {
+    let answers: OriginAnswers
+    let origin: DirectoryOrigin
+
+    /// The largest body of a request, in bytes; above it 413.
+    static let bodyByteCountMax = 64 << 10
+    private static let allow = "GET, HEAD, POST"
+
+    /// The answer to a request.
+    /// - Parameter mayRead: whether files may be read for it.
+    /// - Throws: `.unread` where that would be necessary; what is wrong with the origin.
+    func response(
+        to head: RequestHead, _ body: [UInt8], mayRead: Bool
+    ) throws(StoreError) -> PlannedResponse {
+        switch head.method {
+        case .get, .head:
+            if let response = try file(head, mayRead: mayRead) { return response }
+        case .post: break
+        default: return Self.methodNotAllowed(head.method)
+        }
+        let request = Self.request(head, body)
+        guard let answer = try answers.answer(request, mayRead: mayRead) else {
+            return PlannedResponse(PlainAnswer.notFound(head.method))
+        }
+        try Self.check(answer.fields, request)
+        switch answer.body {
+        case .bytes(let bytes):
+            return PlannedResponse(answer.status, answer.fields, bytes, head.method)
+        case .composed(let body):
+            var response = RangeRules(head: head, body: body, fields: answer.fields).response()
+            response.plan = answer.plan
+            return response
+        }
+    }
+
+    static func methodNotAllowed(_ method: Method) -> PlannedResponse {
+        .plain(405, "Only \(allow) are allowed here.", method, fields: [("Allow", allow)])
+    }
+
+    /// A request as deciders read it: one for a head is answered like the one for all of it.
+    private static func request(_ head: RequestHead, _ body: [UInt8]) -> ClientRequest {
+        var method = "GET"
+        if case .post = head.method { method = "POST" }
+        return ClientRequest(
+            method, ClientRequest.normalized(head.bytes[head.path]),
+            query: head.query.map { ClientRequest.normalized(head.bytes[$0]) },
+            fields: head.fields.map { field in
+                ClientRequest.Field(head.text(field.name).lowercased(), head.text(field.value))
+            }, body: body)
+    }
+
+    /// Values come from files of the origin, and a line break in one would begin another field.
+    private static func check(
+        _ fields: [ClientRequest.Field], _ request: ClientRequest
+    ) throws(StoreError) {
+        for field in fields
+        where field.value.utf8.contains(where: { $0 < 32 && $0 != 9 || $0 == 127 }) {
+            throw StoreError(
+                .damagedOrigin,
+                "the answer to \(request.path) has a control character in \(field.name); it is not sent"
+            )
+        }
+    }
+
+    // MARK: The origin's own files
+
+    private func file(
+        _ head: RequestHead, mayRead: Bool
+    ) throws(StoreError) -> PlannedResponse? {
+        let path = head.bytes[head.path].dropFirst()
+        // Longer ones are no files of an origin; most requests of clients end here, too.
+        guard path.count < 256, let text = String(validating: path, as: UTF8.self),
+            let file = ServedFile(text)
+        else { return nil }
+        guard let status = try origin.status(of: file.path) else {
+            return PlannedResponse(PlainAnswer.notFound(head.method))
+        }
+        var fields = [
+            ClientRequest.Field(
+                "content-type",
+                file.isDocument ? "application/json" : "application/octet-stream")
+        ]
+        if case .addressed(let address) = file.identity {
+            let body = AnswerBody(object: address, byteCount: status.byteCount)
+            return RangeRules(head: head, body: body, fields: fields).response()
+        }
+        if case .changing = file.identity {
+            fields.append(ClientRequest.Field("cache-control", "no-cache"))
+        }
+        let bytes = try answers.reader.file(
+            file.path, limit: OriginLayout.manifestByteCountMax, mayRead: mayRead)
+        guard let bytes else { return PlannedResponse(PlainAnswer.notFound(head.method)) }
+        return try Self.small(bytes, head, fields)
+    }
+
+    /// A file in memory, with a tag of its bytes: nothing new costs a 304.
+    private static func small(
+        _ bytes: [UInt8], _ head: RequestHead, _ fields: [ClientRequest.Field]
+    ) throws(StoreError) -> PlannedResponse {
+        var hasher = try ObjectHasher()
+        let tag = bytes.withUnsafeBytes { hasher.hash($0).address }
+        let body = AnswerBody(object: tag, byteCount: Int64(bytes.count))
+        var response = RangeRules(head: head, body: body, fields: fields).response()
+        if case .range(let range, _) = response.body {
+            response.body = .bytes(
+                Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
+        }
+        return response
+    }
+}

@@ -1,0 +1,119 @@
+import CASStore
+import ClientSystems
+import Console
+import OriginCommands
+import ServeFromCAS
+import StoreCommands
+import StrictJSON
+import WebServer
+
+extension Invocation {
+    /// `origin serve`.
+    func serveOrigin() throws -> ExitStatus {
+        FileLimit.raise()
+        let notices = ServerNotices(diagnostics)
+        defer { notices.end() }
+        let address = try listeningAddress()
+        let served = try servedOrigin()
+        // What is wrong with a configuration is said before anything listens.
+        let systems = try served.answers.systems()
+        let log = try accessLog(notices)
+        defer { log?.end() }
+
+        let contents = ContentCache(OriginObjects(origin: served.origin))
+        var options = HTTPServer.Options()
+        options.addresses = [address]
+        options.loops = try integer("workers") ?? 1
+        options.connection.parser.takesUTF8 = true
+        options.accessLog = accessLog(log, notices)
+        options.onDamage = { notices.tell($0.message) }
+        let handler = OriginHandler(
+            OriginResponder(answers: served.answers, origin: served.origin), contents,
+            notice: { notices.tell($0) })
+        let server = try HTTPServer(options, objects: contents) { _, _ in handler }
+        try server.start()
+        try reportReady(
+            SocketAddress(address: address.address, port: server.port), systems.map(\.rawValue))
+        try waiting {
+            await withTaskCancellationHandler {
+                let cleaning = Task { await Self.closeRemoved(contents) }
+                await server.waitUntilStopped()
+                cleaning.cancel()
+            } onCancel: {
+                server.stop()
+            }
+        }
+        return Interruption.isByTerminal ? .interrupted : .done
+    }
+
+    /// Files that a prune has removed must not keep their space on the disk for long.
+    private static func closeRemoved(_ contents: ContentCache) async {
+        while !Task.isCancelled {
+            // Cancelled is what it is when the server has stopped.
+            try? await Task.sleep(for: .seconds(30))
+            contents.close()
+        }
+    }
+
+    private func reportReady(_ address: SocketAddress, _ systems: [String]) throws {
+        let url = "http://\(address)"
+        try report { writer in
+            writer.member("url", url)
+            writer.member("port", Int(address.port))
+            writer.member("systems", systems)
+        } text: { output in
+            let origin = argument("ORIGIN")
+            output.print(
+                systems.isEmpty
+                    ? "Serving \(origin) at \(url); no other system is enabled (castree origin enable)"
+                    : "Serving \(origin) at \(url) to clients of \(systems.joined(separator: ", "))"
+            )
+        }
+    }
+
+    private func listeningAddress() throws -> SocketAddress {
+        let text = try requiredValue("listen")
+        guard let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...])
+        else { throw refusedAddress(text) }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            throw refusedAddress(text)
+        }
+        guard let address = SocketAddress(literal: String(host), port: port) else {
+            throw refusedAddress(text)
+        }
+        return address
+    }
+
+    private func refusedAddress(_ text: String) -> CommandError {
+        .usage(
+            "--listen takes an address of this machine and a port, as in 127.0.0.1:8090 or [::1]:8090, not '\(text)'"
+        )
+    }
+
+    private func accessLog(_ notices: ServerNotices) throws -> AccessLog? {
+        guard let path = try value("access-log"), path != "-" else { return nil }
+        return try AccessLog(path, notices)
+    }
+
+    private func accessLog(
+        _ log: AccessLog?, _ notices: ServerNotices
+    ) -> (@Sendable (AccessRecord) -> Void)? {
+        if let log { return { log.append(RequestLine($0)) } }
+        if values("access-log").isEmpty { return nil }
+        return { notices.append(RequestLine($0)) }
+    }
+}
+
+extension RequestLine {
+    /// Without the query: it has the identities of devices, and keys of deployments.
+    fileprivate init(_ record: AccessRecord) {
+        let target = record.target.prefix { $0 != "?" }
+        self.init(
+            record.method, String(target), status: record.status, byteCount: record.byteCount,
+            nanoseconds: record.nanoseconds)
+    }
+}

@@ -1,0 +1,280 @@
+import Foundation
+import ProgramTestSupport
+import SocketTestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Clients of other systems ask `castree origin serve`, as they do over the wire.
+@Suite struct OriginClientsTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace()
+        try place.add(
+            "1", ["index.html": "<h1>one</h1>", "js/ü.js": "run(1)", "index.ios.bundle": "ios"])
+        try castree("publish", "1", "origin", "--no-sync", "--no-packs")
+        for (system, deployment) in [
+            ("codepush", "KEY=stable"), ("hot-updater", "ios/production=stable"),
+            ("capgo", "com.example=stable"), ("chcp", "web=stable"),
+        ] {
+            try castree(
+                "origin", "enable", "origin", system, "--base-url", "http://u.example.org",
+                "--deployment", deployment, "--no-sync")
+        }
+    }
+
+    private func castree(_ arguments: String...) throws {
+        let outcome = try place.run(.castree, arguments)
+        guard outcome.status == 0 else { throw Refused(outcome: outcome) }
+    }
+
+    private struct Refused: Error { let outcome: Finished }
+
+    private func serve() throws -> Served {
+        try Served(
+            [
+                ProgramUnderTest.castree.url.path, "origin", "serve", "origin", "--listen",
+                "127.0.0.1:0",
+            ], in: place.directory)
+    }
+
+    private static let check =
+        "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
+
+    private struct Update: Decodable {
+        struct Info: Decodable {
+            let download_url: String
+            let is_available: Bool
+            let label: String
+            let package_hash: String
+            let package_size: Int
+        }
+        let update_info: Info
+    }
+
+    private func update(_ served: Served, hash: String? = nil) throws -> Update.Info {
+        let query = hash.map { "&package_hash=\($0)" } ?? ""
+        let answer = try served.get(Self.check + query, [:])
+        #expect(answer.status == 200 && answer.head.contains("content-type: application/json"))
+        return try JSONDecoder().decode(Update.self, from: Data(answer.body.utf8)).update_info
+    }
+
+    /// The target that a URL of the operator's base leads to.
+    private func target(_ url: String) throws -> String {
+        try #require(url.hasPrefix("http://u.example.org/"))
+        return String(url.dropFirst("http://u.example.org".count))
+    }
+
+    /// An answer's status, its fields and its bytes.
+    private func fetch(
+        _ served: Served, _ target: String, _ fields: String...
+    ) throws -> (status: Int, head: String, bytes: [UInt8]) {
+        try fetch(served, Array(target.utf8), fields)
+    }
+
+    private func fetch(
+        _ served: Served, _ target: [UInt8], _ fields: [String] = [], method: String = "GET"
+    ) throws -> (status: Int, head: String, bytes: [UInt8]) {
+        let socket = try TestSocket.connected(to: served.port)
+        defer { close(socket) }
+        let request =
+            Array("\(method) ".utf8) + target
+            + Array(
+                (" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n"
+                    + fields.map { $0 + "\r\n" }.joined() + "\r\n").utf8)
+        guard write(socket, request, request.count) == request.count else {
+            throw POSIXError(.EIO)
+        }
+        var all: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(socket, &piece, piece.count)
+            guard count > 0 else { break }
+            all += piece[..<count]
+        }
+        let end = try #require(all.firstRange(of: Array("\r\n\r\n".utf8)))
+        let head = String(decoding: all[..<end.lowerBound], as: UTF8.self)
+        return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, Array(all[end.upperBound...]))
+    }
+
+    /// The files of an archive, as Python's zipfile unpacks them after testing it.
+    private func unpacked(_ archive: [UInt8]) throws -> [String: String] {
+        let name = UUID().uuidString
+        let file = place.directory.appending(path: name + ".zip")
+        try Data(archive).write(to: file)
+        let script = """
+            import json, sys, zipfile
+            archive = zipfile.ZipFile(sys.argv[1])
+            assert archive.testzip() is None
+            print(json.dumps({name: archive.read(name).decode() for name in archive.namelist()}))
+            """
+        let done = try Running(
+            URL(filePath: "/usr/bin/env"), ["python3", "-c", script, file.path],
+            in: place.directory,
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        ).finished()
+        return try done.document([String: String].self)
+    }
+
+    @Test func `a CodePush client gets a full archive, in ranges too, and then the difference`()
+        throws
+    {
+        let served = try serve()
+        #expect(served.ready.hasSuffix("to clients of capgo, chcp, codepush, hot-updater\n"))
+        let first = try update(served)
+        let path = try target(first.download_url)
+        let whole = try fetch(served, path)
+        #expect(whole.status == 200 && whole.bytes.count == first.package_size)
+        #expect(whole.head.contains("Content-Length: \(first.package_size)\r\n"))
+        #expect(
+            !whole.head.lowercased().contains("transfer-encoding") && !whole.head.contains("evil"))
+        let one = [
+            "CodePush/index.html": "<h1>one</h1>", "CodePush/js/ü.js": "run(1)",
+            "CodePush/index.ios.bundle": "ios",
+        ]
+        #expect(try unpacked(whole.bytes) == one)
+        // Any two ranges together are the archive.
+        let tag = try #require(
+            whole.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }
+        ).dropFirst(6)
+        for cut in [1, 30, 31, 50, 90, 200, first.package_size - 22, first.package_size - 1] {
+            let left = try fetch(served, path, "Range: bytes=0-\(cut - 1)")
+            let right = try fetch(served, path, "Range: bytes=\(cut)-", "If-Range: \(tag)")
+            #expect(left.status == 206 && right.status == 206)
+            #expect(left.bytes + right.bytes == whole.bytes, "\(cut)")
+        }
+        let head = try fetch(served, Array(path.utf8), method: "HEAD")
+        #expect(head.status == 200 && head.bytes.isEmpty)
+        #expect(head.head.contains("Content-Length: \(first.package_size)\r\n"))
+        #expect(try fetch(served, path, "If-None-Match: \(tag)").status == 304)
+        #expect(try fetch(served, path, "Range: bytes=\(first.package_size)-").status == 416)
+
+        try place.add("2", ["index.html": "<h1>two</h1>", "js/ü.js": "run(1)"])
+        try castree("publish", "2", "origin", "--no-sync", "--no-packs")
+        let second = try update(served, hash: first.package_hash)
+        #expect(second.is_available && second.label != first.label)
+        let difference = try fetch(served, try target(second.download_url))
+        #expect(difference.bytes.count == second.package_size)
+        let files = try unpacked(difference.bytes)
+        #expect(files["CodePush/index.html"] == "<h1>two</h1>" && files["CodePush/js/ü.js"] == nil)
+        #expect(files["hotcodepush.json"]?.contains("CodePush/index.ios.bundle") == true)
+        #expect(try update(served, hash: second.package_hash).is_available == false)
+        // A release that is taken back is served to nobody any more.
+        try castree("withdraw", "2", "origin", "--no-sync")
+        #expect(try fetch(served, try target(second.download_url)).status == 404)
+        #expect(try served.end().errors.isEmpty)
+    }
+
+    @Test func `a client that asks while somebody publishes gets the old release whole or the new`()
+        throws
+    {
+        let served = try serve()
+        let old = try update(served)
+        try place.add("2", ["index.html": "<h1>two</h1>"])
+        let publisher = try Running(
+            .castree, ["publish", "2", "origin", "--no-packs"], in: place.directory)
+        var labels: Set<String> = []
+        let end = ContinuousClock.now + .seconds(60)
+        while labels.isSubset(of: [old.label]), ContinuousClock.now < end {
+            let now = try update(served)
+            labels.insert(now.label)
+            let archive = try fetch(served, try target(now.download_url))
+            #expect(archive.status == 200 && archive.bytes.count == now.package_size)
+        }
+        #expect(try publisher.finished().status == 0)
+        #expect(try update(served).label != old.label)
+        #expect(try served.end().errors.isEmpty)
+    }
+
+    @Test func `the other systems' clients are answered as well`() throws {
+        let served = try serve()
+        let nil36 = "00000000-0000-0000-0000-000000000000"
+        let bundle = try served.get(
+            "/for/hot-updater/app-version/ios/1.0.0/production/\(nil36)/\(nil36)", [:])
+        struct Bundle: Decodable {
+            let status, fileUrl, fileHash: String
+        }
+        let found = try JSONDecoder().decode(Bundle.self, from: Data(bundle.body.utf8))
+        #expect(found.status == "UPDATE")
+        let archive = try fetch(served, try target(found.fileUrl))
+        try Data(archive.bytes).write(to: place.directory.appending(path: "bundle.zip"))
+        let sum = try Running(
+            URL(filePath: "/usr/bin/env"),
+            [
+                "python3", "-c",
+                "import hashlib; print(hashlib.sha256(open('bundle.zip','rb').read()).hexdigest())",
+            ],
+            in: place.directory,
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        ).finished()
+        #expect(sum.text == found.fileHash + "\n")
+        // chcp's clients send names beyond ASCII as they are.
+        let json = try served.get("/for/chcp/web/chcp.json", [:])
+        struct Config: Decodable { let content_url: String }
+        let config = try JSONDecoder().decode(Config.self, from: Data(json.body.utf8))
+        let folder = try target(config.content_url)
+        for name in ["js/ü.js", "js/%C3%BC.js", "js/%c3%bc.js"] {
+            let file = try fetch(served, Array("\(folder)/\(name)".utf8))
+            #expect(file.status == 200 && file.bytes == Array("run(1)".utf8), "\(name)")
+        }
+        #expect(try fetch(served, Array("\(folder)/js/".utf8) + [0xfc]).status == 400)
+        // Capgo's post what they run.
+        let body =
+            #"{"app_id":"com.example","device_id":"device-7","platform":"ios","version_name":"builtin","version_build":"1.0.0"}"#
+        let answer = try served.post("/for/capgo/updates", body)
+        #expect(answer.status == 200, "\(answer)")
+        try place.write(["post.json": body], to: ".")
+        let printed = try place.castree(
+            "origin", "answer", "origin", "POST", "/for/capgo/updates", "--body", "post.json",
+            "--json")
+        struct Printed: Decodable {
+            let status: Int
+            let body: String
+        }
+        let said = try printed.document(Printed.self)
+        #expect(said.status == 200 && said.body == answer.body)
+        #expect(try served.end().errors.isEmpty)
+    }
+
+    @Test func `what a prune removes while an archive is sent cuts it, and gives no wrong byte`()
+        throws
+    {
+        var random = SystemRandomNumberGenerator()
+        for name in ["a", "b"] {
+            var text = ""
+            for _ in 0..<1 << 19 { text += String(random.next(), radix: 36) }
+            try place.write([name: text], to: "release-3")
+        }
+        try castree("add", "release-3", "--version", "3", "--no-sync")
+        try castree("publish", "3", "origin", "--no-sync", "--no-packs")
+        let served = try serve()
+        let update = try update(served)
+        let path = try target(update.download_url)
+        let whole = try fetch(served, path)
+        #expect(whole.bytes.count == update.package_size)
+        let socket = try TestSocket.connected(to: served.port)
+        let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        _ = write(socket, request, request.utf8.count)
+        var first = [UInt8](repeating: 0, count: 1000)
+        let count = read(socket, &first, first.count)
+        #expect(count > 0)
+        try castree("withdraw", "3", "origin", "--no-sync")
+        try castree("prune", "origin", "--grace", "0s", "--no-sync")
+        var all = Array(first[..<max(count, 0)])
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(socket, &piece, piece.count)
+            guard count > 0 else { break }
+            all += piece[..<count]
+        }
+        close(socket)
+        let end = try #require(all.firstRange(of: Array("\r\n\r\n".utf8)))
+        #expect(whole.bytes.starts(with: all[end.upperBound...]))
+        #expect(try fetch(served, path).status == 404)
+    }
+}
