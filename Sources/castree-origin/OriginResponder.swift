@@ -36,7 +36,9 @@ struct OriginResponder: Sendable {
         case .bytes(let bytes):
             return PlannedResponse(answer.status, answer.fields, bytes, head.method)
         case .composed(let body):
-            var response = RangeRules(head: head, body: body, fields: answer.fields).response()
+            var response = RangeRules(
+                head: head, body: body, fields: answer.fields, status: answer.status
+            ).response()
             response.plan = answer.plan
             return response
         }

@@ -28,11 +28,15 @@ struct RangeRules {
     let body: AnswerBody
     /// The fields of the whole answer, but those that follow from the body.
     let fields: [ClientRequest.Field]
+    /// Conditions and ranges are for 200 alone.
+    var status = 200
 
     private var tag: [UInt8] { Array("\"\(body.tag)\"".utf8) }
 
     /// 200, 206, 304, 412 or 416.
     func response() -> PlannedResponse {
+        let whole = 0..<body.byteCount
+        guard status == 200 else { return sending(whole, described(status)) }
         let conditions = ConditionalFields(head)
         switch Preconditions.evaluate(head, conditions, tag: tag, modifiedAt: 0) {
         case .proceed: break
@@ -55,7 +59,7 @@ struct RangeRules {
             case .ranges, .ignored: break
             }
         }
-        return sending(0..<body.byteCount, described(200))
+        return sending(whole, described(200))
     }
 
     private func part(_ range: Range<Int64>) -> PlannedResponse {
