@@ -46,6 +46,8 @@ final class ArchiveSending: ExchangeStreamHandler {
 
     private func goOn() {
         guard !isOver, !isWaiting else { return }
+        // What was gathered goes out before another connection gathers.
+        defer { exchange.flush() }
         if pieces.isEmpty { planNext() }
         while let piece = pieces.first {
             guard send(piece), !exchange.hasEnded else { return }
@@ -82,7 +84,6 @@ final class ArchiveSending: ExchangeStreamHandler {
                         bytes.span.extracting(Int(range.lowerBound)..<Int(range.upperBound)))
                 case .file(let file): exchange.put(file, range)
                 case .unverified(let verify):
-                    exchange.flush()
                     later { then in verify { then() } }
                     return false
                 }

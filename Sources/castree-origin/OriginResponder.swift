@@ -108,9 +108,8 @@ struct OriginResponder: Sendable {
     private static func small(
         _ bytes: [UInt8], _ head: RequestHead, _ fields: [ClientRequest.Field]
     ) throws(StoreError) -> PlannedResponse {
-        var hasher = try ObjectHasher()
-        let tag = bytes.withUnsafeBytes { hasher.hash($0).address }
-        let body = AnswerBody(object: tag, byteCount: Int64(bytes.count))
+        let body = AnswerBody(
+            object: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
         var response = RangeRules(head: head, body: body, fields: fields).response()
         if case .range(let range, _) = response.body {
             response.body = .bytes(

@@ -158,7 +158,7 @@ import VersionTree
                 method: "POST", path: api + "report_status/deploy",
                 body: #"{"app_version":"1.0.0","deployment_key":"KEY","label":"v1"}"#),
         ]
-        let offered = try Set(["1", "2", "3"].map { try ObjectID(sha256Of: Array($0.utf8)) })
+        let offered = try Set(["1", "2", "3"].map { try ObjectID(of: Array($0.utf8)) })
         let failures = try send(
             seeds, to: CodePushDecider.self, model.configuration, model.origin,
             hidden: [secret.description, lost.description, hidden.packageHash ?? ""],
@@ -188,7 +188,7 @@ import VersionTree
             seeds.append(Seed(path: prefix + "archives/\(content).\(id).zip"))
             seeds.append(Seed(path: prefix + "manifests/\(content).\(id).json"))
         }
-        let offered = try Set(["1", "2", "3"].map { try ObjectID(sha256Of: Array($0.utf8)) })
+        let offered = try Set(["1", "2", "3"].map { try ObjectID(of: Array($0.utf8)) })
         let failures = try send(
             seeds, to: HotUpdaterDecider.self, model.configuration, model.origin,
             hidden: [ids[2], ids[3], contents[2].description, contents[3].description],

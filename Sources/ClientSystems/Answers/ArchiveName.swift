@@ -1,3 +1,4 @@
+import HotPush
 package import Platform
 
 /// The file name of a composed archive in URLs: it says all that the archive is made from, so it never changes.
@@ -35,7 +36,7 @@ package struct ArchiveName: Hashable, CustomStringConvertible {
 
     /// What tells archives apart that differ only in a signature: 16 digits of its SHA-256.
     package static func tag(of signature: String) throws(StoreError) -> String {
-        String(try ObjectID(sha256Of: Array(signature.utf8)).description.prefix(16))
+        String(try ObjectID(of: Array(signature.utf8)).description.prefix(16))
     }
 
     /// The name as text.

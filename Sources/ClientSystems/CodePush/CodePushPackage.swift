@@ -1,4 +1,5 @@
 package import Archives
+import HotPush
 package import Platform
 import StrictJSON
 import VersionTree
@@ -34,7 +35,7 @@ package struct CodePushPackage {
         lines.sort(by: JSONWriter.keyPrecedes)
         var writer = JSONWriter()
         writer.array(lines) { writer, line in writer.string(line) }
-        return try ObjectID(sha256Of: writer.drain())
+        return try ObjectID(of: writer.drain())
     }
 
     /// Whether a file counts for nothing in the hash: what macOS leaves behind, and the signature of the hash.

@@ -93,7 +93,7 @@ enum ExpoDocument {
             runtimeVersion,
         ]
         let text = parts.joined(separator: "\n")
-        return id(of: try ObjectID(sha256Of: Array(text.utf8)))
+        return id(of: try ObjectID(of: Array(text.utf8)))
     }
 
     /// RFC 4648, section 5, without padding.

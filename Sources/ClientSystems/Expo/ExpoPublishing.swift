@@ -135,7 +135,7 @@ package enum ExpoPublishing: ClientPublishing {
                 let bytes = ExpoDocument.rollBack(at: createdAt)
                 let document = ClientDocument(
                     platform: "", runtimeVersion: "", id: "",
-                    address: try ObjectID(sha256Of: bytes),
+                    address: try ObjectID(of: bytes),
                     byteCount: Int64(bytes.count))
                 return [(document, bytes)]
             }
@@ -149,7 +149,7 @@ package enum ExpoPublishing: ClientPublishing {
                     config: content.config.config, content.files, content.address, configuration)
                 let document = ClientDocument(
                     platform: program.platform, runtimeVersion: runtimeVersion, id: id,
-                    address: try ObjectID(sha256Of: bytes), byteCount: Int64(bytes.count))
+                    address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
                 documents.append((document, bytes))
             }
             return documents

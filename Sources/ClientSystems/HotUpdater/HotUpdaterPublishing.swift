@@ -107,7 +107,7 @@ package enum HotUpdaterPublishing: ClientPublishing {
             }
         }
         let manifest = HotUpdaterPackage.manifest(of: content, id: id, signatures: signatures)
-        let digest = try ObjectID(sha256Of: manifest)
+        let digest = try ObjectID(of: manifest)
         let archive = try release.digest(HotUpdaterPackage(content, manifest: manifest).archive())
         offer.manifestDigest = digest
         offer.archive = archive

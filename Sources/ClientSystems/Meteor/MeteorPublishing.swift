@@ -54,7 +54,7 @@ package enum MeteorPublishing: ClientPublishing {
         let bytes = program.bytes
         let document = ClientDocument(
             platform: "", runtimeVersion: "", id: program.version,
-            address: try ObjectID(sha256Of: bytes),
+            address: try ObjectID(of: bytes),
             byteCount: Int64(bytes.count))
         offer.documents = [document]
         return PreparedClientOffer(offer, documents: [document.address: bytes])

@@ -149,9 +149,7 @@ extension OriginReader {
         if let known = state.withLock({ $0.bytes.value(of: address) }) { return known }
         guard mayRead else { throw StoreError(.unread, "\(path) has to be read") }
         guard let file = try origin.file(path, limit: limits.largest) else { return nil }
-        var hasher = try ObjectHasher()
-        let found = file.bytes.withUnsafeBytes { hasher.hash($0).address }
-        guard found == address, Int64(file.bytes.count) == byteCount else {
+        guard try ObjectID(of: file.bytes) == address, Int64(file.bytes.count) == byteCount else {
             throw StoreError(
                 .damagedObject,
                 "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",

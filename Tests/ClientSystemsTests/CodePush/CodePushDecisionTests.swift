@@ -245,7 +245,7 @@ import VersionTree
         var releases: [OfferedRelease] = []
         for (index, kind) in kinds.enumerated() {
             let sequence = Int64(index + 1)
-            let content = try ObjectID(sha256Of: [UInt8(index)])
+            let content = try ObjectID(of: [UInt8(index)])
             let version = PublishedVersion(
                 name: try VersionName("r\(index)"), manifest: content, manifestByteCount: 1,
                 content: content)

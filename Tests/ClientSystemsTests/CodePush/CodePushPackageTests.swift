@@ -142,7 +142,7 @@ import VersionTree
         let version = try origin.add("1", ["a": "aaaa", "empty": ""])
         var content = try #require(origin.contents[version.content])
         let (address, twin) = (
-            try ObjectID(sha256Of: Array("aaaa".utf8)), try ObjectID(sha256Of: [1])
+            try ObjectID(of: Array("aaaa".utf8)), try ObjectID(of: [1])
         )
         content.facts = ContentFacts([
             ObjectFacts(
@@ -220,6 +220,6 @@ import VersionTree
 /// SHA-256 as lower-case hexadecimal digits.
 enum SHA {
     static func hex(_ text: String) -> String {
-        (try? ObjectID(sha256Of: Array(text.utf8)).description) ?? ""
+        (try? ObjectID(of: Array(text.utf8)).description) ?? ""
     }
 }

@@ -136,7 +136,7 @@ import VersionTree
                 "manifest.json": manifest, "index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b",
             ])
         let bytes = try model.origin.bytes(of: archive)
-        #expect(told["fileHash"]?.asString == (try ObjectID(sha256Of: bytes)).description)
+        #expect(told["fileHash"]?.asString == (try ObjectID(of: bytes)).description)
         #expect(offer.archive?.byteCount == Int64(bytes.count))
     }
 
@@ -155,7 +155,7 @@ import VersionTree
         let digest = try #require(first.manifestDigest)
         #expect(told["manifestFileHash"]?.asString == "sig:" + signature(of: digest.bytes))
         let bytes = try model.bytes(at: told["manifestUrl"]?.asString)
-        #expect(try ObjectID(sha256Of: bytes) == digest)
+        #expect(try ObjectID(of: bytes) == digest)
         let assets = try #require(try JSONValue.parse(bytes)["assets"]?.asObject)
         #expect(assets.map(\.key) == ["a", "b", "c"])
         for asset in assets {
@@ -178,13 +178,13 @@ import VersionTree
     func `An id is a UUID of version 7: the time of the first offer, then the content's own bits`()
         throws
     {
-        let content = try ObjectID(sha256Of: [1])
+        let content = try ObjectID(of: [1])
         let id = try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/production"])
         #expect(id.hasPrefix("01a20548-15e0-7"))
         #expect(id.utf8.count == 36 && Array("89ab".utf8).contains(Array(id.utf8)[19]))
         var message = content.bytes
         message += [0] + Array("ios/production".utf8)
-        let digest = Array(try ObjectID(sha256Of: message).description.utf8)
+        let digest = Array(try ObjectID(of: message).description.utf8)
         let digits = Array(id.replacing("-", with: "").utf8)
         #expect(digits[13..<16].elementsEqual(digest[1..<4]))
         #expect(digits[17...].elementsEqual(digest[5..<20]))
@@ -192,7 +192,7 @@ import VersionTree
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["android/production"]))
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/beta"]))
         ids.insert(
-            try HotUpdaterID.make(0x01a2_0548_15e0, ObjectID(sha256Of: [2]), ["ios/production"]))
+            try HotUpdaterID.make(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e1, content, ["ios/production"]))
         #expect(ids.count == 5)
         #expect(

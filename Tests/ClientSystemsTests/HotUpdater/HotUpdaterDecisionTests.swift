@@ -101,7 +101,7 @@ import VersionTree
                 releases.append(OfferedRelease(.embedded, sequence: sequence, createdAt: 1))
                 continue
             }
-            let content = try ObjectID(sha256Of: [UInt8(bundle.id)])
+            let content = try ObjectID(of: [UInt8(bundle.id)])
             let version = PublishedVersion(
                 name: try VersionName("r\(bundle.id)"), manifest: content, manifestByteCount: 1,
                 content: content)
