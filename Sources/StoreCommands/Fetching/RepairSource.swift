@@ -1,4 +1,4 @@
-package import Console
+import Console
 
 extension SiblingProgram {
     private static let castree = SiblingProgram(
