@@ -77,14 +77,21 @@ import VersionTree
     @Test func `is refused if something is joined with it`() throws {
         var zips = Array(repeating: ForeignZip(.init("a")), count: 5)
         zips[0].before = Array("#!/bin/sh\n".utf8)
-        zips[1].between = [1, 2, 3]
-        zips[2].after = [0]
-        zips[3].comment = Array("PK\u{5}\u{6}".utf8)
+        zips[1].after = [0]
+        zips[2].comment = Array("PK\u{5}\u{6}".utf8)
         // The whole of another archive, in the comment.
-        zips[4].comment = ForeignZip(.init("b")).bytes()
-        for (position, zip) in zips.enumerated() where position != 1 {
+        zips[3].comment = ForeignZip(.init("b")).bytes()
+        zips[4].largeEnd = [0]
+        for (position, zip) in zips.enumerated() {
             #expect(try reader.refusal(zip.bytes(), "a.zip")?.code == .badArchive, "\(position)")
         }
+        // There Android's packages have their signature.
+        var package = ForeignZip(.init("a"))
+        package.between = [1, 2, 3]
+        #expect(try reader.files(package.bytes(), "a.apk") == ["a": "content"])
+        // The end of a large archive.
+        package.largeEnd = []
+        #expect(try reader.files(package.bytes(), "a.zip") == ["a": "content"])
         for (name, bytes) in try Self.tars() {
             #expect(try reader.refusal(bytes + [1], name)?.code == .badArchive, "\(name)")
         }

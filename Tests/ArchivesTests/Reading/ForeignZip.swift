@@ -33,6 +33,8 @@ struct ForeignZip {
     var between: [UInt8] = []
     var comment: [UInt8] = []
     var after: [UInt8] = []
+    /// Whether its end is that of a large archive (4.3.14 and 4.3.15), with so many bytes before the locator.
+    var largeEnd: [UInt8]?
 
     init(_ entries: Entry...) { self.entries = entries }
 
@@ -58,7 +60,18 @@ struct ForeignZip {
         }
         archive += between
         let start = archive.count
-        archive += directory + [0x50, 0x4b, 5, 6] + le(0, 4)
+        archive += directory
+        if let gap = largeEnd {
+            let count = UInt64(entries.count)
+            let end = UInt64(archive.count)
+            archive += [0x50, 0x4b, 6, 6] + le(44, 8) + le(45, 2) + le(45, 2) + le(0, 8)
+            archive += le(count, 8) + le(count, 8) + le(UInt64(directory.count), 8)
+            archive += le(UInt64(start), 8) + gap
+            archive += [0x50, 0x4b, 6, 7] + le(0, 4) + le(end, 8) + le(1, 4)
+            archive += [0x50, 0x4b, 5, 6] + le(0, 4) + le(.max, 4) + le(.max, 8)
+            return archive + le(0, 2)
+        }
+        archive += [0x50, 0x4b, 5, 6] + le(0, 4)
         archive += le(UInt64(entries.count), 2) + le(UInt64(entries.count), 2)
         archive += le(UInt64(directory.count), 4) + le(UInt64(start), 4)
         return archive + le(UInt64(comment.count), 2) + comment + after
