@@ -1,5 +1,5 @@
 import CASStore
-package import ClientSystems
+import ClientSystems
 package import Console
 import HotPush
 package import StrictJSON

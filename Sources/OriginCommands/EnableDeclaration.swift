@@ -1,7 +1,7 @@
 import CASStore
 package import ClientSystems
 package import Console
-package import HotPush
+import HotPush
 import StoreCommands
 import StrictJSON
 

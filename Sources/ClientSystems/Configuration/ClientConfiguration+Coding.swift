@@ -1,5 +1,5 @@
 package import CASStore
-package import HotPush
+import HotPush
 import StrictJSON
 
 // Configuration ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
