@@ -31,7 +31,11 @@ struct RangeRules {
     /// Conditions and ranges are for 200 alone.
     var status = 200
 
-    private var tag: [UInt8] { Array("\"\(body.tag)\"".utf8) }
+    /// The system's own, where its clients look at it, as Meteor's do; else that of the body.
+    private var tag: [UInt8] {
+        let own = fields.first { $0.name == "etag" }?.value
+        return Array((own ?? "\"\(body.tag)\"").utf8)
+    }
 
     /// 200, 206, 304, 412 or 416.
     func response() -> PlannedResponse {

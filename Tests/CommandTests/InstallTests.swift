@@ -40,7 +40,9 @@ import Testing
         let done = try install("--prefix", prefix)
         #expect(done.status == 0, "\(done)")
         let installed = try files(below: "prefix")
-        for program in ["castree", "castree-pull", "castree-import", "castree-origin", "castree-fsck"] {
+        for program in [
+            "castree", "castree-pull", "castree-import", "castree-origin", "castree-fsck",
+        ] {
             #expect(installed.contains("bin/\(program)"))
             #expect(installed.contains("share/bash-completion/completions/\(program)"))
             #expect(installed.contains("share/zsh/site-functions/_\(program)"))

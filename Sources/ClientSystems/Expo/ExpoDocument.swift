@@ -54,7 +54,7 @@ enum ExpoDocument {
             _ file: Manifest.Entry, ending: String, _ content: ClientContent,
             _ contentAddress: ObjectID, _ configuration: ClientConfiguration
         ) throws(StoreError) {
-            hash = base64URL(file.address.bytes)
+            hash = Base64.urlString(file.address.bytes)
             // As the app's own assets are keyed: what was shipped with it is not fetched again.
             key = try content.facts(of: file).md5
             contentType = ExpoAsset.contentType(ending: ending)
@@ -94,19 +94,6 @@ enum ExpoDocument {
         ]
         let text = parts.joined(separator: "\n")
         return id(of: try ObjectID(of: Array(text.utf8)))
-    }
-
-    /// RFC 4648, section 5, without padding.
-    private static func base64URL(_ bytes: [UInt8]) -> String {
-        String(
-            Base64.string(bytes).compactMap { character in
-                switch character {
-                case "+": "-"
-                case "/": "_"
-                case "=": nil
-                default: character
-                }
-            })
     }
 }
 

@@ -160,8 +160,14 @@ package struct ClientTelling: OfferTelling {
                 "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
                     + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
         }
-        outcome.prepared = try rules.offer(
-            release, after: history, configuration, signer: signer)
+        do throws(StoreError) {
+            outcome.prepared = try rules.offer(
+                release, after: history, configuration, signer: signer)
+        } catch {
+            // What only the history shows, such as a name that clients know with other content.
+            guard error.code == .unsuitableRelease else { throw error }
+            outcome.objections.append(ClientObjection(refuses: true, error.message))
+        }
         return outcome
     }
 

@@ -112,7 +112,8 @@ extension OriginUsage {
     fileprivate var kinds: [(name: String, figures: FileFigures)] {
         // What only some origins have is shown only there.
         let more = [
-            ("trust", trust), ("deflated", twins), ("facts", facts), ("clients", clients), ("places", places),
+            ("trust", trust), ("deflated", twins), ("facts", facts), ("clients", clients),
+            ("places", places),
             ("log", log),
         ].filter { $0.1.count > 0 }
         return [
