@@ -55,7 +55,6 @@ import Testing
     @Test(arguments: [
         ("CSQLite", ["Sources/CASStore/SQLite/"]),
         ("CXXHash", ["Sources/Platform/Identity/Fingerprint.swift"]),
-        ("CZlib", ["Sources/Platform/Identity/CRC32.swift", "Sources/Archives/Deflating/"]),
         (
             "CZlib",
             [
