@@ -79,9 +79,11 @@ extension ClientOffer {
             parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
         }
         for document in documents {
-            parts.append(
-                "\(document.platform), runtime version \(document.runtimeVersion): id \(document.id)"
-            )
+            // Meteor's are for all platforms, and an order to go back has no id.
+            let place =
+                document.platform.isEmpty
+                ? "" : "\(document.platform), runtime version \(document.runtimeVersion): "
+            if !document.id.isEmpty { parts.append("\(place)id \(document.id)") }
         }
         return parts.isEmpty ? "offered" : parts.joined(separator: ", ")
     }

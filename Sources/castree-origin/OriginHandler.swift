@@ -30,7 +30,7 @@ final class OriginHandler: RequestHandler {
     }
 
     func answer(_ head: RequestHead, _ exchange: Exchange) -> Answer {
-        if case .post = head.method {
+        if OriginResponder.asks(head.method) {
             return .readBody(limit: OriginResponder.bodyByteCountMax) { head, body, exchange in
                 self.answer(head, body, exchange)
             }

@@ -24,12 +24,15 @@ struct OriginResponder: Sendable {
         switch head.method {
         case .get, .head:
             if let response = try file(head, mayRead: mayRead) { return response }
-        case .post: break
+        case _ where Self.asks(head.method): break
         default: return Self.methodNotAllowed(head.method)
         }
         let request = Self.request(head, body)
         guard let answer = try answers.answer(request, mayRead: mayRead) else {
-            return PlannedResponse(PlainAnswer.notFound(head.method))
+            switch head.method {
+            case .put, .delete: return Self.methodNotAllowed(head.method)
+            default: return PlannedResponse(PlainAnswer.notFound(head.method))
+            }
         }
         try Self.check(answer.fields, request)
         switch answer.body {
@@ -48,10 +51,25 @@ struct OriginResponder: Sendable {
         .plain(405, "Only \(allow) are allowed here.", method, fields: [("Allow", allow)])
     }
 
+    /// Whether a method is one by which clients ask with a body.
+    ///
+    /// Capgo's ask for their channel by PUT, and leave it by DELETE.
+    static func asks(_ method: Method) -> Bool {
+        switch method {
+        case .post, .put, .delete: true
+        default: false
+        }
+    }
+
     /// A request as deciders read it: one for a head is answered like the one for all of it.
     private static func request(_ head: RequestHead, _ body: [UInt8]) -> ClientRequest {
-        var method = "GET"
-        if case .post = head.method { method = "POST" }
+        let method =
+            switch head.method {
+            case .post: "POST"
+            case .put: "PUT"
+            case .delete: "DELETE"
+            default: "GET"
+            }
         return ClientRequest(
             method, ClientRequest.normalized(head.bytes[head.path]),
             query: head.query.map { ClientRequest.normalized(head.bytes[$0]) },

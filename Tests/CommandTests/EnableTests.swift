@@ -28,6 +28,10 @@ import Testing
                 ["site", "codepush", "--deployment", "K=config"] + Self.url, 2,
                 "choose another name"
             ),
+            (
+                ["site", "chcp", "--deployment", "my app=stable"] + Self.url, 2,
+                "of letters, digits and -._~, and not \"my app\""
+            ),
             (["site", "codepush", "--base-url", "u.example.org"] + key, 2, "http:// or https://"),
             (["site", "expo", "--folder", "www"] + Self.url, 2, "--folder is for codepush"),
             (["site", "codepush", "--history", "0"] + Self.url + key, 2, "history"),
@@ -63,6 +67,13 @@ import Testing
         let ended = try place.castree("origin", "enable", "site", "expo", "--disable").text
         #expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
         #expect(try place.run(.castree, ["origin", "status", "none"]).status == 3)
+    }
+
+    @Test func `origin status names documents by what they have`() throws {
+        try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
+        try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")
+        let text = try place.castree("origin", "status", "site").text
+        #expect(text.hasSuffix("    what was shipped with the app: offered\n"), "\(text)")
     }
 
     @Test func `publish --for wants systems that are told of the channel`() throws {

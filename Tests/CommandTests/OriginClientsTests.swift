@@ -228,6 +228,15 @@ import Testing
             #"{"app_id":"com.example","device_id":"device-7","platform":"ios","version_name":"builtin","version_build":"1.0.0"}"#
         let answer = try served.post("/for/capgo/updates", body)
         #expect(answer.status == 200, "\(answer)")
+        // They ask for their channel by PUT, and leave it by DELETE: an answer of theirs, no refusal of the method.
+        for method in ["PUT", "DELETE", "POST", "GET"] {
+            let said = try fetch(
+                served, Array("/for/capgo/channel_self".utf8), ["Content-Length: 0"], method: method
+            )
+            #expect(said.status == 200 && said.bytes.starts(with: "{\"error\":".utf8), "\(method)")
+        }
+        let wrong = try fetch(served, Array("/for/capgo/updates".utf8), method: "PUT")
+        #expect(wrong.status == 405 && wrong.head.contains("allow: POST"), "\(wrong.head)")
         try place.write(["post.json": body], to: ".")
         let printed = try place.castree(
             "origin", "answer", "origin", "POST", "/for/capgo/updates", "--body", "post.json",

@@ -57,14 +57,15 @@ package enum CapgoDecider: ClientDecider {
             else { continue }
             let wanted = live.offer.version?.name.description ?? builtin
             if wanted.utf8.elementsEqual(question.version.utf8) { break }
-            return try tell(live.offer, wanted, configuration, origin)
+            return try tell(
+                live.offer, wanted, isModern: question.isModern, configuration, origin)
         }
         return error("no_new_version_available", "No new version available", kind: "up_to_date")
     }
 
     private static func tell(
-        _ offer: ClientOffer, _ name: String, _ configuration: ClientConfiguration,
-        _ origin: some ClientOrigin
+        _ offer: ClientOffer, _ name: String, isModern: Bool,
+        _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer {
         guard let version = offer.version else { return .json { $0.member("version", name) } }
         guard let archive = offer.archive, let content = try origin.content(of: offer) else {
@@ -77,8 +78,10 @@ package enum CapgoDecider: ClientDecider {
             writer.member("version", name)
             writer.member(
                 "url", "\(configuration.baseURL)\(archives)\(ArchiveName(version.content))")
-            writer.member("checksum", archive.sha256.description)
+            // Older plugins take an empty one for none, and each part of an archive has a checksum of its own.
+            writer.member("checksum", isModern ? archive.sha256.description : "")
             writer.member("session_key", "")
+            guard isModern else { return }
             writer.member("manifest", content.manifest.entries) { writer, entry in
                 writer.member("file_name", entry.path.description)
                 writer.member("file_hash", entry.address.description)

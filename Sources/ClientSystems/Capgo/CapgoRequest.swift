@@ -1,3 +1,4 @@
+import HotPush
 import Platform
 import StrictJSON
 
@@ -13,6 +14,15 @@ struct CapgoRequest {
     private(set) var appVersion: String?
     /// The device's name in roll-outs; `nil` for one that takes part in none.
     private(set) var device: String?
+    /// Whether the plugin reads files as they are, and knows archives by their SHA-256.
+    ///
+    /// Older plugins decompress every file of a manifest by Brotli, whatever it is called, and compare the CRC-32 of an
+    /// archive: three lines of them are in the field.
+    private(set) var isModern = true
+    /// The first versions of plugins that are modern, by their major number; all later ones are.
+    private static let modernPlugins = ["5.10.0", "6.25.0", "7.0.37"].compactMap {
+        SemanticVersion($0)
+    }
 
     /// Reads a body: strictly, but for fields that are nobody's here.
     /// - Throws: what is wrong with it, and where.
@@ -26,6 +36,7 @@ struct CapgoRequest {
             case "version_name": version = try reader.readString()
             case "version_build": appVersion = try Self.text(&reader)
             case "device_id": device = try Self.text(&reader)
+            case "plugin_version": isModern = Self.isModern(try Self.text(&reader) ?? "")
             default: try reader.skipValue()
             }
         }
@@ -34,6 +45,14 @@ struct CapgoRequest {
         if version.isEmpty { throw reader.failure("The field \"version_name\" is missing") }
         if device?.isEmpty == true { device = nil }
         if appVersion?.isEmpty == true { appVersion = nil }
+    }
+
+    /// What no plugin calls itself counts as the newest.
+    private static func isModern(_ plugin: String) -> Bool {
+        guard let version = SemanticVersion(plugin, padding: true), let oldest = modernPlugins.first
+        else { return true }
+        let first = modernPlugins.first { $0.major == version.major }
+        return version >= first ?? oldest
     }
 
     /// A field that may be null, which counts as missing.

@@ -91,6 +91,9 @@ extension ClientConfiguration {
     /// The rule that it breaks; `nil` if none.
     package var problem: String? {
         if let problem = Self.problem(ofBaseURL: baseURL) { return problem }
+        if system == .chcp, baseURL.utf8.contains(0x25) {
+            return "chcp's clients escape URLs themselves: a base URL for them has no %"
+        }
         if !Self.folders.contains(folder) {
             return
                 "a folder is \(Self.folders.joined(separator: " or ")), not \"\(printable(folder))\""
@@ -108,6 +111,14 @@ extension ClientConfiguration {
             }
             if name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
                 return "the name of a deployment has a control character"
+            }
+            // They escape what is escaped once more.
+            if system == .chcp,
+                PercentEncoding.unreserved(name) != name || ["", ".", ".."].contains(name)
+            {
+                return
+                    "chcp's clients find a deployment only if its name is of letters, digits and -._~, and not "
+                    + "\"\(printable(name))\""
             }
             if OriginLayout.isConfiguration(historyOf: channel) {
                 return

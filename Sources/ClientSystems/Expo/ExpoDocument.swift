@@ -68,7 +68,8 @@ enum ExpoDocument {
             writer.member("hash", hash)
             writer.member("key", key)
             writer.member("contentType", contentType)
-            if !ending.isEmpty { writer.member("fileExtension", ".\(ending)") }
+            // Also of a file without one: clients on Android pass over an asset that lacks it, those on iOS end.
+            writer.member("fileExtension", ".\(ending)")
             writer.member("url", url)
         }
     }

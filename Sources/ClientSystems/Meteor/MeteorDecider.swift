@@ -9,7 +9,7 @@ import VersionTree
 package enum MeteorDecider: ClientDecider {
     package static var system: ClientSystem { .meteor }
 
-    private static let prefix = "/for/meteor/"
+    static let prefix = "/for/meteor/"
     private static let folder = "__cordova"
     /// How many contents a file is looked for in.
     private static let contentCountMax = 4

@@ -1,5 +1,6 @@
 import HotPush
 package import Platform
+import VersionTree
 
 /// Writes what Meteor's Cordova clients are told of a release: `manifest.json`.
 package enum MeteorPublishing: ClientPublishing {
@@ -28,6 +29,9 @@ package enum MeteorPublishing: ClientPublishing {
             guard error.code == .unsuitableRelease else { throw error }
             return objections + [ClientObjection(refuses: true, error.message)]
         }
+        if let objection = try elsewhere(release, content, configuration) {
+            objections.append(objection)
+        }
         let keys = program.compatibilityVersions
         for requirement in release.release.requirements
         where requirement.kind == Requirement.compatibility
@@ -41,6 +45,27 @@ package enum MeteorPublishing: ClientPublishing {
                 ))
         }
         return objections
+    }
+
+    /// Says where clients ask from then on, if the page of the version sends them away: they take its `ROOT_URL` for theirs.
+    private static func elsewhere(
+        _ release: ClientRelease, _ content: ClientContent, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ClientObjection? {
+        guard let page = content.manifest[try TreePath(MeteorProgram.indexPath)] else { return nil }
+        let bytes = try release.read(page.address)
+        // A page without a configuration leaves clients where they are.
+        guard let rootURL = (try? MeteorRuntimeConfig(indexPage: bytes))?.rootURL else {
+            return nil
+        }
+        let places = configuration.deployments.keys.sorted().map { name in
+            "\(configuration.baseURL)\(MeteorDecider.prefix)\(PercentEncoding.unreserved(name))/"
+        }
+        guard let place = places.first, !places.contains(rootURL) else { return nil }
+        return ClientObjection(
+            refuses: false,
+            "after this version Meteor's clients ask \(printable(rootURL)), which is the ROOT_URL of its page: let the "
+                + "server that it is pulled from run with ROOT_URL=\(place) (and DDP_DEFAULT_CONNECTION_URL)"
+        )
     }
 
     package static func offer(

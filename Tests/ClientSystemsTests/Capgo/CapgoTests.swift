@@ -86,6 +86,34 @@ import VersionTree
         }
     }
 
+    /// Plugins before these versions decompress every file of a manifest by Brotli and compare the CRC-32 of an archive;
+    /// all take an empty checksum for none.
+    @Test("of old plugins get archives alone, and no checksum that they would miscompute")
+    func plugins() throws {
+        var origin = ModelOrigin()
+        let version = try origin.add("2.0", ["index.html": "hello"])
+        let offer = try origin.publish(
+            .version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
+        let archive = try #require(offer.archive).sha256.description
+        for (plugin, isModern) in [
+            ("4.50.0", false), ("5.0.0", false), ("5.9.99", false), ("5.10.0", true),
+            ("5.30.1", true), ("6.0.0", false), ("6.14.36", false), ("6.25.0", true),
+            ("6.25.4", true), ("7.0.0", false), ("7.0.36", false), ("7.0.37", true),
+            ("7.1.0", true), ("8.51.16", true), ("10.0.0", true), ("", true), ("unknown", true),
+        ] {
+            let text = try answer(
+                Self.request(["plugin_version": "\"\(plugin)\""]), origin
+            ).text
+            let said = try JSONValue.parse(Array(text.utf8))
+            #expect(said["url"]?.asString?.hasSuffix("\(version.content).zip") == true)
+            #expect(said["checksum"]?.asString == (isModern ? archive : ""), "\(plugin)")
+            #expect((said["manifest"]?.asArray?.count == 1) == isModern, "\(plugin)")
+        }
+        for changes in [["plugin_version": nil], ["plugin_version": "null"]] {
+            #expect(try answer(Self.request(changes), origin).text.contains("\"manifest\""))
+        }
+    }
+
     @Test("get their other requests answered, and nothing but that")
     func others() throws {
         let origin = ModelOrigin()

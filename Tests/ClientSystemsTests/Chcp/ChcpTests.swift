@@ -10,9 +10,7 @@ import VersionTree
     static func configuration() throws -> ClientConfiguration {
         ClientConfiguration(
             .chcp, baseURL: "https://h",
-            deployments: [
-                "production": try ChannelName("stable"), "a b": try ChannelName("stable"),
-            ])
+            deployments: ["production": try ChannelName("stable")])
     }
 
     private func get(_ path: String, _ origin: ModelOrigin, _ method: String = "GET") throws
@@ -58,12 +56,28 @@ import VersionTree
         #expect(
             try get("\(base)/js/a%20b.js", origin)?.field("content-type")
                 == "text/javascript; charset=utf-8")
-        // A deployment's name is any text.
-        #expect(
-            try text("/for/chcp/a%20b/chcp.json", origin).contains("https://h/for/chcp/a%20b/www/"))
         let answer = try #require(try get("/for/chcp/production/chcp.json", origin))
         #expect(answer.field("cache-control") == "no-cache")
         #expect(answer.field("content-type") == "application/json")
+    }
+
+    /// On Android they pass each URL through `java.net.URI`, which escapes every % of its path.
+    @Test("are given no URL that they would escape once more")
+    func deployments() throws {
+        for (name, base, isTaken) in [
+            ("production", "https://h", true), ("a-b_c.d~1", "https://h/x", true),
+            ("a b", "https://h", false), ("ü", "https://h", false), ("a%20b", "https://h", false),
+            ("a/b", "https://h", false),
+            ("", "https://h", false), ("..", "https://h", false),
+            ("production", "https://h/a%20b", false),
+        ] {
+            let configuration = ClientConfiguration(
+                .chcp, baseURL: base, deployments: [name: try ChannelName("stable")])
+            #expect((configuration.problem == nil) == isTaken, "\(name) \(base)")
+            let other = ClientConfiguration(
+                .meteor, baseURL: base, deployments: [name: try ChannelName("stable")])
+            #expect(other.problem == nil)
+        }
     }
 
     @Test("find every file of the manifest under its name, also beyond ASCII as they send it")

@@ -96,6 +96,30 @@ import VersionTree
         }
     }
 
+    /// What both clients require of an asset: without one of these fields Android's passes over it, and that of iOS ends.
+    @Test("with all fields of every asset, also of one whose file has no ending")
+    func endings() throws {
+        var files = ExpoTree.files("hello")
+        files["metadata.json"] =
+            #"{"fileMetadata":{"ios":{"bundle":"_expo/static/js/ios/A.hbc","assets":[{"path":"assets/font","ext":""}]}}}"#
+        let (origin, _, _) = try origin(files)
+        let answer = try answer(ExpoTree.request(), origin)
+        let parts = try #require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
+        let manifest = try JSONValue.parse(parts[0].body)
+        let assets = try #require(manifest["assets"]?.asArray)
+        #expect(assets.count == 1)
+        for asset in assets + [try #require(manifest["launchAsset"])] {
+            for field in ["key", "hash", "url", "contentType", "fileExtension"] {
+                #expect(asset[field]?.asString?.isEmpty == false, "\(field)")
+            }
+            #expect(
+                try origin.serves(
+                    asset["url"]?.asString ?? "", ExpoDecider.self, ExpoTree.configuration()))
+        }
+        // As the reference server has it.
+        #expect(assets[0]["fileExtension"]?.asString == ".")
+    }
+
     /// `microsoft`'s and `expo`'s own servers make ids so: reference fixture `updates/test/1`.
     @Test("with ids spelled as the reference server spells them")
     func ids() throws {

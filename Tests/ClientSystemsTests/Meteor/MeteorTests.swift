@@ -254,7 +254,7 @@ import VersionTree
         func objections(
             _ target: OfferedRelease.Target, _ requirements: [Requirement] = [],
             perMille: Int? = nil,
-            content: ClientContent? = nil
+            content: ClientContent? = nil, page: String = ""
         ) throws -> [ClientObjection] {
             var asked = origin.clientRelease(
                 OfferedRelease(
@@ -262,12 +262,28 @@ import VersionTree
                     rollout: perMille.map { Rollout(perMille: $0, salt: "s") },
                     requirements: requirements), now: 1)
             if let content { asked.content = content }
+            asked.read = { (_) throws(StoreError) in Array(page.utf8) }
             return try MeteorPublishing.objections(to: asked, Self.configuration())
         }
         let publisher = try TemporaryStore()
         let read = try pull(into: publisher, served(Server("1", isOld: true, changed: "x")))
         let content = ClientContent(manifest: read, facts: ContentFacts([]))
         let target = OfferedRelease.Target.version(version)
+        // What the plugin asks after an update is the ROOT_URL of the page that came with it.
+        for (rootURL, isSaid) in [
+            (Self.root, false), ("https://app.example.org/", true),
+            ("http://origin/for/meteor/production", true),
+            ("http://origin/for/meteor/other/", true),
+        ] {
+            let config = PercentEncoding.unreserved(#"{"ROOT_URL":"\#(rootURL)","appId":"a"}"#)
+            let found = try objections(
+                target, content: content,
+                page:
+                    "<script>__meteor_runtime_config__ = JSON.parse(decodeURIComponent(\"\(config)\"))</script>"
+            )
+            #expect(found.map(\.refuses) == (isSaid ? [false] : []), "\(rootURL)")
+            #expect(!isSaid || found[0].message.contains("ROOT_URL=\(Self.root)"), "\(found)")
+        }
         let cases: [([ClientObjection], String?)] = [
             (try objections(target, content: content), nil),
             (
