@@ -209,7 +209,7 @@ enum LabelledPublishing: ClientPublishing {
                 Digester.digest(
                     .sha256, of: release.read(content.manifest.references.first?.address ?? .zero)))
         }
-        if let signer {
+        if let signer, release.content != nil {
             offer.signatures["archive"] = Hex.string(try signer.sign(Array("archive".utf8)))
         }
         return PreparedClientOffer(offer)
