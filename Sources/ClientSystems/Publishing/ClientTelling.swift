@@ -166,8 +166,16 @@ package struct ClientTelling: OfferTelling {
                     + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
         }
         do throws(StoreError) {
-            outcome.prepared = try rules.offer(
+            let prepared = try rules.offer(
                 release, after: history, configuration, signer: signer)
+            for document in prepared.offer.documents
+            where document.byteCount > ClientDocument.byteCountMax {
+                throw StoreError(
+                    .unsuitableRelease,
+                    "what its clients would be told of the files has \(document.byteCount) bytes; the server sends at most "
+                        + "\(ClientDocument.byteCountMax): publish fewer files")
+            }
+            outcome.prepared = prepared
         } catch {
             // What only the history shows, such as a name that clients know with other content.
             guard error.code == .unsuitableRelease else { throw error }

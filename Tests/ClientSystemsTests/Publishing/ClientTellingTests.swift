@@ -188,6 +188,9 @@ import VersionTree
         #expect(try place.channel(.codePush).live.count == 2)
         let only = place.telling([.codePush])
         #expect(thrownCode { try place.publish("refused", only) } == .notExpressible)
+        // What no server would send is not told.
+        let timed = place.telling([.expo])
+        #expect(thrownCode { try place.publish("long", timed) } == .notExpressible)
         #expect(try place.offered() == ["lossy", "refused", "1"])
         // Who is left out hears of it later.
         try place.publish("3", place.telling([.codePush]))

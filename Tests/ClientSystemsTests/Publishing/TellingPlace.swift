@@ -27,6 +27,7 @@ struct TellingPlace {
         "3": ["index.html": "<h1>three</h1>", "js/app.js": Self.text(2)],
         "refused": ["refused.txt": "no"],
         "lossy": ["lossy.txt": "half"],
+        "long": ["long.txt": "what is told of it is too long to be sent"],
     ]
 
     static func text(_ count: Int) -> String {
@@ -230,7 +231,10 @@ enum TimedPublishing: ClientPublishing {
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer {
         var offer = release.plainOffer(after: history)
-        let bytes = Array("{\"createdAt\":\(release.now)}".utf8)
+        var bytes = Array("{\"createdAt\":\(release.now)}".utf8)
+        if release.content?.manifest.entries.first?.path.description == "long.txt" {
+            bytes += [UInt8](repeating: 32, count: Int(ClientDocument.byteCountMax))
+        }
         let address = try ObjectID(of: bytes)
         offer.documents = [
             ClientDocument(
