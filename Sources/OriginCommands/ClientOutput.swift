@@ -18,6 +18,7 @@ extension ClientStatus {
         writer.member("history", configuration.historyCount)
         writer.member("channels", channels) { writer, channel in
             writer.member("channel", channel.name.description)
+            writer.member("published", channel.isThere)
             writer.member("offers", channel.offerCount)
             writer.member("releases", channel.live) { writer, live in
                 writer.member("version", live.release.version?.name.description)
@@ -35,8 +36,10 @@ extension ClientStatus {
             output.print("  \(name.isEmpty ? "(no name)" : name): channel \(channel)")
         }
         for channel in channels {
+            let told = "\(counted(channel.offerCount, "offer")) so far"
             output.print(
-                "  channel \(channel.name): \(counted(channel.offerCount, "offer")) so far")
+                "  channel \(channel.name): \(channel.isThere ? told : "there is none of that name yet")"
+            )
             for (release, offer) in channel.live {
                 let name = release.version?.name.description ?? "what was shipped with the app"
                 let ids = offer.map { $0.sentence } ?? "not offered to these clients"

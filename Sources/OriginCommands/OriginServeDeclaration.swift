@@ -17,7 +17,8 @@ extension Command {
                 already update from the origin, unchanged, if 'castree origin enable' has made it \
                 speak to them. castree's own devices do as well: the origin's files are served beside.
 
-                    castree origin enable /srv/www/updates codepush --deployment KEY=stable
+                    castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
+                --deployment KEY=stable
                     castree origin serve /srv/www/updates
                     castree origin serve /srv/www/updates --listen 127.0.0.1:8090 --access-log -
 

@@ -45,13 +45,8 @@ extension Invocation {
     private func baseURL() throws -> String? {
         guard var url = try value("base-url") else { return nil }
         while url.hasSuffix("/") { url.removeLast() }
-        let host = url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" }
-        guard url.hasPrefix("https://") || url.hasPrefix("http://"), !host.isEmpty,
-            url.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != 34 && $0 != 35 && $0 != 63 })
-        else {
-            throw CommandError.usage(
-                "--base-url takes the URL of the server, https://u.example.org, without ? and #; not '\(url)'"
-            )
+        if let problem = ClientConfiguration.problem(ofBaseURL: url) {
+            throw CommandError.usage("--base-url '\(url)': \(problem)")
         }
         return url
     }

@@ -160,12 +160,27 @@ struct PrintedAnswer {
         }
     }
 
+    /// Writes the body to a file.
+    ///
+    /// A web server may send that file (docs/clients.md): who reads it gets what it had, or all of what it has now.
     func writeBody(to file: String) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
-        let opened = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, file, .updating, mode: 0o644)
-        try fileSystem.truncate(opened.raw, to: 0)
-        try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(opened.raw, piece) }
+        let here = POSIXFileSystem.workingDirectory
+        let there = try fileSystem.status(here, file)
+        guard there.map({ $0.kind == .regular }) ?? true else {
+            // Nothing takes the place of a link or a device.
+            let opened = try fileSystem.open(here, file, .updating, mode: 0o644)
+            try fileSystem.truncate(opened.raw, to: 0)
+            return try write(to: opened.raw, fileSystem)
+        }
+        let directory = try fileSystem.openDirectory(holding: file)
+        try fileSystem.replaceFile(
+            directory.raw, fileSystem.fileName(in: file), mode: 0o666, token: "new", durably: true
+        ) { (opened) throws(StoreError) in try write(to: opened, fileSystem) }
+    }
+
+    private func write(to file: Int32, _ fileSystem: POSIXFileSystem) throws(StoreError) {
+        try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(file, piece) }
     }
 
     func write(to writer: inout JSONWriter) throws(StoreError) {

@@ -67,6 +67,12 @@ import Testing
         let ended = try place.castree("origin", "enable", "site", "expo", "--disable").text
         #expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
         #expect(try place.run(.castree, ["origin", "status", "none"]).status == 3)
+        // Who mistypes a channel sees it at once.
+        let mistyped = try place.run(
+            .castree,
+            ["origin", "enable", "site", "chcp", "--deployment", "main=stabel"] + Self.url
+        ).text
+        #expect(mistyped.contains("  channel stabel: there is none of that name yet\n"))
     }
 
     @Test func `origin status names documents by what they have`() throws {

@@ -253,7 +253,7 @@ import Testing
             (["https://u.example.org/app"], 1, "answered from a directory"),
             (["origin", "--listen", "8090"], 2, "--listen takes an address"),
             (["origin", "--listen", "localhost:1"], 2, "--listen takes an address"),
-            (["origin", "--base-url", "u.example.org"], 2, "--base-url takes the URL"),
+            (["origin", "--base-url", "u.example.org"], 2, "a base URL is http:// or https://"),
             (["origin", "--trust", "nowhere.pub"], 1, "nowhere.pub"),
         ]
         for (arguments, status, message) in cases {
@@ -278,13 +278,19 @@ import Testing
             let bytes: Int
             let body: String?
         }
+        // Who sends the file just now goes on with what it had.
+        try place.write(["part": "before"], to: ".")
+        let (part, kept) = (
+            place.directory.appending(path: "part"), place.directory.appending(path: "kept")
+        )
+        try FileManager.default.linkItem(at: part, to: kept)
         let json = try place.castree(
             "origin", "answer", "origin", "GET", "https://u.example.org" + path, "--header",
             "Range: bytes=4-6", "--json", "--output", "part")
         let answer = try json.document(Answer.self)
         #expect(answer.status == 206 && answer.body == "one" && answer.bytes == 3)
         #expect(answer.fields.contains { $0.name == "etag" && $0.value == "\"\(address)\"" })
-        #expect(try place.contents("part") == "one")
+        #expect(try place.contents("part") == "one" && place.contents("kept") == "before")
         try place.write(["request": "HEAD \(path) HTTP/1.1\r\nHost: x\r\n\r\n"], to: ".")
         let head = try place.castree("origin", "answer", "origin", "--request", "request")
         #expect(head.text.hasPrefix("HTTP/1.1 200 OK\n") && !head.text.contains("<h1>"))

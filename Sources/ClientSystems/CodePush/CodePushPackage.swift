@@ -54,21 +54,21 @@ package struct CodePushPackage {
     /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much;
     /// `nil` if a file takes the place of a directory: clients put files over what is there and would fail.
     package func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
-        var old: [TreePath: Manifest.Entry] = [:]
-        var directories: Set<TreePath> = []
-        for entry in base.content.manifest.entries {
-            old[entry.path] = entry
-            directories.formUnion(entry.path.directories)
-        }
+        let (old, new) = (base.content.manifest, content.manifest)
         var changed: [Manifest.Entry] = []
-        for entry in content.manifest.entries {
-            if directories.contains(entry.path) { return nil }
-            let before = old.removeValue(forKey: entry.path)
-            if before?.address != entry.address || before?.isExecutable != entry.isExecutable {
+        var deleted: [String] = []
+        var isBlocked = false
+        new.forEachDifference(from: old) { difference in
+            switch difference {
+            case .removed(let position): deleted.append(place(of: old[position].path.description))
+            case .added(let position):
+                let entry = new[position]
+                if old.hasFiles(below: entry.path) { isBlocked = true }
                 changed.append(entry)
+            case .changed(_, let position): changed.append(new[position])
             }
         }
-        let deleted = old.keys.sorted().map { place(of: $0.description) }
+        if isBlocked { return nil }
         let list = JSONWriter.document { $0.member("deletedFiles", deleted) }
         return try archive(of: changed, [ZipMember(path: "hotcodepush.json", bytes: list)])
     }
@@ -88,19 +88,4 @@ package struct CodePushPackage {
     }
 
     private func place(of path: String) -> String { "\(folder)/\(path)" }
-}
-
-extension TreePath {
-    /// The paths of the directories that it lies in.
-    fileprivate var directories: [TreePath] {
-        var found: [TreePath] = []
-        let bytes = Array(description.utf8)
-        for position in bytes.indices where bytes[position] == UInt8(ascii: "/") {
-            // The beginning of a path is a path.
-            if let path = try? TreePath(String(decoding: bytes[..<position], as: UTF8.self)) {
-                found.append(path)
-            }
-        }
-        return found
-    }
 }

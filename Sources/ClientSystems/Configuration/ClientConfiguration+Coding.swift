@@ -129,7 +129,8 @@ extension ClientConfiguration {
         return nil
     }
 
-    private static func problem(ofBaseURL url: String) -> String? {
+    /// The rule that a base URL breaks; `nil` if none.
+    package static func problem(ofBaseURL url: String) -> String? {
         let rule = "a base URL is http:// or https://, a host, and perhaps a path"
         let bytes = Array(url.utf8)
         guard bytes.count <= 1024, bytes.allSatisfy({ 0x21...0x7e ~= $0 }) else {

@@ -100,9 +100,30 @@ package struct ClientFiles {
     package func write(
         document bytes: [UInt8], _ address: ObjectID, of system: ClientSystem
     ) throws(StoreError) {
+        guard try self.bytes(of: address, Int64(bytes.count), system) != bytes else { return }
+        try origin.replace(
+            OriginLayout.clientDocument(address, of: system.rawValue), with: bytes)
+    }
+
+    /// Whether a document is there, and is what its name says.
+    package func has(
+        _ document: ClientDocument, of system: ClientSystem
+    ) throws(StoreError) -> Bool {
+        guard let bytes = try bytes(of: document.address, document.byteCount, system) else {
+            return false
+        }
+        return try ObjectID(of: bytes) == document.address
+    }
+
+    /// - Returns: the bytes under a document's name; `nil` if there are none, or not so many.
+    private func bytes(
+        of address: ObjectID, _ byteCount: Int64, _ system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? {
         let path = OriginLayout.clientDocument(address, of: system.rawValue)
-        guard try origin.contents(path, limit: max(bytes.count, 1 << 20)) != bytes else { return }
-        try origin.replace(path, with: bytes)
+        guard let status = try origin.fileSystem.status(origin.root, path),
+            status.byteCount == byteCount
+        else { return nil }
+        return try origin.contents(path, limit: Int(byteCount))
     }
 
     /// The documents that no history names, by their paths, sorted.

@@ -81,6 +81,9 @@ package struct ClientDocument: Sendable, Hashable {
     /// Its signature in base64; `nil` if it is not signed.
     package var signature: String?
 
+    /// The largest that is sent: a server has it in memory.
+    package static let byteCountMax: Int64 = 16 << 20
+
     /// Makes a document.
     package init(
         platform: String, runtimeVersion: String, id: String, address: ObjectID, byteCount: Int64,

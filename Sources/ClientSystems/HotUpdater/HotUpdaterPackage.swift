@@ -55,9 +55,17 @@ package struct HotUpdaterPackage {
     ///
     /// Content that has only moved is fetched once more: clients look for it by path.
     package func changes(from base: ClientContent) -> [Manifest.Entry] {
-        var old: [TreePath: ObjectID] = [:]
-        for entry in base.manifest.entries { old[entry.path] = entry.address }
-        return content.manifest.entries.filter { old[$0.path] != $0.address }
+        let (old, new) = (base.manifest, content.manifest)
+        var changes: [Manifest.Entry] = []
+        new.forEachDifference(from: old) { difference in
+            switch difference {
+            case .removed: break
+            case .added(let position): changes.append(new[position])
+            case .changed(let before, let after):
+                if old.address(at: before) != new.address(at: after) { changes.append(new[after]) }
+            }
+        }
+        return changes
     }
 
     private static func quoted(_ text: String) -> String {

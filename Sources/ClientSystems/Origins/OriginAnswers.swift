@@ -80,10 +80,13 @@ package final class OriginAnswers: Sendable {
         var failure: StoreError?
         for decider in deciders {
             let configuration: ClientConfiguration?
-            let kept = try reader.configuration(of: decider.system, mayRead: mayRead)
+            let reading: UInt64
             do throws(StoreError) {
+                let kept = try reader.configuration(of: decider.system, mayRead: mayRead)
+                reading = kept.reading
                 configuration = try kept.outcome.get()
             } catch {
+                guard error.code != .unread else { throw error }
                 // One system's broken file is no reason to leave the others without answers.
                 failure = failure ?? error
                 continue
@@ -91,7 +94,7 @@ package final class OriginAnswers: Sendable {
             guard let configuration else { continue }
             let view = OriginView(reader, mayRead: mayRead)
             guard let answer = try decider.answer(request, configuration, view) else { continue }
-            return try made(answer, request, decider.system, kept.reading, view)
+            return try made(answer, request, decider.system, reading, view)
         }
         if let failure { throw failure }
         return nil

@@ -66,6 +66,8 @@ extension OriginReader {
             }
             return pointer
         }
+        // Trust that is missing may follow its pointer: who is refused now is looked at again.
+        if trust != nil, case .failure = kept.outcome { return kept }
         state.withLock { $0.pointers[name] = kept }
         return kept
     }

@@ -20,7 +20,7 @@ package final class OriginReader: Sendable {
         /// Small objects and documents.
         package var bytes = 4 << 20
         /// The largest object or document that is read whole.
-        package var largest = 16 << 20
+        package var largest = Int(ClientDocument.byteCountMax)
 
         package init() {}
     }

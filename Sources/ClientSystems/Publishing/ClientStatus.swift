@@ -12,6 +12,8 @@ package struct ClientStatus: Sendable {
     package struct Channel: Sendable {
         /// Its name.
         package var name: ChannelName
+        /// Whether anything was ever published to it.
+        package var isThere = false
         /// How many offers the history lists.
         package var offerCount = 0
         /// What is offered now, newest first, and by which ids; `nil` for a release that is not offered to these clients.
@@ -43,6 +45,7 @@ package struct ClientStatus: Sendable {
     ) throws(StoreError) -> Channel {
         var channel = Channel(name: name)
         guard let pointer = try origin.pointer(name) else { return channel }
+        channel.isThere = true
         let history = try files.history(of: name, system) ?? ClientHistory(system, name)
         channel.offerCount = history.offers.count
         let live = ClientChannel(pointer, history).live

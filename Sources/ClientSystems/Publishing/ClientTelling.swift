@@ -102,9 +102,11 @@ package struct ClientTelling: OfferTelling {
         var history = try self.history(of: pointer.channel, system, files)
         let standing = history
         let renewal = system == pending?.system ? renewal : .none
+        let unmended = try mendDocuments(
+            of: history, pointer, rules, configuration, files, origin)
         let lacking = history.lacking(
             pointer, upon: before, ordersByTime: rules.ordersByTime
-        ) { renewal.includes($0) }
+        ) { renewal.includes($0) || unmended.contains($0.sequence) }
         guard !lacking.isEmpty else { return }
         let content = try OriginContent(origin)
         for release in lacking {
@@ -153,7 +155,10 @@ package struct ClientTelling: OfferTelling {
             system: rules.system, release: release.release, objections: objections)
         guard !objections.contains(where: \.refuses) else { return outcome }
         let signer = signers[rules.system]
-        if signer == nil, let last = history.offers.last, last.isSigned {
+        // Nothing is signed of what was shipped with the app.
+        if signer == nil,
+            history.offers.last(where: { $0.isSigned || $0.version != nil })?.isSigned == true
+        {
             let system = rules.system.rawValue
             throw StoreError(
                 .signingFailed,
@@ -161,8 +166,16 @@ package struct ClientTelling: OfferTelling {
                     + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
         }
         do throws(StoreError) {
-            outcome.prepared = try rules.offer(
+            let prepared = try rules.offer(
                 release, after: history, configuration, signer: signer)
+            for document in prepared.offer.documents
+            where document.byteCount > ClientDocument.byteCountMax {
+                throw StoreError(
+                    .unsuitableRelease,
+                    "what its clients would be told of the files has \(document.byteCount) bytes; the server sends at most "
+                        + "\(ClientDocument.byteCountMax): publish fewer files")
+            }
+            outcome.prepared = prepared
         } catch {
             // What only the history shows, such as a name that clients know with other content.
             guard error.code == .unsuitableRelease else { throw error }

@@ -5,12 +5,13 @@ struct FactsPublishing {
     private let origin: OriginWriter
     private let prepared: [PreparedFacts]
 
-    /// - Throws: `.busy` if what they rely on was pruned while they were made.
+    /// - Throws: `.busy` if what they rely on, or they themselves, were pruned while they were made.
     init(_ prepared: [PreparedFacts], to origin: OriginWriter) throws(StoreError) {
         self.origin = origin
         self.prepared = prepared
         // A prune deletes facts before it deletes the twins that only they name.
-        for source in Set(prepared.flatMap(\.sources)) {
+        let found = prepared.filter(\.isThere).map(\.address)
+        for source in Set(prepared.flatMap(\.sources) + found) {
             guard try origin.fileSystem.status(origin.root.raw, OriginLayout.facts(source)) == nil
             else { continue }
             throw StoreError(

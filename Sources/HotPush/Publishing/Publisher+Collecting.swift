@@ -23,7 +23,7 @@ extension Publisher {
     private func carryOut(_ retention: OriginRetention) throws(StoreError) -> OriginCollectionPlan {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        let (plan, notes) = try makeCollectionPlan(retention, in: origin)
+        var (plan, notes) = try makeCollectionPlan(retention, in: origin)
         // Before anything is deleted for what could not be written.
         for pointer in plan.pointers where notes.pointers[pointer.channel]?.isSigned ?? false {
             try checkSigning(pointer.channel, upon: notes.pointers)
@@ -44,6 +44,11 @@ extension Publisher {
             try packs?.delete(plan, in: origin, where: late.contains)
             try facts?.delete(plan, in: origin, where: late.contains)
             try delete(plan, in: origin, where: late.contains)
+        }
+        if !plan.leftovers.isEmpty, let telling = options.telling {
+            // Writing the pointers may have told again what nobody knew of.
+            let unneeded = Set(try telling.leftovers(in: origin.originPlace))
+            plan.leftovers.removeAll { !unneeded.contains($0) }
         }
         for path in plan.leftovers { try origin.originPlace.remove(path) }
         // Derived; the next one tries again.

@@ -25,22 +25,11 @@ public struct VersionDiff: Sendable, Hashable {
     package init(from old: Manifest, to new: Manifest) {
         var addedPositions: [Int] = []
         var removedPositions: [Int] = []
-        var (left, right) = (0, 0)
-        while left < old.count || right < new.count {
-            let order = Self.order(old, left, new, right)
-            if order < 0 {
-                removedPositions.append(left)
-                left += 1
-            } else if order > 0 {
-                addedPositions.append(right)
-                right += 1
-            } else {
-                let (before, after) = (old.records[left], new.records[right])
-                if before.address != after.address || before.isExecutable != after.isExecutable {
-                    changed.append(new.path(right))
-                }
-                left += 1
-                right += 1
+        new.forEachDifference(from: old) { difference in
+            switch difference {
+            case .removed(let position): removedPositions.append(position)
+            case .added(let position): addedPositions.append(position)
+            case .changed(_, let position): changed.append(new.path(position))
             }
         }
         pair(old, removedPositions, new, addedPositions)
@@ -71,12 +60,6 @@ public struct VersionDiff: Sendable, Hashable {
             moved.append(Move(from: old.path(source), to: new.path(position)))
         }
         removed = removedPositions.filter { !isMoved.contains($0) }.map { old.path($0) }
-    }
-
-    private static func order(_ old: Manifest, _ left: Int, _ new: Manifest, _ right: Int) -> Int {
-        guard left < old.count else { return 1 }
-        guard right < new.count else { return -1 }
-        return old.withPath(left) { first in new.withPath(right) { first.compare($0) } }
     }
 }
 

@@ -96,7 +96,8 @@ import VersionTree
         var origin = ModelOrigin()
         var packages: [CodePushPackage] = []
         for number in 0..<54 {
-            var files: [String: String] = ["index.html": "0"]
+            // "d!" and "d-" stand between "d" and "d/x", byte by byte.
+            var files: [String: String] = ["index.html": "0", "d!": "0", "d-": "0"]
             let texts = [nil, "1", "2"]
             files["a"] = texts[number % 3]
             files["b ü"] = texts[number / 3 % 3]

@@ -24,6 +24,10 @@ import VersionTree
         #expect(try answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         #expect(throws: StoreError.self) { try answers.systems() }
+        // Nor does one that cannot be read at all.
+        try place.write(greedy, Array(repeating: 32, count: ClientConfiguration.byteCountMax + 1))
+        #expect(try answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
+        #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         try place.write(
             greedy,
             ClientConfiguration(GreedyDecider.system, baseURL: "https://u.example.org").serialized()

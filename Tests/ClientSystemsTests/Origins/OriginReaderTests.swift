@@ -183,6 +183,32 @@ import VersionTree
         isRefused()
     }
 
+    @Test func `trust that is copied after the pointer counts from then on`() throws {
+        let (key, other) = (try SigningKey.generate(), try SigningKey.generate())
+        let answers = answers(
+            OriginReader(try place.origin(), trust: try OriginTrust([key.verificationKey])))
+        place.signers = [other]
+        try place.publish("1", ["a": "one"])
+        var pointer = place.pointer
+        pointer.sequence += 1
+        pointer.trustVersion = 2
+        let signed = try place.signed(pointer)
+        try place.write(OriginLayout.pointer(.stable), signed.serialized())
+        let error = #expect(throws: StoreError.self) { try answers.text("/model/KEY/check") }
+        #expect(error?.code == .untrusted)
+        var trust = TrustFile(
+            origin: try #require(signed.origin), version: 2,
+            trusted: try TrustedKeys([other.verificationKey], threshold: 1), createdAt: 1)
+        let sorted = [key, other].sorted { $0.verificationKey.id < $1.verificationKey.id }
+        for signer in sorted {
+            trust.signatures.append(
+                PointerSignature(
+                    key: signer.verificationKey.id, signature: try signer.sign(trust.signedBytes)))
+        }
+        try place.write(OriginLayout.trust(2), trust.serialized())
+        #expect(try answers.text("/model/KEY/check").hasSuffix(#"["1"] of 1"#))
+    }
+
     @Test func `memory has a bound, whatever is asked for`() throws {
         var limits = OriginReader.Limits()
         limits.bytes = 4096

@@ -130,6 +130,50 @@ import VersionTree
         #expect(try place.history(.expo).offers == offers)
     }
 
+    @Test("writes a document again that is missing or damaged, as it was")
+    func documents() throws {
+        try place.publish("1")
+        try place.enable(.expo, .codePush)
+        try place.publish("2")
+        let (offers, files) = try (place.history(.expo).offers, place.published())
+        let path = { (offer: ClientOffer) in
+            place.origin + "/" + OriginLayout.clientDocument(offer.documents[0].address, of: "expo")
+        }
+        Damage.remove(path(offers[0]))
+        for bytes in [[], [7], [UInt8](repeating: 7, count: 2 << 20)] {
+            try Damage.overwriteOrCreate(path(offers[1]), with: bytes)
+            try place.publish("2")
+            #expect(try place.history(.expo).offers == offers)
+            #expect(try place.published() == files)
+        }
+        // Who makes other bytes today offers them under another name.
+        var history = try place.history(.expo)
+        history.offers[0].documents[0].address = .zero
+        let reader = try place.reader
+        try ClientFiles(reader.place).write(history, of: #require(try reader.pointer(.stable)))
+        try place.publish("2")
+        let live = try place.channel(.expo).live
+        #expect(live[1].offer.createdAt > offers[1].createdAt && live[0].offer == offers[1])
+    }
+
+    @Test("prunes no document that a lost history names again meanwhile")
+    func pruningLost() throws {
+        try place.publish("1")
+        try place.enable(.expo)
+        try place.publish("2")
+        try Damage.overwriteOrCreate(
+            place.origin + "/for/expo/documents/.left.new", with: [7])
+        Damage.remove(place.origin + "/for/expo/stable.json")
+        let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+        let plan = try place.publisher().collect(retention)
+        #expect(plan.leftovers.count == 2)
+        let live = try place.channel(.expo).live
+        #expect(live.count == 1)
+        #expect(
+            Damage.names(place.origin + "/for/expo/documents")
+                == live.map { $0.offer.documents[0].address.description })
+    }
+
     @Test("leaves a system out that refuses a release, unless it was asked for by name")
     func refusals() throws {
         try place.publish("1")
@@ -144,6 +188,9 @@ import VersionTree
         #expect(try place.channel(.codePush).live.count == 2)
         let only = place.telling([.codePush])
         #expect(thrownCode { try place.publish("refused", only) } == .notExpressible)
+        // What no server would send is not told.
+        let timed = place.telling([.expo])
+        #expect(thrownCode { try place.publish("long", timed) } == .notExpressible)
         #expect(try place.offered() == ["lossy", "refused", "1"])
         // Who is left out hears of it later.
         try place.publish("3", place.telling([.codePush]))
@@ -171,6 +218,11 @@ import VersionTree
         _ = try place.publisher().withdraw(VersionName("2"))
         try place.publish("3", place.telling(nil, [.codePush: Signer()]))
         #expect(try place.channel(.codePush).live[0].offer.signatures.count == 1)
+        // What goes back to the app's own has no signature, and ends nothing.
+        let signed = place.publisher(place.telling(nil, [.codePush: Signer()]))
+        _ = try signed.withdraw(VersionName("3"), toEmbedded: true)
+        #expect(try place.channel(.codePush).live[0].offer.isSigned == false)
+        #expect(thrownCode { try place.publish("1") } == .signingFailed)
     }
 
     @Test("says beforehand what it would tell, to the byte, and writes nothing")

@@ -27,6 +27,7 @@ struct TellingPlace {
         "3": ["index.html": "<h1>three</h1>", "js/app.js": Self.text(2)],
         "refused": ["refused.txt": "no"],
         "lossy": ["lossy.txt": "half"],
+        "long": ["long.txt": "what is told of it is too long to be sent"],
     ]
 
     static func text(_ count: Int) -> String {
@@ -209,7 +210,7 @@ enum LabelledPublishing: ClientPublishing {
                 Digester.digest(
                     .sha256, of: release.read(content.manifest.references.first?.address ?? .zero)))
         }
-        if let signer {
+        if let signer, release.content != nil {
             offer.signatures["archive"] = Hex.string(try signer.sign(Array("archive".utf8)))
         }
         return PreparedClientOffer(offer)
@@ -230,7 +231,10 @@ enum TimedPublishing: ClientPublishing {
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer {
         var offer = release.plainOffer(after: history)
-        let bytes = Array("{\"createdAt\":\(release.now)}".utf8)
+        var bytes = Array("{\"createdAt\":\(release.now)}".utf8)
+        if release.content?.manifest.entries.first?.path.description == "long.txt" {
+            bytes += [UInt8](repeating: 32, count: Int(ClientDocument.byteCountMax))
+        }
         let address = try ObjectID(of: bytes)
         offer.documents = [
             ClientDocument(

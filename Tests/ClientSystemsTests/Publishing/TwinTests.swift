@@ -71,6 +71,23 @@ import VersionTree
         #expect(thrownCode { try place.publisher().collect() } == .damagedOrigin)
     }
 
+    @Test("are never taken for there when a prune has deleted their facts since somebody looked")
+    func pruned() throws {
+        try place.publish("1")
+        try place.enable(.codePush)
+        try place.publish("2")
+        _ = try place.publisher().withdraw(VersionName("2"))
+        let disk = FaultyFileSystem()
+        let other = place.publisher()
+        disk.on(.before, .lock, path: ".publish/lock") {
+            _ = try? other.collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
+        }
+        let publisher = place.publisher(on: disk)
+        #expect(thrownCode { try publisher.publish("2", of: place.versions) } == .busy)
+        try publisher.publish("2", of: place.versions)
+        #expect(try place.channel(.codePush).live.count == 2)
+    }
+
     @Test("are given up at once when somebody interrupts, and nothing is left of them")
     func interruption() throws {
         try place.publish("1")

@@ -1,0 +1,53 @@
+import CASStore
+import HotPush
+
+// Documents that are told and are missing or damaged: nothing but telling can make them.
+
+extension ClientTelling {
+    /// Writes again the documents of what is live that are not there, or not what their names say.
+    ///
+    /// They are made as they were the first time; so clients see no change.
+    /// - Returns: the sequences of the releases for which that gave other bytes: they need other offers.
+    func mendDocuments(
+        of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientPublishing.Type,
+        _ configuration: ClientConfiguration, _ files: ClientFiles, _ origin: OriginPlace
+    ) throws(StoreError) -> Set<Int64> {
+        var others: Set<Int64> = []
+        for release in pointer.releases {
+            guard
+                let position = history.offers.lastIndex(where: { $0.sequence == release.sequence }),
+                history.offers[position].isOffer(of: release)
+            else { continue }
+            let offer = history.offers[position]
+            var missing: [ClientDocument] = []
+            for document in offer.documents where try !files.has(document, of: rules.system) {
+                missing.append(document)
+            }
+            guard !missing.isEmpty,
+                let client = try OriginContent(origin).release(release, now: offer.createdAt)
+            else { continue }
+            var before = history
+            before.offers = Array(history.offers[..<position])
+            let signer = offer.isSigned ? signers[rules.system] : nil
+            let made = try rules.offer(client, after: before, configuration, signer: signer)
+            for document in missing {
+                if let bytes = made.documents[document.address] {
+                    try files.write(document: bytes, document.address, of: rules.system)
+                } else if offer.isSigned, signer == nil {
+                    origin.notice(Self.unsigned(document, rules.system))
+                } else {
+                    others.insert(release.sequence)
+                }
+            }
+        }
+        return others
+    }
+
+    /// What is said where only a key can make a document again.
+    private static func unsigned(_ document: ClientDocument, _ system: ClientSystem) -> String {
+        let system = system.rawValue
+        return
+            "\(OriginLayout.clientDocument(document.address, of: system)) is missing or damaged, and holds signatures: "
+            + "publish the version again, with --client-key \(system)=FILE or --client-sign-command \(system)=COMMAND"
+    }
+}
