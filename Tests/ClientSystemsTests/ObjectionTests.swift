@@ -75,6 +75,7 @@ import VersionTree
             Row(perMille: 125, words: ["12 % of its clients"]),
             Row(perMille: 5, words: ["no client of CodePush gets it"]),
             Row(files: [:], words: ["no files!"]),
+            Row(files: ["a": "1", "b ü": "2"], words: ["b ü first"]),
             Row(
                 files: ["CodePush/index.html": "a", "CodePush/b": "b"],
                 words: ["without that folder!"]),

@@ -51,25 +51,46 @@ package struct CodePushPackage {
         try archive(of: content.manifest.entries, [])
     }
 
-    /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much;
-    /// `nil` if a file takes the place of a directory: clients put files over what is there and would fail.
+    /// A name for which clients on iOS compute another hash; `nil` if there is none.
+    ///
+    /// They hash as many bytes of the list as it has UTF-16 units (React Native's `computeFinalHashFromManifest`).
+    var nameBeyondASCII: TreePath? {
+        content.manifest.entries.lazy.map(\.path).first { path in
+            path.description.utf8.contains { $0 >= 0x80 }
+        }
+    }
+
+    /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much:
+    /// files, then the directories that they leave empty, or a later file could not take their place.
+    ///
+    /// `nil` where clients would fail. A file takes the place of a directory, and React Native's put files over what is
+    /// there; or a directory that of a file, and Cordova's put files there before they delete. Or a name makes those on
+    /// iOS compute a wrong hash, which they check after a difference and not after the whole.
     package func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
+        if nameBeyondASCII != nil { return nil }
         var old: [TreePath: Manifest.Entry] = [:]
-        var directories: Set<TreePath> = []
+        var emptied: Set<TreePath> = []
         for entry in base.content.manifest.entries {
             old[entry.path] = entry
-            directories.formUnion(entry.path.directories)
+            emptied.formUnion(entry.path.directories)
         }
         var changed: [Manifest.Entry] = []
+        var directories: Set<TreePath> = []
         for entry in content.manifest.entries {
-            if directories.contains(entry.path) { return nil }
+            if emptied.contains(entry.path) { return nil }
+            directories.formUnion(entry.path.directories)
             let before = old.removeValue(forKey: entry.path)
             if before?.address != entry.address || before?.isExecutable != entry.isExecutable {
                 changed.append(entry)
             }
         }
-        let deleted = old.keys.sorted().map { place(of: $0.description) }
-        let list = JSONWriter.document { $0.member("deletedFiles", deleted) }
+        if old.keys.contains(where: { directories.contains($0) }) { return nil }
+        emptied.subtract(directories)
+        // What lies in a directory sorts after it.
+        let deleted = old.keys.sorted() + emptied.sorted().reversed()
+        let list = JSONWriter.document { writer in
+            writer.member("deletedFiles", deleted.map { place(of: $0.description) })
+        }
         return try archive(of: changed, [ZipMember(path: "hotcodepush.json", bytes: list)])
     }
 

@@ -62,6 +62,14 @@ package enum CodePushPublishing: ClientPublishing {
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try package.archive()
         }
+        if let name = package.nameBeyondASCII {
+            objections.append(
+                ClientObjection(
+                    refuses: false,
+                    "it has names beyond ASCII, \(printable(name.description)) first, for which CodePush's clients on "
+                        + "iOS compute a wrong hash: all clients fetch the whole archive, and those on iOS that "
+                        + "check signatures take none"))
+        }
         if let objection = ClientObjection.ofExecutables(content.manifest, "CodePush's clients") {
             objections.append(objection)
         }
