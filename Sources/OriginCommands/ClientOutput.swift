@@ -78,7 +78,8 @@ extension ClientOffer {
         if let archive {
             parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
         }
-        for document in documents {
+        // A document for all platforms has the id of the release.
+        for document in documents where !document.platform.isEmpty {
             parts.append(
                 "\(document.platform), runtime version \(document.runtimeVersion): id \(document.id)"
             )
