@@ -129,6 +129,9 @@ import VersionTree
             Row(
                 files: ["manifest.json": "{}", "index.ios.bundle": "", "index.android.bundle": ""],
                 words: ["manifest.json!", "archive!"]),
+            Row(
+                files: ["index.ios.bundle": "", "index.android.bundle": "", "a ": "1", "b c": "2"],
+                words: ["at the ends of a"]),
             Row(files: ["main.jsbundle": "a"], words: ["index.android.bundle"]),
             Row(files: ["a": ""], words: ["index.android.bundle", "index.ios.bundle"]),
             Row(executables: ["index.ios.bundle"], words: ["the executable bit"]),
