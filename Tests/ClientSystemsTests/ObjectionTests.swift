@@ -75,6 +75,7 @@ import VersionTree
             Row(perMille: 125, words: ["12 % of its clients"]),
             Row(perMille: 5, words: ["no client of CodePush gets it"]),
             Row(files: [:], words: ["no files!"]),
+            Row(files: ["a": "1", "b ü": "2"], words: ["b ü first"]),
             Row(
                 files: ["CodePush/index.html": "a", "CodePush/b": "b"],
                 words: ["without that folder!"]),
@@ -128,6 +129,9 @@ import VersionTree
             Row(
                 files: ["manifest.json": "{}", "index.ios.bundle": "", "index.android.bundle": ""],
                 words: ["manifest.json!", "archive!"]),
+            Row(
+                files: ["index.ios.bundle": "", "index.android.bundle": "", "a ": "1", "b c": "2"],
+                words: ["at the ends of a"]),
             Row(files: ["main.jsbundle": "a"], words: ["index.android.bundle"]),
             Row(files: ["a": ""], words: ["index.android.bundle", "index.ios.bundle"]),
             Row(executables: ["index.ios.bundle"], words: ["the executable bit"]),

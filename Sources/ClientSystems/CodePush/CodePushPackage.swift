@@ -51,16 +51,35 @@ package struct CodePushPackage {
         try archive(of: content.manifest.entries, [])
     }
 
-    /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much;
-    /// `nil` if a file takes the place of a directory: clients put files over what is there and would fail.
+    /// A name for which clients on iOS compute another hash; `nil` if there is none.
+    ///
+    /// They hash as many bytes of the list as it has UTF-16 units (React Native's `computeFinalHashFromManifest`).
+    var nameBeyondASCII: TreePath? {
+        content.manifest.entries.lazy.map(\.path).first { path in
+            path.description.utf8.contains { $0 >= 0x80 }
+        }
+    }
+
+    /// The archive of what a client lacks that has another package, and `hotcodepush.json` with what it has too much:
+    /// files, then the directories that they leave empty, or a later file could not take their place.
+    ///
+    /// `nil` where clients would fail. A file takes the place of a directory, and React Native's put files over what is
+    /// there; or a directory that of a file, and Cordova's put files there before they delete. Or a name makes those on
+    /// iOS compute a wrong hash, which they check after a difference and not after the whole.
     package func difference(from base: CodePushPackage) throws(StoreError) -> ZipArchive? {
+        if nameBeyondASCII != nil { return nil }
         let (old, new) = (base.content.manifest, content.manifest)
         var changed: [Manifest.Entry] = []
-        var deleted: [String] = []
+        var deleted: [TreePath] = []
+        var emptied: Set<TreePath> = []
         var isBlocked = false
         new.forEachDifference(from: old) { difference in
             switch difference {
-            case .removed(let position): deleted.append(place(of: old[position].path.description))
+            case .removed(let position):
+                let path = old[position].path
+                deleted.append(path)
+                if new.hasFiles(below: path) { isBlocked = true }
+                emptied.formUnion(path.directories)
             case .added(let position):
                 let entry = new[position]
                 if old.hasFiles(below: entry.path) { isBlocked = true }
@@ -69,7 +88,11 @@ package struct CodePushPackage {
             }
         }
         if isBlocked { return nil }
-        let list = JSONWriter.document { $0.member("deletedFiles", deleted) }
+        // What lies in a directory sorts after it.
+        let directories = emptied.filter { !new.hasFiles(below: $0) }.sorted().reversed()
+        let list = JSONWriter.document { writer in
+            writer.member("deletedFiles", (deleted + directories).map { place(of: $0.description) })
+        }
         return try archive(of: changed, [ZipMember(path: "hotcodepush.json", bytes: list)])
     }
 

@@ -62,6 +62,14 @@ package enum CodePushPublishing: ClientPublishing {
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try package.archive()
         }
+        if let name = package.nameBeyondASCII {
+            objections.append(
+                ClientObjection(
+                    refuses: false,
+                    "it has names beyond ASCII, \(printable(name.description)) first, for which CodePush's clients on "
+                        + "iOS compute a wrong hash: all clients fetch the whole archive, and those on iOS that "
+                        + "check signatures take none"))
+        }
         if let objection = ClientObjection.ofExecutables(content.manifest, "CodePush's clients") {
             objections.append(objection)
         }
@@ -74,9 +82,15 @@ package enum CodePushPublishing: ClientPublishing {
     ) throws(StoreError) -> PreparedClientOffer {
         var offer = try ClientOffer(beginning: release, after: history)
         // Clients know a release by its label, and are chosen for roll-outs by it: the same release again keeps it, and
-        // so does the newest that is offered to more of them. Going back to an older one is a new release.
-        let known = history.offer(of: release.release.sequence) ?? history.newest
-        if let known, known.isSameContent(as: release.release.target), let label = known.label {
+        // so does the first or the newest that is offered to more of them. Going back to an older one is a new release.
+        let known = [
+            history.offer(of: release.release.sequence),
+            release.head.flatMap { history.offer(of: $0) }, history.newest,
+        ]
+        let same = known.lazy.compactMap { $0 }.first {
+            $0.isSameContent(as: release.release.target)
+        }
+        if let label = same?.label {
             offer.label = label
         } else {
             offer.label = "v\(history.nextLabelNumber)"

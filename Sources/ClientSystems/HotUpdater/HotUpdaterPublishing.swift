@@ -30,6 +30,16 @@ package enum HotUpdaterPublishing: ClientPublishing {
                     "it has no file index.\(platform).bundle, which hot-updater's clients on \(platform) start"
                 ))
         }
+        // Their ZipArchiveExtractor trims what it unpacks.
+        if let name = names.first(where: {
+            $0.first?.isWhitespace == true || $0.last?.isWhitespace == true
+        }) {
+            objections.append(
+                ClientObjection(
+                    refuses: false,
+                    "hot-updater's clients on iOS drop the white space at the ends of \(printable(name))"
+                ))
+        }
         let bundle = HotUpdaterPackage(
             content,
             manifest: HotUpdaterPackage.manifest(of: content, id: HotUpdaterCheck.builtIn))

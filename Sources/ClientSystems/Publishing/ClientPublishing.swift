@@ -20,6 +20,8 @@ package struct ClientObjection: Sendable, Hashable {
 package struct ClientRelease {
     /// As the pointer will list it, with its sequence.
     package var release: OfferedRelease
+    /// The sequence of what the channel offered first before; `nil` if it offered nothing.
+    package var head: Int64?
     /// Its files; `nil` if clients are to go back to what was shipped with the app.
     package var content: ClientContent?
     /// The address of the facts; `nil` as above.

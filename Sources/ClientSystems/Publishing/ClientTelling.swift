@@ -115,12 +115,13 @@ package struct ClientTelling: OfferTelling {
                 before == pointer
                 || before?.releases.contains { $0.sequence == release.release.sequence } != true
             guard
-                let client = try content.release(
+                var client = try content.release(
                     release.release, now: history.time(of: release, in: pointer))
             else {
                 if isNew { origin.notice(Self.withoutFacts(release.release, system, origin)) }
                 continue
             }
+            client.head = before?.releases.first?.sequence
             let outcome = try self.outcome(of: client, rules, history, configuration)
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
@@ -230,9 +231,10 @@ extension ClientTelling {
                 of: plan.pointer.channel, configuration.system, files)
             let now = history.time(
                 of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
-            let client = ClientRelease(
+            var client = ClientRelease(
                 release, ClientContent(manifest: manifest, facts: facts.facts), now: now,
                 reading: reading)
+            client.head = plan.head
             outcomes.append(
                 try outcome(
                     of: client, try rules(of: configuration.system), history, configuration))

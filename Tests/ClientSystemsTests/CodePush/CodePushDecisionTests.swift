@@ -355,6 +355,16 @@ import VersionTree
         #expect(try model.publish("42").label == "v3")
     }
 
+    @Test func `Offering what is first again to more devices keeps its label, too`() throws {
+        var model = CodePushModel()
+        try model.publish("40")
+        #expect(try model.publish("41", perMille: 100).label == "v2")
+        model.withdraw(try model.publish("42"))
+        #expect(try model.publish("41", perMille: 500).label == "v2")
+        #expect(try model.publish("40").label == "v4")
+        #expect(try model.publish("42").label == "v5")
+    }
+
     @Test func `Labels go on from the largest, also when old offers are forgotten`() throws {
         var model = CodePushModel()
         let version = try model.origin.add("1", ["a": "1"])

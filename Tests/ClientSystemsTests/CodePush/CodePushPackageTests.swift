@@ -71,23 +71,52 @@ import VersionTree
                 == ["www/index.html": "hello", "www/a/b.js": "b", "www/.codepushrelease": "jwt"])
     }
 
-    /// What the clients do: copy what they have, delete what the list says, put the other files over it.
+    /// A client's directory: what is at each path, `nil` for a directory.
+    private typealias Device = [String: [UInt8]?]
+
+    private func put(_ files: [String: [UInt8]], on device: inout Device) -> Bool {
+        for (path, bytes) in files {
+            var parent = path[...]
+            while let slash = parent.lastIndex(of: "/") {
+                parent = parent[..<slash]
+                if let here = device[String(parent)], here != nil { return false }
+                device[String(parent)] = .some(nil)
+            }
+            if let here = device[path], here == nil { return false }
+            device[path] = bytes
+        }
+        return true
+    }
+
+    private func device(with files: [String: [UInt8]]) throws -> Device {
+        var device: Device = [:]
+        let isPlaced = put(files, on: &device)
+        #expect(isPlaced)
+        return device
+    }
+
+    /// What clients do with a difference: copy what they have, delete what the list says, put the files over it.
+    ///
+    /// Cordova's delete last, and only files. `nil` where they fail.
     private func applied(
-        _ difference: [String: [UInt8]], to base: [String: [UInt8]]
-    ) throws -> [String: [UInt8]] {
-        var files = base
-        var difference = difference
-        let bytes = difference.removeValue(forKey: "hotcodepush.json") ?? []
-        let list = try JSONValue.parse(bytes)
+        _ difference: [String: [UInt8]], to base: Device, asCordova: Bool
+    ) throws -> Device? {
+        var device = base
+        var files = difference
+        let list = try JSONValue.parse(files.removeValue(forKey: "hotcodepush.json") ?? [])
+        if asCordova, !put(files, on: &device) { return nil }
         for path in try #require(list["deletedFiles"]?.asArray) {
-            files[try #require(path.asString)] = nil
+            let path = try #require(path.asString)
+            // All that is named is there.
+            let here = try #require(device[path])
+            if here == nil {
+                if asCordova { continue }
+                #expect(!device.keys.contains { $0.hasPrefix(path + "/") })
+            }
+            device[path] = nil
         }
-        for (path, bytes) in difference {
-            // Clients delete files, not their directories, and make no room for a file there.
-            #expect(!base.keys.contains { $0.hasPrefix(path + "/") })
-            files[path] = bytes
-        }
-        return files
+        if !asCordova, !put(files, on: &device) { return nil }
+        return device
     }
 
     @Test func `A difference makes the new tree of the old one, for all pairs of small trees`()
@@ -100,29 +129,85 @@ import VersionTree
             var files: [String: String] = ["index.html": "0", "d!": "0", "d-": "0"]
             let texts = [nil, "1", "2"]
             files["a"] = texts[number % 3]
-            files["b ü"] = texts[number / 3 % 3]
+            files["b c"] = texts[number / 3 % 3]
             files[number / 27 == 0 ? "d/x" : "d"] = texts[number / 9 % 3]
             packages.append(try package(files, in: &origin))
         }
         var failures: [String] = []
         for (from, base) in packages.enumerated() {
             let old = try origin.files(in: base.archive())
+            let device = try self.device(with: old)
             for (to, package) in packages.enumerated() {
                 let new = try origin.files(in: package.archive())
                 guard let difference = try package.difference(from: base) else {
-                    // Only where a file takes a directory's place.
-                    let isBlocked = old["CodePush/d/x"] != nil && new["CodePush/d"] != nil
+                    // Only where a file takes a directory's place, or the other way round.
+                    let isBlocked = [(old, new), (new, old)].contains {
+                        $0["CodePush/d/x"] != nil && $1["CodePush/d"] != nil
+                    }
                     if !isBlocked { failures.append("\(from) to \(to): none") }
                     continue
                 }
                 let files = try origin.files(in: difference)
                 let same = files.filter { old[$0.key] == $0.value }
-                if try applied(files, to: old) != new || !same.isEmpty {
-                    failures.append("\(from) to \(to)")
+                for asCordova in [false, true] {
+                    let after = try applied(files, to: device, asCordova: asCordova)
+                    if after?.compactMapValues({ $0 }) != new || !same.isEmpty {
+                        failures.append("\(from) to \(to), Cordova: \(asCordova)")
+                    }
                 }
             }
         }
         #expect(failures == [])
+    }
+
+    @Test func `Differences one after the other leave nothing that is in the way of a later one`()
+        throws
+    {
+        var origin = ModelOrigin()
+        let trees = [["d/x"], ["d/e/y", "d/e/f/z"], ["d/x", "d/e/y"], [], ["d"], ["d/e"]]
+        let packages = try trees.map { paths in
+            var files = ["index.html": "0"]
+            for path in paths { files[path] = "1" }
+            return try package(files, in: &origin)
+        }
+        var count = 0
+        for first in packages {
+            for second in packages {
+                guard let one = try second.difference(from: first) else { continue }
+                let device = try self.device(with: origin.files(in: first.archive()))
+                let middle = try #require(
+                    try applied(origin.files(in: one), to: device, asCordova: false))
+                for third in packages {
+                    guard let two = try third.difference(from: second) else { continue }
+                    let after = try applied(origin.files(in: two), to: middle, asCordova: false)
+                    #expect(try after == self.device(with: origin.files(in: third.archive())))
+                    count += 1
+                }
+            }
+        }
+        #expect(count == 106)
+    }
+
+    /// The hash as clients on iOS compute it: of as many bytes as the list has UTF-16 units.
+    private func hashOnIOS(_ files: [String: [UInt8]]) throws -> String {
+        let lines = try files.map { "\"\($0.key):\(try ObjectID(of: $0.value))\"" }
+        let list = "[" + lines.sorted().joined(separator: ",") + "]"
+        return try ObjectID(of: Array(list.utf8.prefix(list.utf16.count))).description
+    }
+
+    @Test func `Where clients on iOS compute another hash, there is no difference to check`() throws
+    {
+        var origin = ModelOrigin()
+        for name in ["b", "ü", "b\u{7f}", "d/日本", "d/a\u{301}/x", "😀"] {
+            let base = try package(["a": "0", name: "1"], in: &origin)
+            // The file need not change: the hash is one of all names.
+            let new = try package(["a": "1", name: "1"], in: &origin)
+            let other = try package(["a": "1"], in: &origin)
+            let isRight =
+                try hashOnIOS(origin.files(in: new.archive())) == new.hash().description
+            #expect((try new.difference(from: base) != nil) == isRight, "\(name)")
+            #expect(try other.difference(from: new) != nil, "\(name)")
+        }
     }
 
     @Test func `A file that only becomes executable is in the difference`() throws {

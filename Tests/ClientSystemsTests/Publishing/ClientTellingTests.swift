@@ -90,6 +90,30 @@ import VersionTree
         #expect(try place.channel(.expo).live[0].offer.target == .embedded)
     }
 
+    @Test("knows what was offered first: to offer that to more clients is no new release for them")
+    func widening() throws {
+        func publisher() -> Publisher {
+            place.clock.advance(by: 10)
+            return place.publisher(ClientTelling(rules: [CodePushPublishing.self]))
+        }
+        try publisher().publish("1", of: place.versions)
+        try ClientTelling(rules: [CodePushPublishing.self]).enable(
+            TellingPlace.configuration(.codePush), by: publisher())
+        let tenth = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "s"))
+        try publisher().publish("2", of: place.versions, as: tenth)
+        try publisher().publish("3", of: place.versions)
+        _ = try publisher().withdraw(VersionName("3"))
+        let planned = try ClientTelling(rules: [CodePushPublishing.self]).outcomes(
+            of: publisher().plan("2", of: place.versions),
+            place.versions.registeredManifest(of: "2"), in: place.versions.store,
+            origin: place.reader.place)
+        #expect(planned.map { $0.prepared?.offer.label } == ["v2"])
+        try publisher().publish("2", of: place.versions)
+        let live = try place.channel(.codePush).live
+        #expect(live.map(\.offer.label) == ["v2", "v1"])
+        #expect(live[0].release.rollout == nil)
+    }
+
     @Test("keeps the newest offers and those of what is offered, and never gives a label twice")
     func trimming() throws {
         try place.publish("1")

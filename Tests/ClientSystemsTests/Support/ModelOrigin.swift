@@ -103,8 +103,10 @@ struct ModelOrigin: ClientOrigin {
             requirements: requirements, isMandatory: isMandatory)
         let key = HistoryKey(system: Publishing.system, channel: channel)
         var history = histories[key] ?? ClientHistory(Publishing.system, channel)
+        var client = clientRelease(release, now: now)
+        client.head = pointers[channel]?.releases.first?.sequence
         let prepared = try Publishing.offer(
-            clientRelease(release, now: now), after: history, configuration, signer: signer)
+            client, after: history, configuration, signer: signer)
         history.offers.append(prepared.offer)
         histories[key] = history
         for (address, bytes) in prepared.documents { objects[address] = bytes }
