@@ -17,7 +17,8 @@ extension Command {
                 already update from the origin, unchanged, if 'castree origin enable' has made it \
                 speak to them. castree's own devices do as well: the origin's files are served beside.
 
-                    castree origin enable /srv/www/updates codepush --deployment KEY=stable
+                    castree origin enable /srv/www/updates codepush --base-url https://u.example.org \
+                --deployment KEY=stable
                     castree origin serve /srv/www/updates
                     castree origin serve /srv/www/updates --listen 127.0.0.1:8090 --access-log -
 
@@ -33,7 +34,7 @@ extension Command {
                 With --trust only pointers count that the key has signed; if one does not, its \
                 channel's clients get 503, and standard error says why.
                 """,
-            arguments: [.originDirectory],
+            arguments: [.localOrigin],
             options: [
                 .text(
                     "listen", placeholder: "ADDRESS:PORT",
@@ -63,10 +64,11 @@ extension Command {
                     castree origin answer ./origin GET https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
                 With --request, a file has all of it, as it goes over the wire: request line, fields, \
-                an empty line, body. The exit status is 0 whatever the answer's status is.
+                an empty line, body. The exit status is 0 whatever the answer's status is. With --output, \
+                an error is written to no file and is the command's failure; a file is replaced in one step.
                 """,
             arguments: [
-                .originDirectory, Argument("METHOD", "GET, HEAD or POST", .optional),
+                .localOrigin, Argument("METHOD", "GET, HEAD or POST", .optional),
                 Argument("URL", "what is asked for", .optional),
             ],
             options: [

@@ -2,6 +2,7 @@ import Archives
 import CASStore
 import ClientSystems
 import Console
+import HotPush
 import OriginCommands
 import ServeFromCAS
 import StoreCommands
@@ -16,7 +17,16 @@ extension Invocation {
         let responder = OriginResponder(answers: served.answers, origin: served.origin)
         let response = try responder.response(to: head, body, mayRead: true)
         let printed = PrintedAnswer(response, OriginObjects(origin: served.origin))
-        if let file = try value("output") { try printed.writeBody(to: file) }
+        if let file = try value("output") {
+            // Whoever serves the file must not serve an error from then on.
+            guard 200..<300 ~= response.head.status else {
+                throw StoreError(
+                    .notOffered,
+                    "the answer is \(printed.headLines.first ?? "an error"); nothing is written to \(printable(file))"
+                )
+            }
+            try printed.writeBody(to: file)
+        }
         return try report { writer in
             try printed.write(to: &writer)
         } text: { output in
@@ -109,8 +119,9 @@ struct PrintedAnswer {
     func bodyLines() throws(StoreError) -> [String] {
         if isEmpty { return [] }
         if let text = try text() {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-            return (text.hasSuffix("\n") ? lines.dropLast() : lines).map(String.init)
+            // Parts of a body end their lines with CR LF, which is one character.
+            let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+            return (lines.last?.isEmpty == true ? lines.dropLast() : lines).map(String.init)
         }
         guard let archive else { return ["(\(counted(byteCount, "byte")), not printed)"] }
         let all = archive.byteCount
@@ -160,12 +171,13 @@ struct PrintedAnswer {
         }
     }
 
+    /// Writes the body into a file, which is replaced in one step: a web server may be reading it.
     func writeBody(to file: String) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
-        let opened = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, file, .updating, mode: 0o644)
-        try fileSystem.truncate(opened.raw, to: 0)
-        try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(opened.raw, piece) }
+        _ = try replaceFile(file, on: fileSystem) { (target) throws(StoreError) in
+            try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(target, piece) }
+            return byteCount
+        }
     }
 
     func write(to writer: inout JSONWriter) throws(StoreError) {

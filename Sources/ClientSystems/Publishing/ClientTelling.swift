@@ -108,10 +108,12 @@ package struct ClientTelling: OfferTelling {
         guard !lacking.isEmpty else { return }
         let content = try OriginContent(origin)
         for release in lacking {
-            // What was refused before is not said again each time.
+            // What was refused before is not said again each time: a version that is published again is the newest, and
+            // who enables a system asks for all.
             let isNew =
                 before == pointer
-                || before?.releases.contains { $0.sequence == release.release.sequence } != true
+                ? pending != nil || release.release.sequence == pointer.releases.first?.sequence
+                : before?.releases.contains { $0.sequence == release.release.sequence } != true
             guard
                 let client = try content.release(
                     release.release, now: history.time(of: release, in: pointer))
@@ -174,7 +176,12 @@ package struct ClientTelling: OfferTelling {
     private func say(
         _ outcome: ClientOutcome, _ notice: (String) -> Void
     ) throws(StoreError) {
-        let system = outcome.system.rawValue
+        var system = outcome.system.rawValue
+        if let pending {
+            // Who enables a system asks for that one, and of all that its channels offer.
+            guard outcome.system == pending.system else { return }
+            if let version = outcome.release.version { system += ": version \(version.name)" }
+        }
         for objection in outcome.objections {
             // Who asks for a system by name does not want to hear that it was left out.
             guard objection.refuses, let systems, systems.contains(outcome.system) else {
