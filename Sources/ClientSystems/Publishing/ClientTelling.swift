@@ -109,11 +109,13 @@ package struct ClientTelling: OfferTelling {
         let content = try OriginContent(origin)
         for release in lacking {
             // What was refused before is not said again each time: a version that is published again is the newest, and
-            // who enables a system asks for all.
+            // who enables a system asks for all, also where the pointer gains facts by that.
+            let sequence = release.release.sequence
             let isNew =
-                before == pointer
-                ? pending != nil || release.release.sequence == pointer.releases.first?.sequence
-                : before?.releases.contains { $0.sequence == release.release.sequence } != true
+                pending != nil
+                || (before == pointer
+                    ? sequence == pointer.releases.first?.sequence
+                    : before?.releases.contains { $0.sequence == sequence } != true)
             guard
                 let client = try content.release(
                     release.release, now: history.time(of: release, in: pointer))
