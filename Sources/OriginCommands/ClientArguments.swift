@@ -56,6 +56,9 @@ extension Invocation {
     private func add(
         _ signer: some ClientSigner, of system: ClientSystem, to telling: inout ClientTelling
     ) throws(CommandError) {
+        guard [.codePush, .expo, .hotUpdater].contains(system) else {
+            throw .usage("the clients of \(system.rawValue) check no signatures")
+        }
         guard telling.signers[system] == nil else {
             throw .usage("\(system.rawValue) has two keys; its clients know one")
         }

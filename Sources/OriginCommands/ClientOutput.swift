@@ -81,12 +81,13 @@ extension ClientOffer {
         if let archive {
             parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
         }
-        for document in documents {
-            // Meteor's are for all platforms, and an order to go back has no id.
-            let place =
-                document.platform.isEmpty
-                ? "" : "\(document.platform), runtime version \(document.runtimeVersion): "
-            if !document.id.isEmpty { parts.append("\(place)id \(document.id)") }
+        // What is for all apps has the id of the offer, which stands there already.
+        for document in documents where document.id != id {
+            var app = document.platform
+            if !document.runtimeVersion.isEmpty {
+                app += "\(app.isEmpty ? "" : ", ")runtime version \(document.runtimeVersion)"
+            }
+            parts.append("\(app.isEmpty ? "" : "\(app): ")id \(document.id)")
         }
         return parts.isEmpty ? "offered" : parts.joined(separator: ", ")
     }

@@ -29,14 +29,15 @@ extension Command {
                 NAME is what clients say: CodePush, a deployment key; hot-updater, platform/channel; \
                 Capgo, app_id or app_id/channel; Expo, the value of expo-channel-name, empty for those that \
                 send none; chcp and Meteor, the name in the URL. Given again, the command changes only what \
-                is named; NAME= takes a deployment away. --disable ends the system; what its clients were \
+                is named; NAME= takes a deployment away. Where no deployment was ever named, stable is for \
+                Expo's clients that send no channel, and for the name stable of chcp and Meteor. --disable ends the system; what its clients were \
                 told is kept, for the day it is enabled again.
 
                 Each object is compressed once, for all systems (deflated/). From then on an older castree \
                 refuses to publish there.
                 """,
             arguments: [
-                .originDirectory,
+                .localOrigin,
                 Argument(
                     "SYSTEM",
                     ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", "),
@@ -76,7 +77,7 @@ extension Command {
 
                     castree origin status /srv/www/updates
                 """,
-            arguments: [.originDirectory], run: run
+            arguments: [.localOrigin], run: run
         ).reportingAbsence
     }
 }
@@ -101,8 +102,13 @@ extension Invocation {
             configuration.folder = folder
         }
         if let count = try integer("history") { configuration.historyCount = count }
+        var given: [String: ChannelName?] = [:]
         for text in values("deployment") {
-            try set(text, in: &configuration.deployments)
+            let (name, channel) = try deployment(text)
+            guard given.updateValue(channel, forKey: name).map({ $0 == channel }) ?? true else {
+                throw CommandError.usage("--deployment names '\(name)' twice")
+            }
+            configuration.deployments[name] = channel
         }
         if before == nil, configuration.deployments.isEmpty, let name = system.usualDeployment {
             configuration.deployments = [name: .stable]
@@ -116,17 +122,16 @@ extension Invocation {
         return configuration
     }
 
-    private func set(
-        _ text: String, in deployments: inout [String: ChannelName]
-    ) throws {
+    /// A name and its channel; no channel for one that is taken away.
+    private func deployment(_ text: String) throws -> (String, ChannelName?) {
         // A key may have the sign, too; the name of a channel has none.
         guard let sign = text.lastIndex(of: "=") else {
             throw CommandError.usage("--deployment takes NAME=CHANNEL, not '\(text)'")
         }
         let name = String(text[..<sign])
         let channel = String(text[text.index(after: sign)...])
-        deployments[name] =
-            channel.isEmpty ? nil : try parsed { () throws(StoreError) in try ChannelName(channel) }
+        if channel.isEmpty { return (name, nil) }
+        return (name, try parsed { () throws(StoreError) in try ChannelName(channel) })
     }
 
     /// Says what the clients of systems are told.
@@ -134,6 +139,13 @@ extension Invocation {
         _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil
     ) throws -> ExitStatus {
         let origin = argument("ORIGIN")
+        if changed != nil {
+            for channel in Set(statuses.flatMap(\.channels).filter(\.live.isEmpty).map(\.name))
+                .sorted()
+            {
+                note("channel \(channel) of \(origin) offers nothing so far")
+            }
+        }
         return try report { writer in
             writer.member("origin", origin)
             writer.member("systems", statuses) { writer, status in

@@ -34,7 +34,7 @@ extension Command {
                 With --trust only pointers count that the key has signed; if one does not, its \
                 channel's clients get 503, and standard error says why.
                 """,
-            arguments: [.originDirectory],
+            arguments: [.localOrigin],
             options: [
                 .text(
                     "listen", placeholder: "ADDRESS:PORT",
@@ -64,10 +64,11 @@ extension Command {
                     castree origin answer ./origin GET https://u.example.org/for/codepush/archives/C.zip --output release.zip
 
                 With --request, a file has all of it, as it goes over the wire: request line, fields, \
-                an empty line, body. The exit status is 0 whatever the answer's status is.
+                an empty line, body. The exit status is 0 whatever the answer's status is. With --output, \
+                an error is written to no file and is the command's failure; a file is replaced in one step.
                 """,
             arguments: [
-                .originDirectory, Argument("METHOD", "GET, HEAD or POST", .optional),
+                .localOrigin, Argument("METHOD", "GET, HEAD or POST", .optional),
                 Argument("URL", "what is asked for", .optional),
             ],
             options: [

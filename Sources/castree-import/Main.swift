@@ -51,9 +51,31 @@ extension Invocation {
             try intake.writingBehind { () throws(StoreError) in try reader.read(into: intake) }
             let report = try intake.record()
             bar.finish()
+            noteUnmeant(try versions.manifest(of: name), options, path)
             let previous = flag("activate") ? try versions.activate(name) : nil
             return try self.report(report, previous: previous)
         }
+    }
+
+    /// Says what of an archive is probably not meant.
+    private func noteUnmeant(_ manifest: Manifest, _ options: ArchiveOptions, _ path: String) {
+        let names = manifest.entries.map(\.path.description)
+        let isJunk = { (name: String) in
+            name.hasPrefix("__MACOSX/") || name == ".DS_Store" || name.hasSuffix("/.DS_Store")
+        }
+        let meant = names.filter { !isJunk($0) }
+        if let junk = names.first(where: isJunk) {
+            note(
+                "\(printable(path)) has what macOS puts into archives, such as \(printable(junk)); --skip-junk leaves "
+                    + "it out")
+        }
+        let tops = Set(meant.map { $0.prefix { $0 != "/" } })
+        guard options.stripped == nil, let top = tops.first, tops.count == 1, meant[0] != top else {
+            return
+        }
+        note(
+            "all files of \(printable(path)) lie below \(printable(String(top)))/, and do so in the version; --strip "
+                + "\(printable(String(top)))/ leaves that out")
     }
 
     /// Waits until there is something to read; a signal ends it.

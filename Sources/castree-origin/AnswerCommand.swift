@@ -2,6 +2,7 @@ import Archives
 import CASStore
 import ClientSystems
 import Console
+import HotPush
 import OriginCommands
 import ServeFromCAS
 import StoreCommands
@@ -16,7 +17,16 @@ extension Invocation {
         let responder = OriginResponder(answers: served.answers, origin: served.origin)
         let response = try responder.response(to: head, body, mayRead: true)
         let printed = PrintedAnswer(response, OriginObjects(origin: served.origin))
-        if let file = try value("output") { try printed.writeBody(to: file) }
+        if let file = try value("output") {
+            // Whoever serves the file must not serve an error from then on.
+            guard 200..<300 ~= response.head.status else {
+                throw StoreError(
+                    .notOffered,
+                    "the answer is \(printed.headLines.first ?? "an error"); nothing is written to \(printable(file))"
+                )
+            }
+            try printed.writeBody(to: file)
+        }
         return try report { writer in
             try printed.write(to: &writer)
         } text: { output in
@@ -109,8 +119,9 @@ struct PrintedAnswer {
     func bodyLines() throws(StoreError) -> [String] {
         if isEmpty { return [] }
         if let text = try text() {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-            return (text.hasSuffix("\n") ? lines.dropLast() : lines).map(String.init)
+            // Parts of a body end their lines with CR LF, which is one character.
+            let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+            return (lines.last?.isEmpty == true ? lines.dropLast() : lines).map(String.init)
         }
         guard let archive else { return ["(\(counted(byteCount, "byte")), not printed)"] }
         let all = archive.byteCount
@@ -160,27 +171,13 @@ struct PrintedAnswer {
         }
     }
 
-    /// Writes the body to a file.
-    ///
-    /// A web server may send that file (docs/clients.md): who reads it gets what it had, or all of what it has now.
+    /// Writes the body into a file, which is replaced in one step: a web server may be reading it.
     func writeBody(to file: String) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
-        let here = POSIXFileSystem.workingDirectory
-        let there = try fileSystem.status(here, file)
-        guard there.map({ $0.kind == .regular }) ?? true else {
-            // Nothing takes the place of a link or a device.
-            let opened = try fileSystem.open(here, file, .updating, mode: 0o644)
-            try fileSystem.truncate(opened.raw, to: 0)
-            return try write(to: opened.raw, fileSystem)
+        _ = try replaceFile(file, on: fileSystem) { (target) throws(StoreError) in
+            try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(target, piece) }
+            return byteCount
         }
-        let directory = try fileSystem.openDirectory(holding: file)
-        try fileSystem.replaceFile(
-            directory.raw, fileSystem.fileName(in: file), mode: 0o666, token: "new", durably: true
-        ) { (opened) throws(StoreError) in try write(to: opened, fileSystem) }
-    }
-
-    private func write(to file: Int32, _ fileSystem: POSIXFileSystem) throws(StoreError) {
-        try forEachPiece { (piece) throws(StoreError) in try fileSystem.write(file, piece) }
     }
 
     func write(to writer: inout JSONWriter) throws(StoreError) {

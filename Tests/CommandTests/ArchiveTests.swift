@@ -73,6 +73,25 @@ import Testing
         #expect(try place.castree("log").text.contains("1"))
     }
 
+    @Test func `what of an archive is probably not meant is said, and not done`() throws {
+        try zip()
+        #expect(try !place.castree("add", "release.zip", "--version", "1").errors.contains("--"))
+        try zip(below: "app/")
+        let below = try place.castree("add", "release.zip", "--version", "2")
+        #expect(below.errors.contains("below app/") && below.errors.contains("--strip app/"))
+        let stripped = try place.castree("add", "release.zip", "--version", "1", "--strip", "app")
+        #expect(!stripped.errors.contains("--"), "\(stripped)")
+        try place.write(["__MACOSX/app/._index.html": "x"], to: "mac")
+        try shell("tar -cf mac.tar -C mac . && tar -rf mac.tar --transform s,^release,app, release")
+        let mac = try place.castree("add", "mac.tar", "--version", "3")
+        for words in ["__MACOSX/app/._index.html", "--skip-junk", "--strip app/"] {
+            #expect(mac.errors.contains(words), "\(mac)")
+        }
+        let quiet = try place.castree("add", "mac.tar", "--version", "3", "--quiet")
+        #expect(quiet.errors.isEmpty, "\(quiet)")
+        try place.castree("add", "mac.tar", "--version", "1", "--strip", "app", "--skip-junk")
+    }
+
     @Test func `a tar archive comes out of a pipe, a zip archive does not`() throws {
         try zip()
         let castree = ProgramUnderTest.castree.url.path
@@ -102,6 +121,10 @@ import Testing
             #expect(refused.status == 1, "\(words)")
             #expect(try !refused.error().message.isEmpty)
             #expect(!place.exists(".castree"), "\(words)")
+        }
+        for words in [["nowhere.zip"], ["nowhere.zip", "--skip-junk"]] {
+            let absent = try place.run(.castree, ["add", "--version", "1"] + words)
+            #expect(absent.errors.contains("no directory or archive nowhere.zip"), "\(absent)")
         }
         let link = try place.castree("add", "link.tar", "--version", "1", "--json").error()
         #expect(link.code == "badArchive")

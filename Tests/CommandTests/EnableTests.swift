@@ -33,12 +33,30 @@ import Testing
                 "of letters, digits and -._~, and not \"my app\""
             ),
             (["site", "codepush", "--base-url", "u.example.org"] + key, 2, "http:// or https://"),
+            (["site", "codepush", "--base-url", "https://"] + key, 2, "a host"),
+            (["site", "codepush", "--deployment", "=stable"] + Self.url, 2, "has a name"),
+            (["site", "capgo", "--deployment", "=stable"] + Self.url, 2, "has a name"),
+            (["site", "chcp", "--deployment", "a/b=stable"] + Self.url, 2, "one part of a path"),
+            (["site", "meteor", "--deployment", "=stable"] + Self.url, 2, "one part of a path"),
+            (
+                ["site", "hot-updater", "--deployment", "production=stable"] + Self.url, 2,
+                "ios/CHANNEL or android/CHANNEL"
+            ),
+            (
+                ["site", "hot-updater", "--deployment", "web/production=stable"] + Self.url, 2,
+                "web/production"
+            ),
+            (
+                ["site", "codepush", "--deployment", "KEY=beta"] + Self.url + key, 2,
+                "names 'KEY' twice"
+            ),
             (["site", "expo", "--folder", "www"] + Self.url, 2, "--folder is for codepush"),
             (["site", "codepush", "--history", "0"] + Self.url + key, 2, "history"),
             (["site", "codepush", "--disable"] + key, 2, "exclude each other"),
             (["s3://bucket/site", "codepush"] + Self.url + key, 2, "not from buckets"),
             (["site", "expo", "--client-key", "key.pem"] + Self.url, 2, "takes SYSTEM=FILE"),
             (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "no system"),
+            (["site", "capgo", "--client-sign-command", "capgo=x"] + Self.url, 2, "no signatures"),
             (["none", "expo"] + Self.url, 3, "there is no origin in none"),
         ]
         let before = try place.contents("site/origin.json")
@@ -85,7 +103,7 @@ import Testing
     @Test func `publish --for wants systems that are told of the channel`() throws {
         try place.add("2", Release.second)
         for (systems, words) in [
-            ("expo", "castree origin enable site expo --deployment NAME=stable"),
+            ("expo", "castree origin enable site expo --base-url URL --deployment NAME=stable"),
             ("expo,pushy", "'pushy' is no system"), ("", "'' is no system"),
         ] {
             let answer = try place.run(
@@ -97,5 +115,27 @@ import Testing
         let bucket = try place.run(
             .castree, ["publish", "2", "s3://bucket/site", "--for", "expo"])
         #expect(bucket.status == 2 && bucket.errors.contains("--for"), "\(bucket)")
+    }
+
+    @Test
+    func
+        `origin enable notes what that system cannot be told, by version, and channels without releases`()
+        throws
+    {
+        // The first system of an origin, and the second.
+        let meteor = try place.run(.castree, ["origin", "enable", "site", "meteor"] + Self.url)
+        #expect(meteor.errors.contains("meteor: version 1: Meteor's clients cannot run"))
+        let expo = try place.run(.castree, ["origin", "enable", "site", "expo"] + Self.url)
+        #expect(expo.errors.contains("expo: version 1: Expo's clients cannot run this version"))
+        #expect(!expo.errors.contains("meteor"), "\(expo)")
+        let hotUpdater = try place.run(
+            .castree,
+            ["origin", "enable", "site", "hot-updater", "--deployment", "ios/production=stable"]
+                + ["--deployment", "android/production=typo"] + Self.url)
+        #expect(hotUpdater.errors.contains("channel typo of site offers nothing so far"))
+        #expect(!hotUpdater.errors.contains("channel stable of"), "\(hotUpdater)")
+        // The ids are those of the offer: its manifest is for every app.
+        #expect(hotUpdater.text.contains("    1: id "), "\(hotUpdater)")
+        #expect(!hotUpdater.text.contains("runtime version"), "\(hotUpdater)")
     }
 }

@@ -17,9 +17,11 @@ struct ZipDirectory {
     private static let endByteCount = 22
     private static let headerByteCount = 46
 
-    /// - Parameter commentByteCount: the length of the archive's comment, as libzip has found it.
+    /// - Parameters:
+    ///   - commentByteCount: the length of the archive's comment, as libzip has found it.
+    ///   - comparesHeaders: also compare what stands before each file with the directory.
     /// - Throws: `.badArchive`.
-    func check(commentByteCount: Int) throws(StoreError) {
+    func check(commentByteCount: Int, comparingHeaders comparesHeaders: Bool) throws(StoreError) {
         let end = size - Int64(Self.endByteCount + commentByteCount)
         guard end >= 0 else { throw damaged("it has no end record") }
         let record = try source.read(at: end, count: Self.endByteCount + commentByteCount)
@@ -52,12 +54,15 @@ struct ZipDirectory {
         guard offset >= 0, byteCount >= 0, offset <= limit, byteCount == limit - offset else {
             throw damaged("something lies between its directory and its end")
         }
-        try checkNames(count, offset, byteCount)
+        let files = try checkNames(
+            count, offset, byteCount, headers: comparesHeaders ? ZipHeaders(source) : nil)
+        try files?.check(before: offset)
     }
 
     private func checkNames(
-        _ count: Int64, _ offset: Int64, _ byteCount: Int64
-    ) throws(StoreError) {
+        _ count: Int64, _ offset: Int64, _ byteCount: Int64, headers: ZipHeaders?
+    ) throws(StoreError) -> ZipHeaders? {
+        var headers = headers
         var window: [UInt8] = []
         var (start, position, left) = (offset, offset, count)
         let end = offset + byteCount
@@ -81,18 +86,26 @@ struct ZipDirectory {
                 throw source.name.refusal(
                     "its name contains NUL", entry: String(decoding: name, as: UTF8.self), .badPath)
             }
+            try headers?.compare(header, name: Array(name))
             position += Int64(Self.headerByteCount + nameCount) + restCount
             left -= 1
         }
         guard position == end else { throw damaged("its directory is longer than its files") }
+        return headers
     }
 
-    private static func signature(_ third: UInt8, _ fourth: UInt8) -> [UInt8] {
+    static func signature(_ third: UInt8, _ fourth: UInt8) -> [UInt8] {
         [0x50, 0x4B, third, fourth]
     }
 
-    /// A little-endian number at an offset; negative if it is beyond what a file can have.
     private func number(
+        _ bytes: some RandomAccessCollection<UInt8>, _ offset: Int, _ count: Int
+    ) -> Int64 {
+        Self.number(bytes, offset, count)
+    }
+
+    /// A little-endian number at an offset; negative if it is beyond what a file can have.
+    static func number(
         _ bytes: some RandomAccessCollection<UInt8>, _ offset: Int, _ count: Int
     ) -> Int64 {
         var value: UInt64 = 0

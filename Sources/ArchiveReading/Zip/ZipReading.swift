@@ -28,18 +28,21 @@ final class ZipReading {
     ) throws(StoreError) {
         self.source = source
         var failure: Int32 = 0
-        // Names that stand twice are refused by the rules, which say which.
+        // Names that stand twice are refused by the rules, which say which; what libzip takes for inconsistent is
+        // looked at again.
         guard
             let handle = zip_open(source.path, ZIP_RDONLY | ZIP_CHECKCONS, &failure)
-                ?? (failure == ZIP_ER_EXISTS ? zip_open(source.path, ZIP_RDONLY, nil) : nil)
+                ?? ([ZIP_ER_EXISTS, ZIP_ER_INCONS].contains(failure)
+                    ? zip_open(source.path, ZIP_RDONLY, nil) : nil)
         else { throw Self.unopened(source, failure) }
-        let isDoubtful = failure != 0
         self.handle = handle
         var commentByteCount: Int32 = 0
         _ = zip_get_archive_comment(handle, &commentByteCount, ZIP_FL_ENC_RAW)
-        try ZipDirectory(source, size: size).check(commentByteCount: Int(commentByteCount))
+        try ZipDirectory(source, size: size).check(
+            commentByteCount: Int(commentByteCount),
+            comparingHeaders: failure == ZIP_ER_INCONS)
         try list(size, rules, expansion)
-        if isDoubtful { throw Self.unopened(source, failure) }
+        if failure == ZIP_ER_EXISTS { throw Self.unopened(source, failure) }
     }
 
     deinit { zip_discard(handle) }
@@ -98,7 +101,8 @@ final class ZipReading {
         guard String(cString: strict) == name, String(validatingCString: raw) != nil else {
             throw source.name.refusal(
                 "its name is not ASCII, and the archive does not say that it is UTF-8; make the "
-                    + "archive with a program that says so, or unpack it and add the directory",
+                    + "archive with a program that says so (bsdtar, jar, python3 -m zipfile; not zip), or make a "
+                    + "tar archive, or unpack it and add the directory",
                 entry: name, .badPath)
         }
         guard status.encryption_method == 0 else {

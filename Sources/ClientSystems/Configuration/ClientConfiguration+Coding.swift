@@ -112,14 +112,7 @@ extension ClientConfiguration {
             if name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
                 return "the name of a deployment has a control character"
             }
-            // They escape what is escaped once more.
-            if system == .chcp,
-                PercentEncoding.unreserved(name) != name || ["", ".", ".."].contains(name)
-            {
-                return
-                    "chcp's clients find a deployment only if its name is of letters, digits and -._~, and not "
-                    + "\"\(printable(name))\""
-            }
+            if let problem = system.problem(ofDeployment: name) { return problem }
             if OriginLayout.isConfiguration(historyOf: channel) {
                 return
                     "channel \(channel) cannot be told to other systems: its history would stand where the "
@@ -139,7 +132,8 @@ extension ClientConfiguration {
         for scheme in ["https://", "http://"] where url.hasPrefix(scheme) {
             let rest = url.dropFirst(scheme.utf8.count)
             let host = rest.prefix { $0 != "/" }
-            if host.isEmpty || host.contains("@") { return "\(rule), without a user" }
+            if host.isEmpty { return rule }
+            if host.contains("@") { return "\(rule), without a user" }
             if rest.contains(where: { "?#\"<>\\^`{|}".contains($0) }) {
                 return "\(rule), without query and fragment"
             }
@@ -147,5 +141,32 @@ extension ClientConfiguration {
             return nil
         }
         return rule
+    }
+}
+
+extension ClientSystem {
+    /// Why no client can say a name; `nil` if one can.
+    fileprivate func problem(ofDeployment name: String) -> String? {
+        switch self {
+        case .expo: return nil
+        case .codePush, .capgo:
+            return name.isEmpty ? "\(rawValue): a deployment has a name" : nil
+        case .chcp:
+            // They escape what is escaped once more.
+            return PercentEncoding.unreserved(name) != name || ["", ".", ".."].contains(name)
+                ? "chcp's clients find a deployment only if its name is of letters, digits and -._~, and not "
+                    + "\"\(printable(name))\""
+                : nil
+        case .meteor:
+            return name.isEmpty || name.contains("/")
+                ? "\(rawValue): the name of a deployment is one part of a path, not \"\(printable(name))\""
+                : nil
+        case .hotUpdater:
+            let parts = name.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            return parts.count == 2 && ["ios", "android"].contains(parts[0]) && !parts[1].isEmpty
+                ? nil
+                : "\(rawValue): a deployment is ios/CHANNEL or android/CHANNEL, by the channel of the app, not "
+                    + "\"\(printable(name))\""
+        }
     }
 }

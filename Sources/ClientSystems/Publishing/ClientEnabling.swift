@@ -51,10 +51,12 @@ extension ClientTelling {
         let configurations = try ClientFiles(origin).configurations()
         for system in systems.sorted()
         where !configurations.contains(where: { $0.system == system && $0.tells(of: channel) }) {
+            let isEnabled = configurations.contains { $0.system == system }
             throw StoreError(
                 .notOffered,
                 "the clients of \(system.rawValue) are told nothing of channel \(channel): castree origin enable "
-                    + "\(printable(origin.path)) \(system.rawValue) --deployment NAME=\(channel)")
+                    + "\(printable(origin.path)) \(system.rawValue) \(isEnabled ? "" : "--base-url URL ")"
+                    + "--deployment NAME=\(channel)")
         }
     }
 }

@@ -110,10 +110,14 @@ package struct ClientTelling: OfferTelling {
         guard !lacking.isEmpty else { return }
         let content = try OriginContent(origin)
         for release in lacking {
-            // What was refused before is not said again each time.
+            // What was refused before is not said again each time: a version that is published again is the newest, and
+            // who enables a system asks for all, also where the pointer gains facts by that.
+            let sequence = release.release.sequence
             let isNew =
-                before == pointer
-                || before?.releases.contains { $0.sequence == release.release.sequence } != true
+                pending != nil
+                || (before == pointer
+                    ? sequence == pointer.releases.first?.sequence
+                    : before?.releases.contains { $0.sequence == sequence } != true)
             guard
                 var client = try content.release(
                     release.release, now: history.time(of: release, in: pointer))
@@ -188,7 +192,12 @@ package struct ClientTelling: OfferTelling {
     private func say(
         _ outcome: ClientOutcome, _ notice: (String) -> Void
     ) throws(StoreError) {
-        let system = outcome.system.rawValue
+        var system = outcome.system.rawValue
+        if let pending {
+            // Who enables a system asks for that one, and of all that its channels offer.
+            guard outcome.system == pending.system else { return }
+            if let version = outcome.release.version { system += ": version \(version.name)" }
+        }
         for objection in outcome.objections {
             // Who asks for a system by name does not want to hear that it was left out.
             guard objection.refuses, let systems, systems.contains(outcome.system) else {

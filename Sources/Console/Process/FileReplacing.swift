@@ -10,41 +10,52 @@ package import Platform
 package func replaceFile(
     _ path: String, with bytes: [UInt8], on system: any FileSystem = POSIXFileSystem()
 ) throws(StoreError) -> Bool {
+    try replaceFile(path, on: system) { (file) throws(StoreError) in
+        try system.write(file, bytes)
+        return Int64(bytes.count)
+    }
+}
+
+/// The same with bytes that `writeBytes` writes into an open file, perhaps more than once, saying how many there are.
+package func replaceFile(
+    _ path: String, on system: any FileSystem = POSIXFileSystem(),
+    _ writeBytes: (Int32) throws(StoreError) -> Int64
+) throws(StoreError) -> Bool {
     let here = POSIXFileSystem.workingDirectory
     guard let place = try resolved(path, system) else {
-        try write(bytes, into: path, system)
+        try write(into: path, system, writeBytes)
         return false
     }
     let old = try system.status(here, place)
     if let old, old.kind != .regular {
-        try write(bytes, into: place, system)
+        try write(into: place, system, writeBytes)
         return false
     }
     let aside = directory(of: place) + ".castree-\(try randomToken())"
     var hasFailed = false
     do throws(StoreError) {
-        try write(bytes, aside: aside, for: old, system) { hasFailed = true }
+        try write(aside: aside, for: old, system, writeBytes) { hasFailed = true }
         try system.rename(here, aside, to: here, place)
     } catch {
         // The first error is the one to report.
         try? system.removeIfPresent(here, aside)
         // A disk that did not take the bytes will not take them elsewhere.
         guard !hasFailed, error.forbidsReplacing else { throw error }
-        try write(bytes, into: place, system)
+        try write(into: place, system, writeBytes)
     }
     return true
 }
 
 /// Writes a file to take the place of `old`, durably, with its mode.
 private func write(
-    _ bytes: [UInt8], aside: String, for old: FileStatus?, _ system: any FileSystem,
-    whenRefused: () -> Void
+    aside: String, for old: FileStatus?, _ system: any FileSystem,
+    _ writeBytes: (Int32) throws(StoreError) -> Int64, whenRefused: () -> Void
 ) throws(StoreError) {
     // Until it has the mode of the old file, nobody else may read it.
     let file = try system.open(
         POSIXFileSystem.workingDirectory, aside, .creating, mode: old == nil ? 0o666 : 0o600)
     do throws(StoreError) {
-        try system.write(file.raw, bytes)
+        _ = try writeBytes(file.raw)
         // Otherwise a power cut could leave the new name with no bytes.
         try system.sync(file.raw)
     } catch {
@@ -63,7 +74,8 @@ extension StoreError {
 
 /// Writes into the file that is there, or into a new one.
 private func write(
-    _ bytes: [UInt8], into path: String, _ system: any FileSystem
+    into path: String, _ system: any FileSystem,
+    _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) {
     let here = POSIXFileSystem.workingDirectory
     let isThere = try system.status(here, path) != nil
@@ -74,10 +86,10 @@ private func write(
     } catch {
         throw system.naming(directoryMissingAbove: path, error)
     }
-    try system.write(target.raw, bytes)
+    let byteCount = try writeBytes(target.raw)
     // The file may have been longer.
     if try system.status(target.raw).kind == .regular {
-        try system.truncate(target.raw, to: Int64(bytes.count))
+        try system.truncate(target.raw, to: byteCount)
     }
 }
 

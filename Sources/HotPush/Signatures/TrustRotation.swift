@@ -260,7 +260,8 @@ private struct Rotation {
                 throw StoreError(
                     .untrusted,
                     "channel \(pointer.channel) of \(place) is not signed by the keys of the version before, so it is not "
-                        + "signed anew: \(objection); \(Self.advice(pointer, log))")
+                        + "signed anew: \(objection); if a key of yours has signed it, name that key by --trust; else "
+                        + Self.advice(pointer, log))
             }
             try sealing.checkSequence(of: pointer, place)
         }

@@ -11,12 +11,14 @@ extension Command {
         guard source != "-" else { try SiblingProgram.importing.become() }
         if Option.ofArchives.contains(where: { invocation.isGiven($0.name) }) {
             if try ImportSource.isFile(source) { try SiblingProgram.importing.become() }
+            try ImportSource.require(source)
             try invocation.refuse(Option.ofArchives, "is for archives, and \(source) is none")
         }
         do {
             return try invocation.add(source)
         } catch let error as StoreError {
             // Only now is it worth a look: directories are the usual thing.
+            if error.code == .notFound { try ImportSource.require(source) }
             guard error.isNotDirectory, try ImportSource.isFile(source) else { throw error }
         }
         try SiblingProgram.importing.become()

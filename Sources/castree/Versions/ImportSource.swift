@@ -21,6 +21,14 @@ struct ImportSource: ~Copyable {
         }
     }
 
+    /// Refuses a path where nothing is.
+    static func require(_ path: String) throws(StoreError) {
+        guard try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path) == nil else {
+            return
+        }
+        throw StoreError(.notFound, "there is no directory or archive \(printable(path))")
+    }
+
     /// Whether a path leads to something else than a directory: a file, or a named pipe.
     static func isFile(_ path: String) throws(StoreError) -> Bool {
         let system = POSIXFileSystem()

@@ -1,5 +1,6 @@
 import ArchiveReading
 import CASStore
+import Foundation
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -49,6 +50,40 @@ import VersionTree
             ("a.tar.zst", Compressed.zstd(tar)),
             ("a.tar.br", Compressed.brotli(tar)),
         ]
+    }
+
+    /// The checksum, the stored size and the size before a file: of macOS, of bsdtar and Windows' tar, of others.
+    @Test func `may say before a file what it says after it, as many programs do`() throws {
+        let size: UInt32 = 7
+        for (stored, byteCount) in [(0, 0), (size, 0), (0, size), (size, size)] {
+            for isFirst in [true, false] {
+                var entry = ForeignZip.Entry("a")
+                entry.flags = 8
+                (entry.localCRC, entry.localStored, entry.localByteCount) = (0, stored, byteCount)
+                let other = ForeignZip.Entry("b", "other")
+                let zip = isFirst ? ForeignZip(entry, other) : ForeignZip(other, entry)
+                let files = try reader.files(zip.bytes(), "a.zip")
+                #expect(files == ["a": "content", "b": "other"], "\(stored) \(byteCount)")
+            }
+        }
+    }
+
+    @Test(.enabled(if: ZipReaderTests.program("bsdtar") != nil, "apt install libarchive-tools"))
+    func `that bsdtar has zipped is read`() throws {
+        let process = Process()
+        process.executableURL = ZipReaderTests.program("bsdtar")
+        process.currentDirectoryURL = URL(filePath: reader.directory.path)
+        let tree = reader.directory.appending("tree")
+        try FileManager.default.createDirectory(
+            atPath: tree + "/d", withIntermediateDirectories: true)
+        for name in ["a", "d/b"] {
+            try Data(name.utf8).write(to: URL(filePath: tree + "/" + name))
+        }
+        process.arguments = ["-a", "-cf", "made.zip", "-C", "tree", "."]
+        try process.run()
+        process.waitUntilExit()
+        let zip = try Data(contentsOf: URL(filePath: reader.directory.appending("made.zip")))
+        #expect(try reader.files([UInt8](zip), "a.zip") == ["a": "a", "d/b": "d/b"])
     }
 
     @Test func `of no files is an archive, too`() throws {

@@ -19,6 +19,11 @@ struct ForeignZip {
         /// What the local header says instead of the central one.
         var localName: [UInt8]?
         var localCRC: UInt32?
+        var localStored: UInt32?
+        var localByteCount: UInt32?
+        var localFlags: UInt16?
+        /// Where the central header says that the file begins.
+        var offset: UInt32?
 
         init(_ name: String, _ content: String = "content", mode: UInt32 = 0o100644) {
             self.name = Array(name.utf8)
@@ -45,18 +50,29 @@ struct ForeignZip {
             let offset = archive.count
             let crc = entry.crc ?? CRC32(of: entry.content).value
             let local = entry.localName ?? entry.name
-            func common(_ crc: UInt32, _ name: [UInt8]) -> [UInt8] {
-                var bytes = le(20, 2) + le(UInt64(entry.flags), 2) + le(UInt64(entry.method), 2)
-                bytes += le(0, 2) + le(0x21, 2) + le(UInt64(crc), 4)
-                bytes += le(UInt64(entry.stored ?? UInt32(entry.content.count)), 4)
-                bytes += le(UInt64(entry.byteCount ?? UInt32(entry.content.count)), 4)
+            let numbers = [
+                crc, entry.stored ?? UInt32(entry.content.count),
+                entry.byteCount ?? UInt32(entry.content.count),
+            ]
+            func common(_ flags: UInt16, _ numbers: [UInt32], _ name: [UInt8]) -> [UInt8] {
+                var bytes = le(20, 2) + le(UInt64(flags), 2) + le(UInt64(entry.method), 2)
+                bytes += le(0, 2) + le(0x21, 2) + numbers.flatMap { le(UInt64($0), 4) }
                 return bytes + le(UInt64(name.count), 2) + le(0, 2)
             }
-            archive += [0x50, 0x4b, 3, 4] + common(entry.localCRC ?? crc, local) + local
-            archive += entry.content
-            directory += [0x50, 0x4b, 1, 2] + le(0x314, 2) + common(crc, entry.name)
-            directory += le(0, 6) + le(UInt64(entry.mode) << 16, 4) + le(UInt64(offset), 4)
-            directory += entry.name
+            let told = [
+                entry.localCRC ?? crc, entry.localStored ?? numbers[1],
+                entry.localByteCount ?? numbers[2],
+            ]
+            archive += [0x50, 0x4b, 3, 4] + common(entry.localFlags ?? entry.flags, told, local)
+            archive += local + entry.content
+            // The data descriptor (4.3.9).
+            if entry.flags & 8 != 0 {
+                archive += [0x50, 0x4b, 7, 8] + numbers.flatMap { le(UInt64($0), 4) }
+            }
+            directory += [0x50, 0x4b, 1, 2] + le(0x314, 2)
+            directory += common(entry.flags, numbers, entry.name)
+            directory += le(0, 6) + le(UInt64(entry.mode) << 16, 4)
+            directory += le(UInt64(entry.offset ?? UInt32(offset)), 4) + entry.name
         }
         archive += between
         let start = archive.count

@@ -160,6 +160,24 @@ import VersionTree
         // What the local header says differs.
         try expectRefusal(entry { $0.localName = Array("brokem".utf8) }, naming: "a.zip", "")
         try expectRefusal(entry { $0.localCRC = 1 }, naming: "a.zip", "")
+        // Also where a data descriptor follows, and zeros may stand before the file instead.
+        let zeros: [UInt32] = [0, 0, 0]
+        for (place, wrong) in [(0, UInt32(1)), (1, 6), (1, 8), (2, 6), (2, 8)] {
+            var told = zeros
+            told[place] = wrong
+            let broken = entry {
+                $0.flags = 8
+                ($0.localCRC, $0.localStored, $0.localByteCount) = (told[0], told[1], told[2])
+            }
+            try expectRefusal(broken, naming: "\"broken\"", "differ")
+        }
+        try expectRefusal(
+            entry { ($0.flags, $0.localByteCount) = (8, .max) }, naming: "a.zip", "")
+        try expectRefusal(
+            entry {
+                ($0.flags, $0.localFlags) = (8, 0)
+                $0.localStored = 0
+            }, naming: "\"broken\"", "differ")
         var tar = ForeignTar.Entry("broken")
         tar.isSumWrong = true
         try expectRefusal([tar], naming: "a.tar", "damaged")
@@ -170,5 +188,19 @@ import VersionTree
         let sound = ForeignTar(.init("a")).bytes()
         let broken = try Compressed.gzip(sound, crc: 1)
         #expect(try reader.refusal(broken, "a.tar.gz")?.code == .badArchive)
+    }
+
+    @Test func `that lies within another`() throws {
+        var inner = ForeignZip.Entry("inner")
+        inner.flags = 8
+        (inner.localCRC, inner.localStored) = (0, 0)
+        var outer = ForeignZip.Entry("outer")
+        // Its header and its content.
+        outer.content = Array(ForeignZip(inner).bytes().prefix(30 + 5 + inner.content.count))
+        let zip = ForeignZip(outer, inner)
+        #expect(try reader.files(zip.bytes(), "a.zip").count == 2)
+        inner.offset = 30 + 5
+        let refused = try reader.refusal(ForeignZip(outer, inner).bytes(), "a.zip")
+        try expect(refused, "\"inner\"", .badArchive, "lies over something else", #_sourceLocation)
     }
 }

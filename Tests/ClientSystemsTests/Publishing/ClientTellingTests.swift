@@ -221,6 +221,11 @@ import VersionTree
         #expect(try place.channel(.expo).live.count == 3)
         try place.publish("3")
         #expect(try place.channel(.expo).live.count == 4)
+        // What is below the newest does not keep it from being published again, nor is it told of again.
+        let again = place.telling([.codePush])
+        try place.publish("3", again)
+        #expect(again.outcomes.isEmpty)
+        #expect(place.notices.all.count { $0.contains("refused.txt") } == 1)
         let reader = try place.reader
         #expect(
             thrownCode { try place.telling([.chcp]).check(.stable, in: reader.place) }
