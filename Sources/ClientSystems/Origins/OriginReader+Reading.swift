@@ -128,13 +128,22 @@ extension OriginReader {
     /// The files of an offer; `nil` if the origin no longer holds them.
     func content(of offer: ClientOffer, mayRead: Bool) throws(StoreError) -> ClientContent? {
         guard case .version(let version, let address) = offer.target else { return nil }
-        let key = ContentKey(manifest: version.manifest, facts: address)
+        let key = ContentKey(
+            manifest: version.manifest, content: version.content, facts: address)
         if let known = state.withLock({ $0.contents.value(of: key) }) { return known }
         guard mayRead else { throw StoreError(.unread, "a manifest has to be read") }
         guard let bytes = try origin.manifestBytes(version.manifest),
             let facts = try origin.facts(address)
         else { return nil }
         let manifest = try Manifest(parsing: bytes)
+        // Clients are led to files by the address of their content; a history, which nobody signs, could name others.
+        guard try manifest.contentAddress() == version.content else {
+            throw StoreError(
+                .badClients,
+                "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
+                    + "put the history back from a copy of the origin, or delete it and run castree origin enable",
+                object: version.manifest)
+        }
         let content = ClientContent(manifest: manifest, facts: facts)
         // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
         let cost = bytes.count * 2 + facts.objects.count * 224

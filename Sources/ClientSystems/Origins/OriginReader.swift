@@ -32,6 +32,7 @@ package final class OriginReader: Sendable {
 
     struct ContentKey: Hashable, Sendable {
         let manifest: ObjectID
+        let content: ObjectID
         let facts: ObjectID
     }
 
