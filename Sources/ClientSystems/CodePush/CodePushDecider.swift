@@ -114,10 +114,11 @@ package enum CodePushDecider: ClientDecider {
     private static func archive(
         _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer? {
-        guard let segments = request.segments(below: archives) else { return nil }
+        guard request.path.utf8.starts(with: archives.utf8) else { return nil }
         guard request.asksForContent else { return .wrongMethod("GET") }
-        guard case .names(let names) = segments, names.count == 1, let name = ArchiveName(names[0])
-        else { return .notFound("There is no such archive.\n") }
+        guard let name = request.archiveName(below: archives) else {
+            return .notFound("There is no such archive.\n")
+        }
         for channelName in Set(configuration.deployments.values).sorted() {
             guard let channel = try origin.channel(channelName, for: system),
                 let archive = try archive(name, in: channel, configuration, origin)
