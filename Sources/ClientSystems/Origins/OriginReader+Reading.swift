@@ -167,4 +167,18 @@ extension OriginReader {
         state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
         return file.bytes
     }
+
+    /// The length of an archive, composed once to find it; `nil` if there is none.
+    func archiveByteCount(
+        named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? {
+        if let known = state.withLock({ $0.archiveByteCounts.value(of: name) }) { return known }
+        // No file is read for it, but all files of two releases are compared.
+        guard mayRead else { throw StoreError(.unread, "an archive has to be composed") }
+        let found = try find()
+        state.withLock {
+            $0.archiveByteCounts.insert(name, found, cost: name.utf8.count + 128)
+        }
+        return found
+    }
 }

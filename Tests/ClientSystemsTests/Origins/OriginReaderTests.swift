@@ -133,6 +133,23 @@ import VersionTree
         #expect(try bare.text("/model/KEY/archive") == "404")
     }
 
+    @Test func `an archive is composed once to know its length, and never on a loop`() throws {
+        let reader = OriginReader(try place.origin())
+        var composed = 0
+        func ask(_ name: String, mayRead: Bool, _ length: Int64?) throws -> Int64? {
+            try reader.archiveByteCount(named: name, mayRead: mayRead) { () throws(StoreError) in
+                composed += 1
+                return length
+            }
+        }
+        #expect(throws: StoreError.self) { try ask("a", mayRead: false, 5) }
+        #expect(try ask("a", mayRead: true, 5) == 5)
+        #expect(try ask("a", mayRead: false, 6) == 5)
+        #expect(try ask("b", mayRead: true, nil) == nil)
+        #expect(try ask("b", mayRead: false, 6) == nil)
+        #expect(composed == 2)
+    }
+
     @Test func `a history leads nobody to what the pointer does not offer`() throws {
         try place.publish("1", ["a": "one"])
         let honest = try #require(place.history.offers.first)
