@@ -1,33 +1,64 @@
 /// What stands before the header of a tar archive's entry: longer names, and what else pax(1) adds.
-enum TarHeaders {
-    /// The name that contains NUL, if one does.
+///
+/// libarchive reads them, and forgives what other programs understand in another way.
+struct TarHeaders {
+    /// Why an entry is refused.
+    struct Objection: Equatable {
+        /// Its name, as far as that is known.
+        var entry: String?
+        var problem: String
+        /// Whether its name is to blame.
+        var isName = false
+    }
+
+    /// The types of headers that belong to the next one.
+    private static let extending = Array("xXgLKAV".utf8)
+
+    /// How often the entry is given a name besides that in its own header.
+    private var nameCount = 0
+
+    /// Why an entry is refused; `nil` if its headers give no reason.
     ///
     /// - Parameter bytes: begins with the headers of an entry; what follows them does not matter.
-    static func nameWithNUL(_ bytes: [UInt8]) -> String? {
+    static func objection(to bytes: [UInt8]) -> Objection? {
+        var headers = TarHeaders()
         var rest = bytes[...]
         while rest.count >= 512 {
             let header = rest.prefix(512)
             let type = header[header.startIndex + 156]
-            let size = octal(header.dropFirst(124).prefix(12))
+            let field = header.dropFirst(124).prefix(12)
+            // GNU's binary numbers are for sizes that no such header has.
+            guard field.allSatisfy({ $0 < 0x80 }) || !extending.contains(type) else {
+                return Objection(problem: "the size of a header in it is no octal number")
+            }
+            let size = octal(field)
             let content = rest.dropFirst(512).prefix(size)
+            var objection: Objection?
             switch type {
-            case UInt8(ascii: "x"), UInt8(ascii: "g"), UInt8(ascii: "X"):
-                if let name = nameWithNUL(inRecords: content) { return name }
+            case UInt8(ascii: "x"), UInt8(ascii: "X"): objection = headers.objection(in: content)
+            case UInt8(ascii: "g"): objection = headers.objection(in: content, isForAll: true)
             case UInt8(ascii: "L"), UInt8(ascii: "K"):
                 // GNU's long names end with NUL, as often as their writer likes.
                 let end = content.lastIndex { $0 != 0 } ?? content.startIndex
-                if content[..<end].contains(0) { return String(decoding: content, as: UTF8.self) }
+                if content[..<end].contains(0) { return withNUL(content) }
+                if type == UInt8(ascii: "L") { headers.nameCount += 1 }
             case UInt8(ascii: "A"), UInt8(ascii: "V"): break
-            default: return nil
+            case UInt8(ascii: "S"): return sparse(header.prefix(100))
+            default: return headers.nameCount > 1 ? twice(header.prefix(100)) : nil
             }
+            if let objection { return objection }
             rest = rest.dropFirst(512 + (size + 511) / 512 * 512)
         }
         return nil
     }
 
-    /// Looks at records `LENGTH KEY=VALUE\n`, of which those for names count: others may be any bytes.
-    private static func nameWithNUL(inRecords content: ArraySlice<UInt8>) -> String? {
+    /// Looks at records `LENGTH KEY=VALUE\n`.
+    /// - Parameter isForAll: whether they are for all entries that follow.
+    private mutating func objection(
+        in content: ArraySlice<UInt8>, isForAll: Bool = false
+    ) -> Objection? {
         var rest = content
+        var sparseName: ArraySlice<UInt8>?
         while let blank = rest.firstIndex(of: 32),
             let length = Int(String(decoding: rest[..<blank], as: UTF8.self)),
             length > blank - rest.startIndex, length <= rest.count
@@ -35,19 +66,45 @@ enum TarHeaders {
             let record = rest.prefix(length).dropLast()[(blank + 1)...]
             let parts = record.split(separator: 61, maxSplits: 1, omittingEmptySubsequences: false)
             let key = String(decoding: parts[0], as: UTF8.self)
-            if ["path", "linkpath", "GNU.sparse.name"].contains(key), parts.count == 2,
-                parts[1].contains(0)
-            {
-                return String(decoding: parts[1], as: UTF8.self)
+            let value = parts.count == 2 ? parts[1] : []
+            let isName = ["path", "linkpath", "GNU.sparse.name"].contains(key)
+            // Other values may be any bytes.
+            if isName, value.contains(0) { return Self.withNUL(value) }
+            if key.hasPrefix("GNU.sparse.") {
+                sparseName = isName ? value : sparseName ?? []
             }
+            if isForAll, isName || key == "size" || key == "hdrcharset" {
+                return Objection(
+                    problem: "it gives all its entries one \(key), which not every program heeds")
+            }
+            if key == "path" { nameCount += 1 }
             rest = rest.dropFirst(length)
         }
-        return nil
+        return sparseName.map(Self.sparse)
+    }
+
+    private static func withNUL(_ name: ArraySlice<UInt8>) -> Objection {
+        Objection(
+            entry: String(decoding: name, as: UTF8.self), problem: "its name contains NUL",
+            isName: true)
+    }
+
+    private static func twice(_ name: ArraySlice<UInt8>) -> Objection {
+        Objection(entry: text(name), problem: "it is given more than one name", isName: true)
+    }
+
+    private static func sparse(_ name: ArraySlice<UInt8>) -> Objection {
+        Objection(entry: text(name), problem: "it is a sparse file; castree reads regular files")
+    }
+
+    private static func text(_ field: ArraySlice<UInt8>) -> String? {
+        let name = field.prefix { $0 != 0 }
+        return name.isEmpty ? nil : String(decoding: name, as: UTF8.self)
     }
 
     /// A number in octal digits; no header that matters here is longer than these can say.
     private static func octal(_ field: ArraySlice<UInt8>) -> Int {
         field.drop { $0 == 32 }.prefix { (48..<56).contains($0) }
-            .reduce(0) { $0 << 3 | Int($1) - 48 }
+            .reduce(0) { $0 * 8 + Int($1) - 48 }
     }
 }

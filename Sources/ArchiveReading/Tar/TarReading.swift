@@ -98,9 +98,11 @@ final class TarReading {
         if result == ARCHIVE_EOF, failure == nil { return nil }
         // Even a warning: a name that cannot be converted, a sum that does not match.
         guard result == ARCHIVE_OK, failure == nil, let entry else { throw refused() }
-        // It ends a name at a NUL.
-        if let name = TarHeaders.nameWithNUL(headers ?? []) {
-            throw archive.refusal("its name contains NUL", entry: name, .badPath)
+        // It ends a name at a NUL, for one.
+        if let objection = TarHeaders.objection(to: headers ?? []) {
+            throw archive.refusal(
+                objection.problem, entry: objection.entry, objection.isName ? .badPath : .badArchive
+            )
         }
         headers = nil
         return entry

@@ -16,6 +16,18 @@ package protocol ClientOrigin {
     func bytes(
         of document: ClientDocument, for system: ClientSystem
     ) throws(StoreError) -> [UInt8]?
+    /// The length of an archive that takes long to compose, or that there is none.
+    ///
+    /// - Parameter name: says all that it depends on: who asks again may get what was found before.
+    func archiveByteCount(
+        named name: String, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64?
+}
+
+extension ClientOrigin {
+    package func archiveByteCount(
+        named name: String, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? { try find() }
 }
 
 /// The files of a release, and what is known of each.

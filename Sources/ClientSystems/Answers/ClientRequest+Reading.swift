@@ -35,6 +35,18 @@ extension ClientRequest {
         case malformed
     }
 
+    /// The archive that the path names below a prefix; `nil` if it names none.
+    ///
+    /// Only the spelling that answers use counts: else whoever writes it in another way each time has it planned each time.
+    func archiveName(below prefix: String) -> ArchiveName? {
+        guard path.utf8.starts(with: prefix.utf8) else { return nil }
+        let text = String(Substring(path.utf8.dropFirst(prefix.utf8.count)))
+        guard let name = ArchiveName(text), name.description.utf8.elementsEqual(text.utf8) else {
+            return nil
+        }
+        return name
+    }
+
     /// The first value of each name in the query; `nil` if there are more than 64, or one is no text.
     ///
     /// As in forms (WHATWG URL, "application/x-www-form-urlencoded parsing"): a plus is a blank.

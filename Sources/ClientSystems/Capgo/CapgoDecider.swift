@@ -93,10 +93,9 @@ package enum CapgoDecider: ClientDecider {
     private static func archive(
         _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer? {
-        guard let segments = request.segments(below: archives) else { return nil }
+        guard request.path.utf8.starts(with: archives.utf8) else { return nil }
         guard request.asksForContent else { return .wrongMethod("GET, HEAD") }
-        guard case .names(let names) = segments, names.count == 1,
-            let name = ArchiveName(names[0]), name == ArchiveName(name.content),
+        guard let name = request.archiveName(below: archives), name == ArchiveName(name.content),
             let offer = try origin.offer(of: name.content, isLive: true, configuration),
             let content = try origin.content(of: offer)
         else { return .notFound("There is no such archive.\n") }

@@ -75,21 +75,34 @@ package enum CodePushDecider: ClientDecider {
         of offer: ClientOffer, for check: CodePushCheck, in channel: ClientChannel,
         _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> (name: ArchiveName, byteCount: Int64)? {
-        guard var name = try archiveName(of: offer),
+        guard let name = try archiveName(of: offer),
             let package = try package(of: offer, configuration, origin)
         else { return nil }
         // By what the client has, never by what it calls it: labels of two deployments are alike.
         let held = channel.live.first { live in
             live.offer.packageHash != nil && live.offer.packageHash == check.packageHash
         }
-        if let held, let base = try self.package(of: held.offer, configuration, origin),
-            let difference = try package.difference(from: base)
-        {
-            name.base = held.offer.version?.content
-            return (name, difference.byteCount)
+        if let held, let base = try self.package(of: held.offer, configuration, origin) {
+            var difference = name
+            difference.base = held.offer.version?.content
+            let parts = [
+                configuration.folder, "\(difference)", source(of: offer), source(of: held.offer),
+            ]
+            let byteCount = try origin.archiveByteCount(
+                named: parts.joined(separator: " ")
+            ) { () throws(StoreError) in
+                try package.difference(from: base)?.byteCount
+            }
+            if let byteCount { return (difference, byteCount) }
         }
         if let archive = offer.archive { return (name, archive.byteCount) }
         return (name, try package.archive().byteCount)
+    }
+
+    /// What an archive is made from: of one content, other facts name other twins.
+    private static func source(of offer: ClientOffer) -> String {
+        guard case .version(let version, let facts) = offer.target else { return "" }
+        return "\(version.manifest) \(facts)"
     }
 
     private static func package(
@@ -114,10 +127,11 @@ package enum CodePushDecider: ClientDecider {
     private static func archive(
         _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer? {
-        guard let segments = request.segments(below: archives) else { return nil }
+        guard request.path.utf8.starts(with: archives.utf8) else { return nil }
         guard request.asksForContent else { return .wrongMethod("GET") }
-        guard case .names(let names) = segments, names.count == 1, let name = ArchiveName(names[0])
-        else { return .notFound("There is no such archive.\n") }
+        guard let name = request.archiveName(below: archives) else {
+            return .notFound("There is no such archive.\n")
+        }
         for channelName in Set(configuration.deployments.values).sorted() {
             guard let channel = try origin.channel(channelName, for: system),
                 let archive = try archive(name, in: channel, configuration, origin)

@@ -133,10 +133,10 @@ package struct ClientFiles {
         var leftovers: [String] = []
         for system in ClientSystem.allCases {
             let place = OriginLayout.clientDocuments(of: system.rawValue)
-            let directory = try origin.fileSystem.openIfPresent(origin.root, place, .directory)
-            guard let directory else { continue }
+            let files = try origin.files(in: place)
+            if files.isEmpty { continue }
             let named = try documents(of: system)
-            for name in try origin.fileSystem.names(in: directory.raw) {
+            for name in files {
                 if let address = ObjectID(name), named.contains(address) { continue }
                 leftovers.append("\(place)/\(name)")
             }
@@ -157,10 +157,7 @@ package struct ClientFiles {
 
     /// The channels of which a system has a history, sorted.
     package func channels(of system: ClientSystem) throws(StoreError) -> [ChannelName] {
-        let place = OriginLayout.clients(of: system.rawValue)
-        let directory = try origin.fileSystem.openIfPresent(origin.root, place, .directory)
-        guard let directory else { return [] }
-        return try origin.fileSystem.names(in: directory.raw)
+        try origin.files(in: OriginLayout.clients(of: system.rawValue))
             .compactMap(OriginLayout.channel(ofHistoryFile:)).sorted()
     }
 

@@ -50,10 +50,19 @@ package struct ClientChannel: Sendable, Hashable {
     }
 
     /// Joins a pointer and a history by the sequence of each release; offers above the pointer are left out.
+    ///
+    /// Only the pointer may be signed: an offer counts for a release only if it says of it what the pointer says. So who can
+    /// write histories, and no pointers, makes no client take anything else.
     package init(_ pointer: ChannelPointer, _ history: ClientHistory) {
         past = history.offers.filter { $0.sequence <= pointer.sequence }
+        let releases = Dictionary(pointer.releases.map { ($0.sequence, $0) }) { first, _ in first }
+        var offers: [Int64: ClientOffer] = [:]
         // A later line counts, should a sequence stand twice.
-        let offers = Dictionary(past.map { ($0.sequence, $0) }) { $1 }
+        for offer in past {
+            if let release = releases[offer.sequence], offer.isOffer(of: release) {
+                offers[offer.sequence] = offer
+            }
+        }
         live = pointer.releases.compactMap { release in
             offers[release.sequence].map { Live(release: release, offer: $0) }
         }

@@ -21,7 +21,7 @@ package enum HotUpdaterDecider: ClientDecider {
             guard let check = HotUpdaterCheck(names) else { break }
             return try answer(check, request, configuration, origin)
         case "archives":
-            guard names.count == 2, let name = ArchiveName(names[1]) else { break }
+            guard let name = request.archiveName(below: prefix + "archives/") else { break }
             guard let offer = try offer(name, configuration, origin),
                 let bundle = try bundle(of: offer, origin)
             else { break }

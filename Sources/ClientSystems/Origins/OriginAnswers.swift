@@ -23,7 +23,7 @@ package struct ServedAnswer: Sendable {
 
     /// What an archive's answer depends on.
     package struct Plan: Sendable {
-        let target: String
+        let path: String
         let answer: ServedAnswerParts
         let system: ClientSystem
         let configuration: UInt64
@@ -42,7 +42,7 @@ struct ServedAnswerParts: Sendable {
 ///
 /// Composed archives are planned once: which files they consist of is kept for the next range of them, as long as the
 /// pointers, the histories and the configuration are those that the plan was made from. So a decider's answer with an
-/// archive MUST depend on the target and on what it looked up alone. Several threads may use it at once.
+/// archive MUST depend on the path, in one spelling, and on what it looked up alone. Several threads may use it at once.
 package final class OriginAnswers: Sendable {
     /// What is known of the origin.
     package let reader: OriginReader
@@ -116,7 +116,7 @@ package final class OriginAnswers: Sendable {
             status: answer.status, fields: answer.fields, body: .composed(body))
         if case .archive = body.source, answer.status == 200 {
             made.plan = ServedAnswer.Plan(
-                target: Self.target(request),
+                path: request.path,
                 answer: ServedAnswerParts(
                     status: answer.status, fields: answer.fields, body: body),
                 system: system, configuration: configuration, looks: view.looks)
@@ -145,16 +145,16 @@ package final class OriginAnswers: Sendable {
 
     /// Keeps the plan of an archive, whose files have been found to be what they should.
     package func remember(_ plan: ServedAnswer.Plan) {
-        planned.withLock { $0.insert(plan.target, plan, cost: plan.answer.body.cost) }
+        let cost = plan.answer.body.cost + plan.path.utf8.count
+        planned.withLock { $0.insert(plan.path, plan, cost: cost) }
     }
 
-    /// The answer that was planned for a target, if all that it depends on is as it was.
+    /// The answer that was planned for a path, if all that it depends on is as it was.
     private func known(
         _ request: ClientRequest, mayRead: Bool
     ) throws(StoreError) -> ServedAnswer? {
         guard request.method == "GET", request.body.isEmpty else { return nil }
-        let target = Self.target(request)
-        guard let plan = planned.withLock({ $0.value(of: target) }) else { return nil }
+        guard let plan = planned.withLock({ $0.value(of: request.path) }) else { return nil }
         let kept = try reader.configuration(of: plan.system, mayRead: mayRead)
         var isStill = kept.reading == plan.configuration
         for look in plan.looks where isStill {
@@ -163,15 +163,11 @@ package final class OriginAnswers: Sendable {
             isStill = number == look.number
         }
         guard isStill else {
-            planned.withLock { $0.remove(target) }
+            planned.withLock { $0.remove(request.path) }
             return nil
         }
         return ServedAnswer(
             status: plan.answer.status, fields: plan.answer.fields,
             body: .composed(plan.answer.body))
-    }
-
-    private static func target(_ request: ClientRequest) -> String {
-        request.query.map { "\(request.path)?\($0)" } ?? request.path
     }
 }

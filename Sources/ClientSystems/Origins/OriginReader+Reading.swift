@@ -130,13 +130,22 @@ extension OriginReader {
     /// The files of an offer; `nil` if the origin no longer holds them.
     func content(of offer: ClientOffer, mayRead: Bool) throws(StoreError) -> ClientContent? {
         guard case .version(let version, let address) = offer.target else { return nil }
-        let key = ContentKey(manifest: version.manifest, facts: address)
+        let key = ContentKey(
+            manifest: version.manifest, content: version.content, facts: address)
         if let known = state.withLock({ $0.contents.value(of: key) }) { return known }
         guard mayRead else { throw StoreError(.unread, "a manifest has to be read") }
         guard let bytes = try origin.manifestBytes(version.manifest),
             let facts = try origin.facts(address)
         else { return nil }
         let manifest = try Manifest(parsing: bytes)
+        // Clients are led to files by the address of their content; a history, which nobody signs, could name others.
+        guard try manifest.contentAddress() == version.content else {
+            throw StoreError(
+                .badClients,
+                "a history says that manifest \(version.manifest) has the content \(version.content), and it has another; "
+                    + "put the history back from a copy of the origin, or delete it and run castree origin enable",
+                object: version.manifest)
+        }
         let content = ClientContent(manifest: manifest, facts: facts)
         // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
         let cost = bytes.count * 2 + facts.objects.count * 224
@@ -159,5 +168,19 @@ extension OriginReader {
         }
         state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
         return file.bytes
+    }
+
+    /// The length of an archive, composed once to find it; `nil` if there is none.
+    func archiveByteCount(
+        named name: String, mayRead: Bool, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? {
+        if let known = state.withLock({ $0.archiveByteCounts.value(of: name) }) { return known }
+        // No file is read for it, but all files of two releases are compared.
+        guard mayRead else { throw StoreError(.unread, "an archive has to be composed") }
+        let found = try find()
+        state.withLock {
+            $0.archiveByteCounts.insert(name, found, cost: name.utf8.count + 128)
+        }
+        return found
     }
 }

@@ -19,6 +19,8 @@ package final class OriginReader: Sendable {
         package var contents = 24 << 20
         /// Small objects and documents.
         package var bytes = 4 << 20
+        /// How long archives are, which takes long to find: some hundreds.
+        package var archiveByteCounts = 256 << 10
         /// The largest object or document that is read whole.
         package var largest = Int(ClientDocument.byteCountMax)
 
@@ -32,6 +34,7 @@ package final class OriginReader: Sendable {
 
     struct ContentKey: Hashable, Sendable {
         let manifest: ObjectID
+        let content: ObjectID
         let facts: ObjectID
     }
 
@@ -68,6 +71,7 @@ package final class OriginReader: Sendable {
         var files: BoundedCache<String, Kept<[UInt8]>>
         var contents: BoundedCache<ContentKey, ClientContent>
         var bytes: BoundedCache<ObjectID, [UInt8]>
+        var archiveByteCounts: BoundedCache<String, Int64?>
 
         mutating func nextReading() -> UInt64 {
             readings += 1
@@ -103,7 +107,8 @@ package final class OriginReader: Sendable {
             State(
                 files: BoundedCache(limit: limits.bytes),
                 contents: BoundedCache(limit: limits.contents),
-                bytes: BoundedCache(limit: limits.bytes)))
+                bytes: BoundedCache(limit: limits.bytes),
+                archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts)))
     }
 }
 

@@ -52,4 +52,10 @@ final class OriginView: ClientOrigin {
             at: OriginLayout.clientDocument(document.address, of: system.rawValue),
             byteCount: document.byteCount, mayRead: mayRead)
     }
+
+    func archiveByteCount(
+        named name: String, _ find: () throws(StoreError) -> Int64?
+    ) throws(StoreError) -> Int64? {
+        try reader.archiveByteCount(named: name, mayRead: mayRead, find)
+    }
 }

@@ -69,20 +69,42 @@ package struct OriginPlace: Sendable {
     }
 
     /// The bytes of a file below the origin; `nil` if there is none.
-    /// - Throws: `.tooLarge` beyond `limit` bytes; what reading throws.
+    /// - Throws: `.tooLarge` beyond `limit` bytes; what reading throws, also for a link on the way.
     package func contents(_ path: String, limit: Int) throws(StoreError) -> [UInt8]? {
-        try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root, path, limit: limit)
+        let (parent, name) = Self.split(path)
+        guard let directory = try open(parent) else { return nil }
+        return try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.contents(directory.raw, name, limit: limit)
         }
     }
 
     /// Removes a file below the origin, durably, if it is there.
+    ///
+    /// A link on the way would lead to somebody else's file, and is refused.
     package func remove(_ path: String) throws(StoreError) {
-        guard try fileSystem.status(root, path) != nil else { return }
-        try fileSystem.removeIfPresent(root, path)
-        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
-        guard isDurable else { return }
-        let directory = try fileSystem.open(root, parent, .directory, mode: 0)
-        try fileSystem.sync(directory.raw)
+        let (parent, name) = Self.split(path)
+        guard let directory = try open(parent),
+            try fileSystem.status(directory.raw, name) != nil
+        else { return }
+        try fileSystem.removeIfPresent(directory.raw, name)
+        if isDurable { try fileSystem.sync(directory.raw) }
+    }
+
+    /// The names in a directory below the origin, but for those of directories; none if it is not there.
+    /// - Throws: what opening it throws, also for a link on the way.
+    package func files(in path: String) throws(StoreError) -> [String] {
+        guard let directory = try open(path) else { return [] }
+        return try fileSystem.names(in: directory.raw) { _, kind in kind != .directory }
+    }
+
+    private func open(_ path: String) throws(StoreError) -> Descriptor? {
+        try fileSystem.ifPresent { () throws(StoreError) in
+            try fileSystem.openBeneath(root, path, .directory)
+        }
+    }
+
+    private static func split(_ path: String) -> (parent: String, name: String) {
+        guard let slash = path.lastIndex(of: "/") else { return (".", path) }
+        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 }

@@ -58,9 +58,23 @@ import VersionTree
         try expectRefusal([ForeignZip.Entry("a\0b")], naming: "a", "NUL", code: .badPath)
         let zero = ForeignTar.Entry.pax(("path", Array("a\0b".utf8)))
         try expectRefusal([zero, ForeignTar.Entry("x")], naming: "a", "NUL", code: .badPath)
-        var long = ForeignTar.Entry("././@LongLink")
-        (long.type, long.content) = ("L", Array("a\0b\0".utf8))
-        try expectRefusal([long, ForeignTar.Entry("x")], naming: "a", "NUL", code: .badPath)
+        // Whatever the lengths of the headers are.
+        for count in 1...80 {
+            let name = String(repeating: "n", count: count) + "\0b"
+            let zero = ForeignTar.Entry.pax(("comment", [97]), ("path", Array(name.utf8)))
+            try expectRefusal([zero, ForeignTar.Entry("x")], naming: "n", "NUL", code: .badPath)
+            var long = ForeignTar.Entry("././@LongLink")
+            (long.type, long.content) = ("L", Array((name + "\0").utf8))
+            try expectRefusal([long, ForeignTar.Entry("x")], naming: "n", "NUL", code: .badPath)
+        }
+        // A length in GNU's binary numbers, which a reader of octal digits takes for 0.
+        var binary = ForeignTar(zero, ForeignTar.Entry("x")).bytes()
+        binary.replaceSubrange(124..<136, with: [0x80] + [UInt8](repeating: 0, count: 10) + [12])
+        binary.replaceSubrange(148..<156, with: [UInt8](repeating: 32, count: 8))
+        let sum = String(binary[..<512].reduce(0) { $0 + Int($1) }, radix: 8)
+        let padded = String(repeating: "0", count: 6 - sum.utf8.count) + sum
+        binary.replaceSubrange(148..<156, with: Array("\(padded)\0 ".utf8))
+        try expect(reader.refusal(binary, "a.tar"), "a.tar", .badArchive, "octal", #_sourceLocation)
         // What is no name may be any bytes: an extended attribute.
         let attribute = ForeignTar.Entry.pax(("SCHILY.xattr.user.x", [0, 1, 0]))
         let tar = ForeignTar(attribute, .init("a")).bytes()
@@ -91,6 +105,37 @@ import VersionTree
             ("GNU.sparse.size", Array("70000".utf8)),
             ("GNU.sparse.map", Array("65536,7".utf8)))
         try expectRefusal([sparse, ForeignTar.Entry("x")], naming: "\"odd\"", "sparse")
+    }
+
+    @Test func `that other programs would take for something else`() throws {
+        let (x, odd) = (ForeignTar.Entry("x"), Array("odd".utf8))
+        // A sparse file without holes, by its header or by GNU's fields.
+        let plain = ForeignTar.Entry.pax(
+            ("GNU.sparse.major", [49]), ("GNU.sparse.minor", [48]), ("GNU.sparse.name", odd),
+            ("GNU.sparse.realsize", [55]))
+        var map = x
+        map.content = Array("1\n0\n7\n".utf8) + [UInt8](repeating: 0, count: 506) + x.content
+        try expectRefusal([plain, map], naming: "\"odd\"", "sparse")
+        try expectRefusal([.pax(("GNU.sparse.name", odd)), x], naming: "\"odd\"", "sparse")
+        try expectRefusal([ForeignTar.Entry("odd", type: "S")], naming: "\"odd\"", "sparse")
+        // Two names, of which each program takes the one or the other.
+        let name = ForeignTar.Entry.pax(("path", odd))
+        var long = ForeignTar.Entry("././@LongLink")
+        (long.type, long.content) = ("L", Array("other\0".utf8))
+        for headers in [
+            [name, long], [long, name], [long, long], [.pax(("path", odd), ("path", [97]))],
+        ] {
+            try expectRefusal(headers + [x], naming: "\"x\"", "more than one name", code: .badPath)
+        }
+        // What is said for all entries: pax(1) wants it heeded, libarchive heeds none of these.
+        for key in ["path", "linkpath", "size", "hdrcharset"] {
+            var global = ForeignTar.Entry.pax((key, [49]))
+            global.type = "g"
+            try expectRefusal([ForeignTar.Entry("a"), global, x], naming: "", "one \(key)")
+        }
+        var comment = ForeignTar.Entry.pax(("comment", Array("of git".utf8)))
+        comment.type = "g"
+        #expect(try reader.files(ForeignTar(comment, x).bytes(), "a.tar") == ["x": "content"])
     }
 
     @Test func `that is there twice, or as a file and a directory`() throws {

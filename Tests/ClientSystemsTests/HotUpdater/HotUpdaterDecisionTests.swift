@@ -124,7 +124,7 @@ import VersionTree
                 OfferedRelease(
                     .version(version), sequence: sequence, createdAt: 1,
                     rollout: bundle.perMille.map { Rollout(perMille: $0, salt: "") },
-                    requirements: requirements, isMandatory: bundle.isMandatory))
+                    requirements: requirements, isMandatory: bundle.isMandatory, facts: content))
         }
         return ClientChannel(
             ChannelPointer(

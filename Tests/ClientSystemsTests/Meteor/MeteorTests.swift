@@ -123,7 +123,7 @@ import VersionTree
                 name: manifest.version, manifest: address, manifestByteCount: 1, content: address)
             pointer.sequence += 1
             let release = OfferedRelease(
-                .version(version), sequence: pointer.sequence, createdAt: 1)
+                .version(version), sequence: pointer.sequence, createdAt: 1, facts: address)
             let asked = ClientRelease(
                 release: release, content: contents[address], facts: address, now: 1,
                 read: { (_) throws(StoreError) in [] },

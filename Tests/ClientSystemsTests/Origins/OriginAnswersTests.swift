@@ -54,6 +54,9 @@ import VersionTree
         answers.remember(plan)
         let second = try body(mayRead: false)
         #expect(second.tag == first.tag && second.plan == nil)
+        // Strangers can make up any number of queries.
+        let asked = ClientRequest("GET", "/model/KEY/archive", query: "1")
+        #expect(try answers.answer(asked, mayRead: false) != nil)
         try place.publish("2", ["a": "three"])
         #expect(throws: StoreError.self) { try body(mayRead: false) }
         let third = try body(mayRead: true)
@@ -66,6 +69,24 @@ import VersionTree
         guard case .composed(let same) = answer.body else { return }
         #expect(same.tag == first.tag)
         #expect(same.archivedFiles.count == 2)
+    }
+
+    @Test func `an archive has one spelling, or strangers would have it planned once for each`() {
+        let content = String(repeating: "a1", count: 32)
+        let names = ["\(content).zip", "\(content).id.zip", "\(content).id.from.\(content).zip"]
+        func name(_ text: String) -> String? {
+            ClientRequest("GET", "/a/\(text)").archiveName(below: "/a/")?.description
+        }
+        for text in names {
+            #expect(name(text) == text)
+            for other in [
+                "%61" + text.dropFirst(), "A" + text.dropFirst(), "/" + text, "./" + text,
+                text + "/", text + ".", text + "%20", text.replacing(".zip", with: "%2Ezip"),
+                text.replacing(".zip", with: ".ZIP"),
+            ] {
+                #expect(name(other) == nil, "\(other)")
+            }
+        }
     }
 
     @Test func `bytes that a target holds as they are become escapes, and what is escaped stays`() {

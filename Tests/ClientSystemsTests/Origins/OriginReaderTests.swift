@@ -133,6 +133,63 @@ import VersionTree
         #expect(try bare.text("/model/KEY/archive") == "404")
     }
 
+    @Test func `an archive is composed once to know its length, and never on a loop`() throws {
+        let reader = OriginReader(try place.origin())
+        var composed = 0
+        func ask(_ name: String, mayRead: Bool, _ length: Int64?) throws -> Int64? {
+            try reader.archiveByteCount(named: name, mayRead: mayRead) { () throws(StoreError) in
+                composed += 1
+                return length
+            }
+        }
+        #expect(throws: StoreError.self) { try ask("a", mayRead: false, 5) }
+        #expect(try ask("a", mayRead: true, 5) == 5)
+        #expect(try ask("a", mayRead: false, 6) == 5)
+        #expect(try ask("b", mayRead: true, nil) == nil)
+        #expect(try ask("b", mayRead: false, 6) == nil)
+        #expect(composed == 2)
+    }
+
+    @Test func `a history leads nobody to what the pointer does not offer`() throws {
+        try place.publish("1", ["a": "one"])
+        let honest = try #require(place.history.offers.first)
+        // Its files stand in the origin, and no pointer lists it.
+        _ = try place.begin("2", ["a": "evil"])
+        let other = try #require(place.history.offers.last)
+        guard case .version(let version, let facts) = honest.target,
+            case .version(let evil, let evilFacts) = other.target
+        else { return }
+        let liar = PublishedVersion(
+            name: version.name, manifest: evil.manifest, manifestByteCount: evil.manifestByteCount,
+            content: version.content)
+        let targets: [ClientOffer.Target] = [
+            .version(evil, facts: evilFacts), .version(version, facts: evilFacts),
+            .version(liar, facts: evilFacts), .version(liar, facts: facts), .embedded,
+        ]
+        for target in targets {
+            var offer = honest
+            offer.target = target
+            offer.createdAt += 1
+            for isBesides in [false, true] {
+                try place.write(
+                    OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue),
+                    ClientHistory(
+                        ModelDecider.system, .stable, offers: isBesides ? [honest, offer] : [offer]
+                    ).serialized())
+                let answers = answers(OriginReader(try place.origin()))
+                let told = isBesides ? #"https://u.example.org ["1"] of 2"# : "404"
+                #expect(try answers.text("/model/KEY/check") == told)
+                #expect(try answers.text("/model/KEY/first") == (isBesides ? "one" : "404"))
+            }
+        }
+        // Nor does what was offered before lead to other files under the address of a content.
+        var past = honest
+        past.target = .version(liar, facts: evilFacts)
+        let reader = OriginReader(try place.origin())
+        #expect(try reader.content(of: honest, mayRead: true) != nil)
+        #expect(throws: StoreError.self) { try reader.content(of: past, mayRead: true) }
+    }
+
     @Test
     func
         `only what trusted keys have signed is answered from, never an older one, and none that has expired`()

@@ -45,6 +45,24 @@ import VersionTree
         #expect(try place.channel(.codePush).live[0].offer.version?.name.description == "2")
     }
 
+    @Test("and documents are deleted in the origin alone, never where a link leads")
+    func links() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        let outside = place.store.directory.appending("outside")
+        try writeTree(
+            outside, ["documents/letter": "precious", "expo/documents/letter": "precious"])
+        for (link, target) in [("for/expo", "../../outside"), ("for", "../outside")] {
+            try FileManager.default.removeItem(atPath: place.origin + "/" + link)
+            try FileManager.default.createSymbolicLink(
+                atPath: place.origin + "/" + link, withDestinationPath: target)
+            #expect(throws: StoreError.self) { try place.publisher().collect() }
+        }
+        for file in ["/documents/letter", "/expo/documents/letter"] {
+            #expect(FileManager.default.fileExists(atPath: outside + file))
+        }
+    }
+
     @Test("are made again by publish --verify, and by any publish if they are missing")
     func mending() throws {
         try place.publish("1")

@@ -100,7 +100,7 @@ struct ModelOrigin: ClientOrigin {
         let release = OfferedRelease(
             target, sequence: sequence, createdAt: now / 1000,
             rollout: perMille.map { Rollout(perMille: $0, salt: "model") },
-            requirements: requirements, isMandatory: isMandatory)
+            requirements: requirements, isMandatory: isMandatory, facts: Self.facts(of: target))
         let key = HistoryKey(system: Publishing.system, channel: channel)
         var history = histories[key] ?? ClientHistory(Publishing.system, channel)
         var client = clientRelease(release, now: now)
@@ -116,6 +116,11 @@ struct ModelOrigin: ClientOrigin {
         pointers[channel] = ChannelPointer(
             channel: channel, sequence: sequence, createdAt: now / 1000, releases: releases)
         return prepared.offer
+    }
+
+    /// Facts of a content have its address here.
+    private static func facts(of target: OfferedRelease.Target) -> ObjectID? {
+        if case .version(let version) = target { version.content } else { nil }
     }
 
     /// A release as publishers are given it.
