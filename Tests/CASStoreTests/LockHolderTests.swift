@@ -36,6 +36,8 @@ import Testing
             (["castree", "--store", "add", "--json", "gc"], "gc"),
             (["castree", "--store=S", "--wait", "5s", "serve", "--open"], "serve"),
             (["castree-pull", "pull", "http://x"], "pull"), (["castree", "--help"], "castree"),
+            (["castree-origin", "origin", "serve", "/srv"], "origin serve"),
+            (["castree", "--json", "key"], "key"), (["castree", "trust", "add", "k"], "trust add"),
             (["/bin/sh", "-c", "x"], "sh"), (["\u{1b}[2Jevil"], "\\u{1b}[2Jevil"),
         ])
     func name(_ words: [String], _ name: String) {

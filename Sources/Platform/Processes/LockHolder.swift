@@ -87,9 +87,11 @@ extension LockHolder {
         var name = program
         if program == "castree" || program.hasPrefix("castree-") {
             var isValue = false
-            for word in words.dropFirst() {
+            for (index, word) in words.enumerated().dropFirst() {
                 if !isValue, !word.hasPrefix("-") {
-                    name = word
+                    // The first word of commands that have two says little.
+                    let isFirstOfTwo = ["key", "origin", "trust"].contains(word)
+                    name = words[index...].prefix(isFirstOfTwo ? 2 : 1).joined(separator: " ")
                     break
                 }
                 isValue = !isValue && (word == "--store" || word == "--wait")
