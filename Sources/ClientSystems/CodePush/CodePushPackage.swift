@@ -112,3 +112,19 @@ package struct CodePushPackage {
 
     private func place(of path: String) -> String { "\(folder)/\(path)" }
 }
+
+
+extension TreePath {
+    /// The paths of the directories that it lies in.
+    fileprivate var directories: [TreePath] {
+        var found: [TreePath] = []
+        let bytes = Array(description.utf8)
+        for position in bytes.indices where bytes[position] == UInt8(ascii: "/") {
+            // The beginning of a path is a path.
+            if let path = try? TreePath(String(decoding: bytes[..<position], as: UTF8.self)) {
+                found.append(path)
+            }
+        }
+        return found
+    }
+}
