@@ -297,9 +297,9 @@ import Testing
         let none = try place.castree("origin", "answer", "origin", "GET", "/nothing")
         #expect(none.status == 0 && none.text.hasPrefix("HTTP/1.1 404 Not Found\n"))
         // A web server that shows the file goes on with what was right.
-        let kept = try place.run(
+        let refused = try place.run(
             .castree, ["origin", "answer", "origin", "GET", "/nothing", "--output", "part"])
-        #expect(kept.status != 0 && kept.errors.contains("404 Not Found"), "\(kept)")
+        #expect(refused.status != 0 && refused.errors.contains("404 Not Found"), "\(refused)")
         #expect(try place.contents("part") == "one")
         let whole = try place.castree("origin", "answer", "origin", "GET", path, "--output", "part")
         #expect(try place.contents("part") == "<h1>one</h1>", "\(whole)")

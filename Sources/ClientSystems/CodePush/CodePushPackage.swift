@@ -113,7 +113,6 @@ package struct CodePushPackage {
     private func place(of path: String) -> String { "\(folder)/\(path)" }
 }
 
-
 extension TreePath {
     /// The paths of the directories that it lies in.
     fileprivate var directories: [TreePath] {
