@@ -81,8 +81,8 @@ extension ClientOffer {
         if let archive {
             parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
         }
-        // What is for all apps has the id of the offer, which stands there already.
-        for document in documents where document.id != id {
+        // What is for all apps has the id of the offer, which stands there already; an order to go back has none.
+        for document in documents where document.id != id && !document.id.isEmpty {
             var app = document.platform
             if !document.runtimeVersion.isEmpty {
                 app += "\(app.isEmpty ? "" : ", ")runtime version \(document.runtimeVersion)"

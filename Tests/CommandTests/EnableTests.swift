@@ -36,7 +36,7 @@ import Testing
             (["site", "codepush", "--base-url", "https://"] + key, 2, "a host"),
             (["site", "codepush", "--deployment", "=stable"] + Self.url, 2, "has a name"),
             (["site", "capgo", "--deployment", "=stable"] + Self.url, 2, "has a name"),
-            (["site", "chcp", "--deployment", "a/b=stable"] + Self.url, 2, "one part of a path"),
+            (["site", "meteor", "--deployment", "a/b=stable"] + Self.url, 2, "one part of a path"),
             (["site", "meteor", "--deployment", "=stable"] + Self.url, 2, "one part of a path"),
             (
                 ["site", "hot-updater", "--deployment", "production=stable"] + Self.url, 2,

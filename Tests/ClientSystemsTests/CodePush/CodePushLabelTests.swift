@@ -1,0 +1,74 @@
+import CASStore
+import ClientSystems
+import Platform
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// Labels: what clients call a release, and what its roll-out is chosen by.
+@Suite struct CodePushLabelTests {
+    @Test func `Going back gives an old tree a new label, and its own hash`() throws {
+        var model = CodePushModel()
+        let first = try model.publish("40")
+        let second = try model.publish("41")
+        let third = try model.publish("40")
+        #expect([first, second, third].map(\.label) == ["v1", "v2", "v3"])
+        #expect(third.packageHash == first.packageHash)
+        #expect(third.firstOfferedAt == first.firstOfferedAt && third.createdAt > second.createdAt)
+        let update = try #require(
+            try model.update("&label=v2&package_hash=\(second.packageHash ?? "")"))
+        #expect(update["label"]?.asString == "v3")
+        // Who still has it under its first label has it.
+        let same = try model.update("&label=v1&package_hash=\(first.packageHash ?? "")")
+        #expect(same?["is_available"]?.asBool == false)
+    }
+
+    @Test func `Offering the newest to more devices keeps its label, and so its roll-out`() throws {
+        var model = CodePushModel()
+        try model.publish("40")
+        #expect(try model.publish("41", perMille: 100).label == "v2")
+        #expect(try model.publish("41", perMille: 500).label == "v2")
+        #expect(try model.publish("41").label == "v2")
+        #expect(try model.publish("42").label == "v3")
+    }
+
+    @Test func `Offering what is first again to more devices keeps its label, too`() throws {
+        var model = CodePushModel()
+        try model.publish("40")
+        #expect(try model.publish("41", perMille: 100).label == "v2")
+        model.withdraw(try model.publish("42"))
+        #expect(try model.publish("41", perMille: 500).label == "v2")
+        #expect(try model.publish("40").label == "v4")
+        #expect(try model.publish("42").label == "v5")
+    }
+
+    @Test func `Labels go on from the largest, also when old offers are forgotten`() throws {
+        var model = CodePushModel()
+        let version = try model.origin.add("1", ["a": "1"])
+        var history = ClientHistory(.codePush, .stable)
+        history.labelCount = 17
+        let release = OfferedRelease(.version(version), sequence: 1, createdAt: 1)
+        func label() throws -> String? {
+            try CodePushPublishing.offer(
+                model.origin.clientRelease(release, now: 1), after: history, model.configuration,
+                signer: nil
+            ).offer.label
+        }
+        #expect(try label() == "v18")
+        var old = ClientOffer(sequence: 1, target: .embedded, createdAt: 9, firstOfferedAt: 9)
+        old.label = "v99"
+        history.offers = [old]
+        #expect(try label() == "v100")
+        // The same release once more, below others: its own label.
+        var own = ClientOffer(
+            sequence: 1, target: .version(version, facts: version.content), createdAt: 10,
+            firstOfferedAt: 10)
+        own.label = "v5"
+        var newer = ClientOffer(sequence: 2, target: .embedded, createdAt: 11, firstOfferedAt: 11)
+        newer.label = "v6"
+        history.offers = [own, newer]
+        #expect(try label() == "v5")
+    }
+}
