@@ -176,6 +176,7 @@ let package = Package(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
             sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone),
 
+        .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: settings),
         .target(
             name: "StorageTestSupport", dependencies: ["VersionTree", "CASStore"],
             path: "Tests/StorageTestSupport", swiftSettings: settings),
@@ -191,7 +192,8 @@ let package = Package(
             name: "WebTestSupport", dependencies: ["WebServer", "Platform"],
             path: "Tests/WebTestSupport", swiftSettings: settings),
         .target(
-            name: "ProgramTestSupport", dependencies: ["StorageTestSupport", "SocketTestSupport"],
+            name: "ProgramTestSupport",
+            dependencies: ["Expectations", "StorageTestSupport", "SocketTestSupport"],
             path: "Tests/ProgramTestSupport", swiftSettings: settings),
         .target(name: "CallCounter", path: "Tests/CallCounter"),
         // Lets a program's system calls fail, one by one; the suites in Tests/Reliability use it.
@@ -307,3 +309,7 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+for target in package.targets where target.type == .test {
+    target.dependencies.append("Expectations")
+}

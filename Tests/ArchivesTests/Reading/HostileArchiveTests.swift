@@ -15,7 +15,7 @@ import VersionTree
     ) throws {
         var zip = ForeignZip(.init("good", "1"))
         zip.entries += entries + [.init("also good", "2")]
-        try expect(reader.refusal(zip.bytes(), "a.zip"), name, code, why, location)
+        try expectRefused(reader.refusal(zip.bytes(), "a.zip"), name, code, why, location)
     }
 
     private func expectRefusal(
@@ -24,10 +24,10 @@ import VersionTree
     ) throws {
         var tar = ForeignTar(.init("good", "1"))
         tar.entries += entries + [.init("also good", "2")]
-        try expect(reader.refusal(tar.bytes(), "a.tar"), name, code, why, location)
+        try expectRefused(reader.refusal(tar.bytes(), "a.tar"), name, code, why, location)
     }
 
-    private func expect(
+    private func expectRefused(
         _ refused: StoreError?, _ name: String, _ code: StoreError.Code, _ why: String,
         _ location: SourceLocation
     ) throws {
@@ -74,7 +74,7 @@ import VersionTree
         let sum = String(binary[..<512].reduce(0) { $0 + Int($1) }, radix: 8)
         let padded = String(repeating: "0", count: 6 - sum.utf8.count) + sum
         binary.replaceSubrange(148..<156, with: Array("\(padded)\0 ".utf8))
-        try expect(reader.refusal(binary, "a.tar"), "a.tar", .badArchive, "octal", #_sourceLocation)
+        try expectRefused(reader.refusal(binary, "a.tar"), "a.tar", .badArchive, "octal", #_sourceLocation)
         // What is no name may be any bytes: an extended attribute.
         let attribute = ForeignTar.Entry.pax(("SCHILY.xattr.user.x", [0, 1, 0]))
         let tar = ForeignTar(attribute, .init("a")).bytes()

@@ -162,7 +162,7 @@ extension TemporaryStore {
         let counted = try CountedByHand(temporary.versions)
         let name = try #require(counted.names.randomElement(using: &random))
         let entries = Array(try #require(counted.manifests[name]).entries)
-        func expect(_ usage: PathUsage, _ members: [Manifest.Entry]) {
+        func expectUsage(_ usage: PathUsage, _ members: [Manifest.Entry]) {
             let comment: Comment = "\"\(usage.name)\" of \(name), round \(round)"
             let objects = Set(members.map(\.address))
             let there = objects.intersection(counted.present)
@@ -177,7 +177,7 @@ extension TemporaryStore {
         #expect(Set(directories.map(\.name)).count == directories.count)
         #expect(directories.first?.name == "")
         for usage in directories {
-            expect(
+            expectUsage(
                 usage,
                 entries.filter {
                     usage.name.isEmpty || $0.path.description.hasPrefix(usage.name + "/")
@@ -187,7 +187,7 @@ extension TemporaryStore {
         #expect(types.reduce(0) { $0 + $1.files } == entries.count)
         for usage in types {
             #expect(["", "js", "gz"].contains(usage.name))
-            expect(
+            expectUsage(
                 usage,
                 entries.filter {
                     let path = $0.path.description.lowercased()
