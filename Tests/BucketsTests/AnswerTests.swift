@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Testing
 
@@ -25,8 +26,8 @@ import Testing
             .cut(200, Self.whole(10), "0123"), .cut(206, Self.part(4, 10), "45"),
             .answer(206, Self.part(6, 10), "6789"),
         ])
-        #expect(try script.bucket.text("o") == "0123456789")
-        #expect(script.fields("range") == [nil, "bytes=4-9", "bytes=6-9"])
+        try expect(script.bucket.text("o"), equals: "0123456789")
+        expect(script.fields("range"), equals: [nil, "bytes=4-9", "bytes=6-9"])
     }
 
     @Test func `bytes that came do not count as failures`() throws {
@@ -34,17 +35,17 @@ import Testing
         for index in 1..<19 { steps.append(.cut(206, Self.part(index, 20), "a")) }
         steps.append(.answer(206, Self.part(19, 20), "a"))
         let script = try ScriptedBucket(steps)
-        #expect(try script.bucket.text("o") == String(repeating: "a", count: 20))
+        try expect(script.bucket.text("o"), equals: String(repeating: "a", count: 20))
     }
 
     @Test func `a store without ranges is read from the beginning, no byte twice`() throws {
         let script = try ScriptedBucket([
             .cut(200, Self.whole(10), "0123"), .answer(200, Self.whole(10), "0123456789"),
         ])
-        #expect(try script.bucket.text("o") == "0123456789")
+        try expect(script.bucket.text("o"), equals: "0123456789")
         let range = try ScriptedBucket([.answer(200, Self.whole(10), "0123456789")])
         let read = try range.bucket.bytes("o", ReadRequest(range: 3..<5, byteCountMax: 2))
-        #expect(read.bytes == Array("34".utf8))
+        expect(read.bytes, equals: Array("34".utf8))
     }
 
     @Test func `a file that is replaced while it is read is not mixed`() throws {
@@ -78,11 +79,11 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try script.bucket.bytes("o", ReadRequest(byteCountMax: 9))
         }
-        #expect(error?.code == .tooLarge)
+        expect(error?.code, equals: .tooLarge)
         let fits = try ScriptedBucket([.answer(200, Self.head, "0123456789")])
         let read = try fits.bucket.bytes("o", ReadRequest(byteCountMax: 10))
         guard case .found(let file) = read.outcome else { return }
-        #expect(file.byteCount == 10)
+        expect(file.byteCount, equals: 10)
     }
 
     // MARK: listings
@@ -109,14 +110,16 @@ import Testing
                     + "</NextContinuationToken>")
         ])
         let page = try script.bucket.list(ListRequest(prefix: "a", startAfter: "A", countMax: 5))
-        #expect(
-            page.files == [
+        expect(
+            page.files,
+            equals: [
                 ListedFile(
                     key: "a+b c", byteCount: 7, tag: EntityTag("t"), modifiedAt: 1_764_000_000)
             ])
-        #expect(page.next == "a&AB")
-        #expect(
-            script.targets == [
+        expect(page.next, equals: "a&AB")
+        expect(
+            script.targets,
+            equals: [
                 "GET /updates?encoding-type=url&list-type=2&max-keys=5&prefix=app%2Fa"
                     + "&start-after=app%2FA"
             ])
@@ -140,7 +143,7 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try script.bucket.list(ListRequest(prefix: ""))
         }
-        #expect(error?.code == .bucketAnswer)
+        expect(error?.code, equals: .bucketAnswer)
     }
 
     @Test func `a listing larger than any is cut off`() throws {
@@ -150,7 +153,7 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try script.bucket.list(ListRequest(prefix: ""))
         }
-        #expect(error?.code == .bucketAnswer)
+        expect(error?.code, equals: .bucketAnswer)
     }
 
     @Test(arguments: [
@@ -162,8 +165,8 @@ import Testing
     func `pages that do not lead on end the listing`(_ step: Step) throws {
         let script = try ScriptedBucket([], then: step)
         let error = #expect(throws: StoreError.self) { try script.bucket.keys() }
-        #expect(error?.code == .bucketAnswer)
-        #expect(script.carrier.requests.count == 2)
+        expect(error?.code, equals: .bucketAnswer)
+        expect(script.carrier.requests.count, equals: 2)
     }
 
     private static func empty(_ token: String) -> Step {
@@ -176,8 +179,8 @@ import Testing
         let script = try ScriptedBucket(
             (0..<2_000).map { Self.empty($0 % 2 == 0 ? "A" : "B") })
         let error = #expect(throws: StoreError.self) { try script.bucket.keys() }
-        #expect(error?.code == .bucketAnswer)
-        #expect(script.carrier.requests.count == 1_000)
+        expect(error?.code, equals: .bucketAnswer)
+        expect(script.carrier.requests.count, equals: 1_000)
     }
 
     @Test func `some pages without keys are passed over`() throws {
@@ -188,7 +191,7 @@ import Testing
                         + "<IsTruncated>true</IsTruncated><NextContinuationToken>x"
                         + "</NextContinuationToken>")
             ] + (0..<900).map { Self.empty("\($0)") } + [Self.listing(Self.file("app/b"))])
-        #expect(try script.bucket.keys() == ["a", "b"])
+        try expect(script.bucket.keys(), equals: ["a", "b"])
     }
 
     @Test func `keys that are not UTF-8 are passed over`() throws {
@@ -197,7 +200,7 @@ import Testing
             Self.listing(
                 "<EncodingType>url</EncodingType>" + keys.map { Self.file($0) }.joined())
         ])
-        #expect(try script.bucket.keys() == ["a", "c"])
+        try expect(script.bucket.keys(), equals: ["a", "c"])
     }
 
     @Test(
@@ -208,7 +211,7 @@ import Testing
             ("", nil), ("xxxx-11-24T16:00:00Z", nil),
         ] as [(String, Int64?)])
     func `times of listings are read`(_ text: String, _ seconds: Int64?) {
-        #expect(AnswerTime.element(text) == seconds)
+        expect(AnswerTime.element(text), equals: seconds)
     }
 
     // MARK: deletions
@@ -221,10 +224,10 @@ import Testing
                     + "<Error><Key>app/gone</Key><Code>NoSuchKey</Code></Error></DeleteResult>")
         ])
         let outcome = try script.bucket.delete(["a<b", "gone", "c"])
-        #expect(outcome.deletedCount == 2)
-        #expect(outcome.refused.map(\.key) == ["a<b"])
-        #expect(script.targets == ["POST /updates?delete="])
-        #expect(script.fields("content-md5")[0]?.isEmpty == false)
+        expect(outcome.deletedCount, equals: 2)
+        expect(outcome.refused.map(\.key), equals: ["a<b"])
+        expect(script.targets, equals: ["POST /updates?delete="])
+        expect(script.fields("content-md5")[0]?.isEmpty, equals: false)
     }
 
     @Test(arguments: [Step.refusal(501, "NotImplemented"), .answer(405)])
@@ -232,10 +235,11 @@ import Testing
         _ step: Step
     ) throws {
         let script = try ScriptedBucket([step], then: .answer(204))
-        #expect(try script.bucket.delete(["a", "b"]).deletedCount == 2)
-        #expect(try script.bucket.delete(["c"]).deletedCount == 1)
-        #expect(
-            script.targets == [
+        try expect(script.bucket.delete(["a", "b"]).deletedCount, equals: 2)
+        try expect(script.bucket.delete(["c"]).deletedCount, equals: 1)
+        expect(
+            script.targets,
+            equals: [
                 "POST /updates?delete=", "DELETE /updates/app/a", "DELETE /updates/app/b",
                 "DELETE /updates/app/c",
             ])
@@ -243,6 +247,6 @@ import Testing
 
     @Test func `a deletion without an answer is unknown, and no error`() throws {
         let script = try ScriptedBucket([], then: .fail(.noAnswer))
-        #expect(try script.bucket.delete(["a", "b"]).unknownCount == 2)
+        try expect(script.bucket.delete(["a", "b"]).unknownCount, equals: 2)
     }
 }

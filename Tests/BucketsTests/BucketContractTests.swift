@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Buckets
+import Expectations
 import Platform
 import StorageTestSupport
 import Synchronization
@@ -21,7 +22,7 @@ import Testing
     func `what was put is there`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("objects/ab/cd", "content")
-        #expect(try bucket.text("objects/ab/cd") == "content")
+        try expect(bucket.text("objects/ab/cd"), equals: "content")
     }
 
     @Test(arguments: subjects)
@@ -29,15 +30,15 @@ import Testing
         let bucket = try subject.bucket()
         try bucket.write("channels/a.json", "old")
         try bucket.write("channels/a.json", "newer")
-        #expect(try bucket.text("channels/a.json") == "newer")
+        try expect(bucket.text("channels/a.json"), equals: "newer")
     }
 
     @Test(arguments: subjects)
     func `an empty file is a file`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("empty", "")
-        #expect(try bucket.text("empty") == "")
-        #expect(try bucket.head("empty")?.byteCount == 0)
+        try expect(bucket.text("empty"), equals: "")
+        try expect(bucket.head("empty")?.byteCount, equals: 0)
     }
 
     @Test(arguments: subjects)
@@ -52,9 +53,9 @@ import Testing
             file: file.raw, byteCount: Int64(content.count),
             address: try BucketBody(content).address)
         for key in ["one", "two"] {
-            #expect(try bucket.put(key, body, .object).isStored)
+            try expect(bucket.put(key, body, .object).isStored)
             let read = try bucket.bytes(key, ReadRequest(byteCountMax: 1 << 20))
-            #expect(read.bytes == content)
+            expect(read.bytes, equals: content)
         }
     }
 
@@ -65,9 +66,9 @@ import Testing
         let bucket = try subject.bucket()
         let wrong = BucketBody(Array("abd".utf8), address: try body("abc").address)
         let error = #expect(throws: StoreError.self) { try bucket.put("o", wrong, .object) }
-        #expect(error?.code.description == "damagedObject")
-        #expect(error?.object == wrong.address)
-        #expect(try bucket.head("o") == nil)
+        expect(error?.code.description, equals: "damagedObject")
+        expect(error?.object, equals: wrong.address)
+        try expect(bucket.head("o") == nil)
     }
 
     @Test(arguments: subjects)
@@ -81,41 +82,41 @@ import Testing
         let wrong = BucketBody(file: file.raw, byteCount: 3, address: try body("abc").address)
         #expect(throws: StoreError.self) { try bucket.put("o", wrong, .object) }
         #expect(throws: StoreError.self) { try bucket.putIfAbsent("p", wrong, .object) }
-        #expect(try bucket.text("o") == "before")
-        #expect(try bucket.head("p") == nil)
+        try expect(bucket.text("o"), equals: "before")
+        try expect(bucket.head("p") == nil)
     }
 
     @Test(arguments: subjects)
     func `put, head, get and list tell one tag`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let tag = try bucket.write("o", "content")
-        #expect(try bucket.head("o")?.tag == tag)
-        #expect(try bucket.list(ListRequest(prefix: "")).files.first?.tag == tag)
+        try expect(bucket.head("o")?.tag, equals: tag)
+        try expect(bucket.list(ListRequest(prefix: "")).files.first?.tag, equals: tag)
         let read = try bucket.bytes("o", ReadRequest(byteCountMax: 100))
         guard case .found(let file) = read.outcome else {
             Issue.record("\(read.outcome)")
             return
         }
-        #expect(file.tag == tag)
+        expect(file.tag, equals: tag)
     }
 
     @Test(arguments: subjects)
     func `equal bytes have equal tags, others have others`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let tag = try bucket.write("a", "content")
-        #expect(try bucket.write("b", "content") == tag)
-        #expect(try bucket.write("a", "other") != tag)
+        try expect(bucket.write("b", "content"), equals: tag)
+        try expect(bucket.write("a", "other") != tag)
     }
 
     @Test(arguments: subjects, awkward)
     func `a key is any text`(_ subject: ContractSubject, _ key: String) throws {
         let bucket = try subject.bucket()
         try bucket.write(key, key)
-        #expect(try bucket.text(key) == key)
-        #expect(try bucket.head(key)?.byteCount == Int64(key.utf8.count))
-        #expect(try bucket.keys() == [key])
-        #expect(try bucket.delete([key]).deletedCount == 1)
-        #expect(try bucket.keys() == [])
+        try expect(bucket.text(key), equals: key)
+        try expect(bucket.head(key)?.byteCount, equals: Int64(key.utf8.count))
+        try expect(bucket.keys(), equals: [key])
+        try expect(bucket.delete([key]).deletedCount, equals: 1)
+        try expect(bucket.keys(), equals: [])
     }
 
     @Test(arguments: subjects)
@@ -124,8 +125,8 @@ import Testing
         let prefix = (bucket as? S3Bucket)?.location.key("").utf8.count ?? 0
         let key = String(repeating: "k", count: 1_024 - prefix)
         try bucket.write(key, "a")
-        #expect(try bucket.text(key) == "a")
-        #expect(try bucket.keys() == [key])
+        try expect(bucket.text(key), equals: "a")
+        try expect(bucket.keys(), equals: [key])
     }
 
     @Test(arguments: subjects)
@@ -133,19 +134,19 @@ import Testing
         let bucket = try subject.bucket()
         try bucket.write("Key", "upper")
         try bucket.write("key", "lower")
-        #expect(try bucket.text("Key") == "upper")
-        #expect(try bucket.keys() == ["Key", "key"])
+        try expect(bucket.text("Key"), equals: "upper")
+        try expect(bucket.keys(), equals: ["Key", "key"])
     }
 
     @Test(arguments: subjects)
     func `a file was written before the server's now`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "a")
-        let file = try #require(try bucket.head("o"))
-        #expect(file.modifiedAt <= file.answeredAt && file.answeredAt - file.modifiedAt < 60)
+        let file = try require(try bucket.head("o"))
+        expect(file.modifiedAt <= file.answeredAt && file.answeredAt - file.modifiedAt < 60)
         let page = try bucket.list(ListRequest(prefix: ""))
-        #expect(abs(page.answeredAt - file.answeredAt) < 60)
-        #expect(page.files.first?.modifiedAt == file.modifiedAt)
+        expect(abs(page.answeredAt - file.answeredAt) < 60)
+        expect(page.files.first?.modifiedAt, equals: file.modifiedAt)
     }
 
     // MARK: create-only
@@ -153,8 +154,8 @@ import Testing
     @Test(arguments: subjects)
     func `a create-only put creates`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
-        #expect(try bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
-        #expect(try bucket.text("log/1") == "a")
+        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
+        try expect(bucket.text("log/1"), equals: "a")
     }
 
     @Test(arguments: subjects, ["b", "a", ""])
@@ -162,26 +163,26 @@ import Testing
         _ subject: ContractSubject, _ second: String
     ) throws {
         let bucket = try subject.bucket()
-        #expect(try bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
-        #expect(try bucket.putIfAbsent("log/1", body(second), .logEntry) == .conditionFailed)
-        #expect(try bucket.text("log/1") == "a")
+        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
+        try expect(bucket.putIfAbsent("log/1", body(second), .logEntry), equals: .conditionFailed)
+        try expect(bucket.text("log/1"), equals: "a")
     }
 
     @Test(arguments: subjects)
     func `a create-only put does not replace an empty file`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
-        #expect(try bucket.putIfAbsent("log/1", body(""), .logEntry).isStored)
-        #expect(try bucket.putIfAbsent("log/1", body("b"), .logEntry) == .conditionFailed)
-        #expect(try bucket.text("log/1") == "")
+        try expect(bucket.putIfAbsent("log/1", body(""), .logEntry).isStored)
+        try expect(bucket.putIfAbsent("log/1", body("b"), .logEntry), equals: .conditionFailed)
+        try expect(bucket.text("log/1"), equals: "")
     }
 
     @Test(arguments: subjects)
     func `what was deleted can be created again`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
-        #expect(try bucket.putIfAbsent("x", body("a"), .logEntry).isStored)
+        try expect(bucket.putIfAbsent("x", body("a"), .logEntry).isStored)
         _ = try bucket.delete(["x"])
-        #expect(try bucket.putIfAbsent("x", body("b"), .logEntry).isStored)
-        #expect(try bucket.text("x") == "b")
+        try expect(bucket.putIfAbsent("x", body("b"), .logEntry).isStored)
+        try expect(bucket.text("x"), equals: "b")
     }
 
     @Test(arguments: subjects)
@@ -198,8 +199,8 @@ import Testing
                 }
             }
             let won = winners.withLock { $0 }
-            #expect(won.count == 1)
-            #expect(try bucket.text("log/\(round)") == "writer \(won.first ?? -1)")
+            expect(won.count, equals: 1)
+            try expect(bucket.text("log/\(round)"), equals: "writer \(won.first ?? -1)")
         }
     }
 
@@ -210,8 +211,8 @@ import Testing
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
         let tag = try bucket.write("c", "1")
         let outcome = try bucket.putIf("c", body("2"), .pointer, matching: tag, spelling)
-        #expect(outcome.isStored)
-        #expect(try bucket.text("c") == "2")
+        expect(outcome.isStored)
+        try expect(bucket.text("c"), equals: "2")
     }
 
     @Test(arguments: subjects)
@@ -219,10 +220,10 @@ import Testing
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
         let old = try bucket.write("c", "1")
         try bucket.write("c", "2")
-        #expect(
-            try bucket.putIf("c", body("3"), .pointer, matching: old, spelling)
-                == .conditionFailed)
-        #expect(try bucket.text("c") == "2")
+        try expect(
+            bucket.putIf("c", body("3"), .pointer, matching: old, spelling),
+            equals: .conditionFailed)
+        try expect(bucket.text("c"), equals: "2")
     }
 
     @Test(arguments: subjects)
@@ -230,10 +231,10 @@ import Testing
         let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
         let tag = try bucket.write("c", "1")
         _ = try bucket.delete(["c"])
-        #expect(
-            try bucket.putIf("c", body("2"), .pointer, matching: tag, spelling)
-                == .conditionFailed)
-        #expect(try bucket.head("c") == nil)
+        try expect(
+            bucket.putIf("c", body("2"), .pointer, matching: tag, spelling),
+            equals: .conditionFailed)
+        try expect(bucket.head("c") == nil)
     }
 
     @Test(arguments: subjects)
@@ -250,8 +251,8 @@ import Testing
             }
         }
         let won = winners.withLock { $0 }
-        #expect(won.count == 1)
-        #expect(try bucket.text("c") == "writer \(won.first ?? -1)")
+        expect(won.count, equals: 1)
+        try expect(bucket.text("c"), equals: "writer \(won.first ?? -1)")
     }
 
     private func race(

@@ -1,4 +1,5 @@
 import Buckets
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -18,17 +19,17 @@ import Testing
     @Test(arguments: subjects)
     func `what is not there is missing`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
-        #expect(try read(bucket, "log/1").outcome == .missing)
-        #expect(try bucket.head("log/1") == nil)
+        try expect(read(bucket, "log/1").outcome, equals: .missing)
+        try expect(bucket.head("log/1") == nil)
     }
 
     @Test(arguments: subjects)
     func `a key is not there because a longer one is`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("log/12", "a")
-        #expect(try read(bucket, "log/1").outcome == .missing)
-        #expect(try read(bucket, "log/").outcome == .missing)
-        #expect(try bucket.head("log") == nil)
+        try expect(read(bucket, "log/1").outcome, equals: .missing)
+        try expect(read(bucket, "log/").outcome, equals: .missing)
+        try expect(bucket.head("log") == nil)
     }
 
     @Test(arguments: subjects)
@@ -36,10 +37,10 @@ import Testing
         let bucket = try subject.bucket()
         let tag = try bucket.write("c", "content")
         let same = try bucket.bytes("c", ReadRequest(unlessTag: tag, byteCountMax: Self.limit))
-        #expect(same.outcome == .notModified && same.bytes.isEmpty)
+        expect(same.outcome == .notModified && same.bytes.isEmpty)
         try bucket.write("c", "other")
         let other = try bucket.bytes("c", ReadRequest(unlessTag: tag, byteCountMax: Self.limit))
-        #expect(other.bytes == Array("other".utf8))
+        expect(other.bytes, equals: Array("other".utf8))
     }
 
     @Test(arguments: subjects)
@@ -47,7 +48,7 @@ import Testing
         let bucket = try subject.bucket()
         let tag = try bucket.write("c", "content")
         let request = ReadRequest(unlessTag: tag, byteCountMax: Self.limit)
-        #expect(try bucket.bytes("d", request).outcome == .missing)
+        try expect(bucket.bytes("d", request).outcome, equals: .missing)
     }
 
     @Test(
@@ -62,33 +63,33 @@ import Testing
         let bucket = try subject.bucket()
         try bucket.write("o", "0123456789")
         let read = try read(bucket, "o", wanted.range)
-        #expect(read.text == wanted.text)
+        expect(read.text, equals: wanted.text)
         guard case .found(let file) = read.outcome else {
             Issue.record("\(read.outcome)")
             return
         }
-        #expect(file.byteCount == 10)
+        expect(file.byteCount, equals: 10)
     }
 
     @Test(arguments: subjects)
     func `a range that begins at the end has nothing`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "0123456789")
-        #expect(try read(bucket, "o", 10..<20).outcome == .beyondEnd)
-        #expect(try read(bucket, "o", 99..<100).outcome == .beyondEnd)
+        try expect(read(bucket, "o", 10..<20).outcome, equals: .beyondEnd)
+        try expect(read(bucket, "o", 99..<100).outcome, equals: .beyondEnd)
     }
 
     @Test(arguments: subjects)
     func `an empty file has no range`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "")
-        #expect(try read(bucket, "o", 0..<1).outcome == .beyondEnd)
-        #expect(try read(bucket, "o").text == "")
+        try expect(read(bucket, "o", 0..<1).outcome, equals: .beyondEnd)
+        try expect(read(bucket, "o").text, equals: "")
     }
 
     @Test(arguments: subjects)
     func `a range of what is missing is missing`(_ subject: ContractSubject) throws {
-        #expect(try read(try subject.bucket(), "o", 0..<1).outcome == .missing)
+        try expect(read(try subject.bucket(), "o", 0..<1).outcome, equals: .missing)
     }
 
     @Test(arguments: subjects)
@@ -97,24 +98,24 @@ import Testing
     ) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "0123456789")
-        #expect(try read(bucket, "o", max: 10).text == "0123456789")
+        try expect(read(bucket, "o", max: 10).text, equals: "0123456789")
         var count = 0
         let error = #expect(throws: StoreError.self) {
             _ = try bucket.get("o", ReadRequest(byteCountMax: 9)) { (part) throws(StoreError) in
                 count += part.count
             }
         }
-        #expect(error?.code == .tooLarge)
-        #expect(count <= 9)
+        expect(error?.code, equals: .tooLarge)
+        expect(count <= 9)
     }
 
     @Test(arguments: subjects)
     func `the limit counts the range, not the file`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "0123456789")
-        #expect(try read(bucket, "o", 4..<6, max: 2).text == "45")
+        try expect(read(bucket, "o", 4..<6, max: 2).text, equals: "45")
         let error = #expect(throws: StoreError.self) { try read(bucket, "o", 4..<7, max: 2) }
-        #expect(error?.code == .tooLarge)
+        expect(error?.code, equals: .tooLarge)
     }
 
     @Test(arguments: subjects)
@@ -123,27 +124,27 @@ import Testing
     ) throws {
         let bucket = try subject.bucket()
         let content = SeededRandom.content(900_000)
-        #expect(try bucket.put("o", BucketBody(content), .object).isStored)
+        try expect(bucket.put("o", BucketBody(content), .object).isStored)
         let error = #expect(throws: StoreError.self) {
             _ = try bucket.get("o", ReadRequest(byteCountMax: Self.limit)) {
                 (_) throws(StoreError) in
                 throw StoreError(.outOfSpace, "the reader's disk is full")
             }
         }
-        #expect(error?.code == .outOfSpace)
+        expect(error?.code, equals: .outOfSpace)
         let read = try bucket.bytes("o", ReadRequest(byteCountMax: Self.limit))
-        #expect(read.bytes == content)
+        expect(read.bytes, equals: content)
     }
 
     @Test(arguments: subjects)
     func `a file of many pieces comes in order`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let content = SeededRandom.content(1_000_000)
-        #expect(try bucket.put("o", BucketBody(content), .object).isStored)
-        #expect(try bucket.bytes("o", ReadRequest(byteCountMax: Self.limit)).bytes == content)
+        try expect(bucket.put("o", BucketBody(content), .object).isStored)
+        try expect(bucket.bytes("o", ReadRequest(byteCountMax: Self.limit)).bytes, equals: content)
         let part = try bucket.bytes(
             "o", ReadRequest(range: 300_000..<800_001, byteCountMax: Self.limit))
-        #expect(part.bytes == Array(content[300_000..<800_001]))
+        expect(part.bytes, equals: Array(content[300_000..<800_001]))
     }
 
     @Test(arguments: subjects)
@@ -151,9 +152,9 @@ import Testing
         let bucket = try subject.bucket()
         for round in 0..<30 {
             try bucket.write("o/\(round)", "\(round)")
-            #expect(try bucket.text("o/\(round)") == "\(round)")
+            try expect(bucket.text("o/\(round)"), equals: "\(round)")
             try bucket.write("same", "\(round)")
-            #expect(try bucket.text("same") == "\(round)")
+            try expect(bucket.text("same"), equals: "\(round)")
         }
     }
 
@@ -163,8 +164,8 @@ import Testing
         for round in 0..<20 {
             try bucket.write("o", "\(round)")
             _ = try bucket.delete(["o"])
-            #expect(try bucket.head("o") == nil)
-            #expect(try read(bucket, "o").outcome == .missing)
+            try expect(bucket.head("o") == nil)
+            try expect(read(bucket, "o").outcome, equals: .missing)
         }
     }
 
@@ -172,13 +173,13 @@ import Testing
     func `a read tells size, tag and times as head does`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         try bucket.write("o", "content")
-        let head = try #require(try bucket.head("o"))
+        let head = try require(try bucket.head("o"))
         guard case .found(let file) = try read(bucket, "o").outcome else {
             Issue.record("not found")
             return
         }
-        #expect(file.byteCount == head.byteCount && file.tag == head.tag)
-        #expect(file.modifiedAt == head.modifiedAt)
+        expect(file.byteCount == head.byteCount && file.tag == head.tag)
+        expect(file.modifiedAt, equals: head.modifiedAt)
     }
 
     @Test(arguments: subjects)
@@ -187,9 +188,9 @@ import Testing
         try bucket.write("o", "content")
         _ = try bucket.text("o")
         _ = try bucket.head("o")
-        #expect(bucket.figures.requestCount == 3)
-        #expect(bucket.figures.retryCount == 0)
-        #expect(bucket.figures.sentByteCount == 7)
-        #expect(bucket.figures.receivedByteCount == 7)
+        expect(bucket.figures.requestCount, equals: 3)
+        expect(bucket.figures.retryCount, equals: 0)
+        expect(bucket.figures.sentByteCount, equals: 7)
+        expect(bucket.figures.receivedByteCount, equals: 7)
     }
 }

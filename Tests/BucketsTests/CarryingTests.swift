@@ -1,5 +1,6 @@
 import Buckets
 import CurlTransport
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -45,9 +46,9 @@ import Testing
         let server = try OneAnswerServer([Self.ok])
         defer { server.stop() }
         let result = try carry(request(server))
-        #expect(result.end == .finished)
-        #expect(result.head?.status == 200 && result.head?["etag"] == "\"t\"")
-        #expect(result.body == "ok")
+        expect(result.end, equals: .finished)
+        expect(result.head?.status == 200 && result.head?["etag"] == "\"t\"")
+        expect(result.body, equals: "ok")
     }
 
     @Test(arguments: ["GET", "HEAD", "DELETE", "PUT", "POST"])
@@ -56,14 +57,15 @@ import Testing
         defer { server.stop() }
         let path = "/b/a%2Bb/../%C3%BC//x?delete=&a=%2F"
         _ = try carry(request(server, method, path))
-        let text = try #require(server.requests.first)
-        #expect(text.hasPrefix("\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"))
-        #expect(text.contains("\r\nx-amz-date: d\r\n") && text.contains("\r\nauthorization: a\r\n"))
-        #expect(text.contains("\r\nAccept-Encoding: identity\r\n"))
+        let text = try require(server.requests.first)
+        expect(text.hasPrefix("\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"))
+        expect(text.contains("\r\nx-amz-date: d\r\n") && text.contains("\r\nauthorization: a\r\n"))
+        expect(text.contains("\r\nAccept-Encoding: identity\r\n"))
         for name in ["expect:", "transfer-encoding:", "content-type:", "range:"] {
-            #expect(!text.lowercased().contains("\r\n\(name)"))
+            expect(!text.lowercased().contains("\r\n\(name)"))
         }
-        #expect(text.contains("\r\nContent-Length: 0\r\n") == ["PUT", "POST"].contains(method))
+        expect(
+            text.contains("\r\nContent-Length: 0\r\n"), equals: ["PUT", "POST"].contains(method))
     }
 
     @Test(arguments: ["PUT", "POST"])
@@ -78,11 +80,11 @@ import Testing
         for range: Range<Int64> in [0..<3_000_000, 1_000_003..<2_000_007, 5..<5] {
             var request = request(server, method)
             request.body = CarriedBody(whole, range)
-            #expect(try carry(request, by: carrier).end == .finished)
-            let text = try #require(server.requests.last)
-            #expect(text.contains("\r\nContent-Length: \(range.count)\r\n"))
+            try expect(carry(request, by: carrier).end, equals: .finished)
+            let text = try require(server.requests.last)
+            expect(text.contains("\r\nContent-Length: \(range.count)\r\n"))
             let sent = text.split(separator: "\r\n\r\n", maxSplits: 1).dropFirst().first ?? ""
-            #expect(sent.utf8.elementsEqual(content[Int(range.lowerBound)..<Int(range.upperBound)]))
+            expect(sent.utf8.elementsEqual(content[Int(range.lowerBound)..<Int(range.upperBound)]))
         }
     }
 
@@ -94,11 +96,11 @@ import Testing
         for method in methods {
             var request = request(server, method)
             if ["PUT", "POST"].contains(method) { request.body = CarriedBody(try body(method)) }
-            #expect(try carry(request, by: carrier).end == .finished)
+            try expect(carry(request, by: carrier).end, equals: .finished)
         }
-        #expect(server.requests.map { String($0.prefix { $0 != " " }) } == methods)
-        #expect(server.requests[0].hasSuffix("\r\n\r\nPUT"))
-        #expect(server.requests[2].hasSuffix("\r\n\r\n"))
+        expect(server.requests.map { String($0.prefix { $0 != " " }) }, equals: methods)
+        expect(server.requests[0].hasSuffix("\r\n\r\nPUT"))
+        expect(server.requests[2].hasSuffix("\r\n\r\n"))
     }
 
     @Test func `nobody there: nothing was sent`() throws {
@@ -108,7 +110,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .notSent)
+        expect(failure.kind, equals: .notSent)
     }
 
     @Test(arguments: [
@@ -122,7 +124,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .noAnswer)
+        expect(failure.kind, equals: .noAnswer)
     }
 
     @Test(arguments: ["hello\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2x0 OK\r\n\r\n"])
@@ -133,7 +135,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .malformed)
+        expect(failure.kind, equals: .malformed)
     }
 
     @Test func `a server that keeps silent is given up`() throws {
@@ -145,7 +147,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .noAnswer)
+        expect(failure.kind, equals: .noAnswer)
     }
 
     @Test func `twenty days are not too long`() throws {
@@ -153,15 +155,15 @@ import Testing
         defer { server.stop() }
         var request = request(server)
         request.totalMilliseconds = 1_728_000_000
-        #expect(try carry(request).end == .finished)
+        try expect(carry(request).end, equals: .finished)
     }
 
     @Test func `the caller ends a request at its head or at its body`() throws {
         let server = try OneAnswerServer([Self.ok])
         defer { server.stop() }
         let atHead = try carry(request(server), takesHead: false)
-        #expect(atHead.end == .refused && atHead.body.isEmpty)
-        #expect(try carry(request(server), takesBody: false).end == .refused)
+        expect(atHead.end == .refused && atHead.body.isEmpty)
+        try expect(carry(request(server), takesBody: false).end, equals: .refused)
     }
 
     @Test func `a request that is stopped ends`() throws {
@@ -173,7 +175,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .stopped)
+        expect(failure.kind, equals: .stopped)
     }
 
     @Test func `a file that has become shorter ends its request`() throws {
@@ -187,7 +189,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .body)
+        expect(failure.kind, equals: .body)
     }
 
     @Test(arguments: ["a\r\nb: c", "a\0"])
@@ -200,7 +202,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(failure.kind == .useless && server.requests.isEmpty)
+        expect(failure.kind == .useless && server.requests.isEmpty)
     }
 
     @Test func `a redirect is an answer, and is not followed`() throws {
@@ -210,6 +212,6 @@ import Testing
         ])
         defer { server.stop() }
         let result = try carry(request(server, "PUT"))
-        #expect(result.end == .finished && result.head?.status == 307)
+        expect(result.end == .finished && result.head?.status == 307)
     }
 }

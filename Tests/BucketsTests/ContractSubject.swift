@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Buckets
+import Expectations
 import Platform
 import Synchronization
 import Testing
@@ -20,7 +21,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     func bucket(_ options: BucketOptions = BucketOptions()) throws -> any Bucket {
         switch self {
         case .model: return ModelBucket(ModelStore())
-        case .real: return try #require(RealStore.given).bucket(options)
+        case .real: return try require(RealStore.given).bucket(options)
         }
     }
 
@@ -29,7 +30,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
         switch self {
         case .model: return (ModelBucket(ModelStore()), ModelBucket(ModelStore()))
         case .real:
-            let store = try #require(RealStore.given)
+            let store = try require(RealStore.given)
             let prefix = "n-\(try randomToken())"
             return (
                 try store.bucket(prefix: prefix), try store.bucket(prefix: prefix + "2")

@@ -1,4 +1,5 @@
 import Buckets
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -33,12 +34,12 @@ import Testing
     @Test func `a container's endpoint is asked, past all proxies`() throws {
         let carrier = ScriptedCarrier([Self.keys("A")])
         let keys = try source(Self.container, carrier).keys(at: Self.now)
-        #expect(
-            keys
-                == AccessKeys(
-                    id: "A", secret: "s3cr3t", sessionToken: "t0ken", expiresAt: Self.now + 3_600))
-        #expect(carrier.requests.map(\.url) == ["http://169.254.170.2/v2/credentials/x"])
-        #expect(carrier.requests.allSatisfy { !$0.usesProxy })
+        expect(
+            keys,
+            equals: AccessKeys(
+                id: "A", secret: "s3cr3t", sessionToken: "t0ken", expiresAt: Self.now + 3_600))
+        expect(carrier.requests.map(\.url), equals: ["http://169.254.170.2/v2/credentials/x"])
+        expect(carrier.requests.allSatisfy { !$0.usesProxy })
     }
 
     @Test func `a container's token is sent, and its file read each time`() throws {
@@ -57,7 +58,7 @@ import Testing
         let tokens = carrier.requests.map { request in
             request.fields.first { $0.name == "authorization" }?.value
         }
-        #expect(tokens == ["first", "second"])
+        expect(tokens, equals: ["first", "second"])
     }
 
     @Test(arguments: [
@@ -81,23 +82,24 @@ import Testing
     func `keys are fetched on this machine, or over TLS`(_ url: String) throws {
         let carrier = ScriptedCarrier([Self.keys("A")])
         let source = try source(["AWS_CONTAINER_CREDENTIALS_FULL_URI": url], carrier)
-        #expect(try source.keys(at: Self.now)?.id == "A")
-        #expect(carrier.requests.map(\.url) == [url])
+        try expect(source.keys(at: Self.now)?.id, equals: "A")
+        expect(carrier.requests.map(\.url), equals: [url])
     }
 
     @Test func `an instance gives a token, a role, then keys`() throws {
         let carrier = ScriptedCarrier([
             .answer(200, [], "tok=="), .answer(200, [], "publisher\n"), Self.keys("I"),
         ])
-        #expect(try source([:], carrier).keys(at: Self.now)?.id == "I")
+        try expect(source([:], carrier).keys(at: Self.now)?.id, equals: "I")
         let base = "http://169.254.169.254/latest/"
-        #expect(
-            carrier.requests.map { "\($0.method) \($0.url)" } == [
+        expect(
+            carrier.requests.map { "\($0.method) \($0.url)" },
+            equals: [
                 "PUT \(base)api/token", "GET \(base)meta-data/iam/security-credentials/",
                 "GET \(base)meta-data/iam/security-credentials/publisher",
             ])
-        #expect(carrier.requests.allSatisfy { $0.totalMilliseconds == 1_000 && !$0.usesProxy })
-        #expect(
+        expect(carrier.requests.allSatisfy { $0.totalMilliseconds == 1_000 && !$0.usesProxy })
+        expect(
             carrier.requests.dropFirst().allSatisfy {
                 $0.fields.contains { $0 == ("x-aws-ec2-metadata-token", "tok==") }
             })
@@ -107,17 +109,17 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try source([:], ScriptedCarrier([.fail(.notSent)])).keys(at: Self.now)
         }
-        #expect(error?.code == .credentials)
-        #expect(error?.message.contains("AWS_ACCESS_KEY_ID") == true)
+        expect(error?.code, equals: .credentials)
+        expect(error?.message.contains("AWS_ACCESS_KEY_ID"), equals: true)
     }
 
     @Test func `keys are asked for again five minutes before they end`() throws {
         let carrier = ScriptedCarrier([Self.keys("A"), Self.keys("B", minutes: 120)])
         let source = try source(Self.container, carrier)
-        #expect(try source.keys(at: Self.now)?.id == "A")
-        #expect(try source.keys(at: Self.now + 3_299)?.id == "A")
-        #expect(try source.keys(at: Self.now + 3_300)?.id == "B")
-        #expect(carrier.requests.count == 2)
+        try expect(source.keys(at: Self.now)?.id, equals: "A")
+        try expect(source.keys(at: Self.now + 3_299)?.id, equals: "A")
+        try expect(source.keys(at: Self.now + 3_300)?.id, equals: "B")
+        expect(carrier.requests.count, equals: 2)
     }
 
     @Test(arguments: [-62_135_596_800, 0, 253_402_300_799] as [Int64])
@@ -126,25 +128,25 @@ import Testing
             .answer(200, [], "{\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"s3cr3t\"}")
         ])
         let source = try source(Self.container, carrier)
-        for time in [Self.now, now] { #expect(try source.keys(at: time)?.id == "A") }
+        for time in [Self.now, now] { try expect(source.keys(at: time)?.id, equals: "A") }
     }
 
     @Test func `while they hold, keys that cannot be renewed are used`() throws {
         let carrier = ScriptedCarrier([Self.keys("A")], then: .answer(500))
         let source = try source(Self.container, carrier)
         _ = try source.keys(at: Self.now)
-        #expect(try source.keys(at: Self.now + 3_400)?.id == "A")
+        try expect(source.keys(at: Self.now + 3_400)?.id, equals: "A")
         #expect(throws: StoreError.self) { try source.keys(at: Self.now + 3_600) }
     }
 
     @Test func `keys that the store says have ended are asked for once`() throws {
         let carrier = ScriptedCarrier([Self.keys("A"), Self.keys("B")])
         let source = try source(Self.container, carrier)
-        let first = try #require(try source.keys(at: Self.now))
-        #expect(try source.renew(first, at: Self.now))
+        let first = try require(try source.keys(at: Self.now))
+        try expect(source.renew(first, at: Self.now))
         // Another thread that had the same keys.
-        #expect(try source.renew(first, at: Self.now))
-        #expect(carrier.requests.count == 2)
+        try expect(source.renew(first, at: Self.now))
+        expect(carrier.requests.count, equals: 2)
     }
 
     @Test(arguments: [
@@ -156,7 +158,7 @@ import Testing
     func `an answer without keys is refused, and not shown`(_ step: Step) throws {
         let source = try source(Self.container, ScriptedCarrier([], then: step))
         let error = #expect(throws: StoreError.self) { try source.keys(at: Self.now) }
-        #expect(error?.code == .credentials)
-        #expect(error?.message.contains("s3cr3t") == false)
+        expect(error?.code, equals: .credentials)
+        expect(error?.message.contains("s3cr3t"), equals: false)
     }
 }

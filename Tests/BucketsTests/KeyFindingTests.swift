@@ -1,4 +1,5 @@
 import Buckets
+import Expectations
 import Platform
 import StorageTestSupport
 import Synchronization
@@ -32,7 +33,7 @@ import Testing
 
     private func refusal(_ settings: BucketSettings) throws -> String {
         let error = #expect(throws: StoreError.self) { try keys(settings) }
-        #expect(error?.code == .credentials)
+        expect(error?.code, equals: .credentials)
         return error?.message ?? ""
     }
 
@@ -53,7 +54,7 @@ import Testing
 
     @Test func `the environment comes before the profiles`() throws {
         let settings = try settings(Self.environment, credentials: Self.credentials)
-        #expect(try keys(settings) == AccessKeys(id: "ENV", secret: "s1", sessionToken: "t1"))
+        try expect(keys(settings), equals: AccessKeys(id: "ENV", secret: "s1", sessionToken: "t1"))
     }
 
     @Test
@@ -64,24 +65,24 @@ import Testing
         try files.makeDirectory(place, home.appending(".aws"), mode: 0o700)
         // A directory cannot be read by anybody, not even by root.
         try files.makeDirectory(place, home.appending(".aws/credentials"), mode: 0o700)
-        #expect(try keys(settings(Self.environment))?.id == "ENV")
+        try expect(keys(settings(Self.environment))?.id, equals: "ENV")
         // Whoever has none, or names a profile, is told which file it is.
-        #expect(try refusal(settings()).contains(".aws/credentials"))
+        try expect(refusal(settings()).contains(".aws/credentials"))
         var named = try settings(Self.environment)
         named.profile = "ci"
-        #expect(try refusal(named).contains(".aws/credentials"))
+        try expect(refusal(named).contains(".aws/credentials"))
     }
 
     @Test func `a profile that an option names comes before the environment`() throws {
         var settings = try settings(Self.environment, credentials: Self.credentials)
         settings.profile = "ci"
-        #expect(try keys(settings) == AccessKeys(id: "CI", secret: "s3", sessionToken: "t3"))
+        try expect(keys(settings), equals: AccessKeys(id: "CI", secret: "s3", sessionToken: "t3"))
     }
 
     @Test func `a profile is that of AWS_PROFILE, or default`() throws {
-        #expect(try keys(try settings(credentials: Self.credentials))?.id == "DEFAULT")
+        try expect(keys(try settings(credentials: Self.credentials))?.id, equals: "DEFAULT")
         let named = try settings(["AWS_PROFILE": "ci"], credentials: Self.credentials)
-        #expect(try keys(named)?.id == "CI")
+        try expect(keys(named)?.id, equals: "CI")
     }
 
     @Test func `keys may stand in the config, under profile and a name`() throws {
@@ -89,35 +90,35 @@ import Testing
             ["AWS_PROFILE": "ci"],
             config: "[profile ci]\nregion = eu-west-1\naws_access_key_id = C\n"
                 + "aws_secret_access_key = s\n")
-        #expect(try keys(settings)?.id == "C")
+        try expect(keys(settings)?.id, equals: "C")
     }
 
     @Test func `other files may be named`() throws {
         _ = try home.file(Array(Self.credentials.utf8), "elsewhere")
         let settings = try settings(
             ["AWS_SHARED_CREDENTIALS_FILE": home.appending("elsewhere")])
-        #expect(try keys(settings)?.id == "DEFAULT")
+        try expect(keys(settings)?.id, equals: "DEFAULT")
     }
 
     @Test func `nothing is signed if that is asked for`() throws {
         var settings = try settings(Self.environment)
         settings.isAnonymous = true
-        #expect(try keys(settings) == nil)
+        try expect(keys(settings) == nil)
     }
 
     @Test func `half a key is refused`() throws {
-        #expect(
-            try refusal(try settings(["AWS_ACCESS_KEY_ID": "ENV"]))
+        try expect(
+            refusal(try settings(["AWS_ACCESS_KEY_ID": "ENV"]))
                 .contains("AWS_SECRET_ACCESS_KEY is not"))
-        #expect(
-            try refusal(try settings(credentials: "[default]\naws_access_key_id=a\n"))
+        try expect(
+            refusal(try settings(credentials: "[default]\naws_access_key_id=a\n"))
                 .contains("aws_secret_access_key"))
     }
 
     @Test func `a profile that is not there is refused by name`() throws {
         var settings = try settings(credentials: Self.credentials)
         settings.profile = "staging"
-        #expect(try refusal(settings).contains("staging"))
+        try expect(refusal(settings).contains("staging"))
     }
 
     @Test(arguments: [
@@ -130,19 +131,19 @@ import Testing
                 config: "[\(profile.map { "profile \($0)" } ?? "default")]\n\(line)\n")
             settings.profile = profile
             let message = try refusal(settings)
-            #expect(message.contains(line.prefix { $0 != " " }))
-            #expect(message.contains("aws configure export-credentials"))
+            expect(message.contains(line.prefix { $0 != " " }))
+            expect(message.contains("aws configure export-credentials"))
         }
     }
 
     @Test func `a web identity is refused by name`() throws {
         let message = try refusal(try settings(["AWS_WEB_IDENTITY_TOKEN_FILE": "/x"]))
-        #expect(message.contains("AWS_WEB_IDENTITY_TOKEN_FILE"))
+        expect(message.contains("AWS_WEB_IDENTITY_TOKEN_FILE"))
     }
 
     @Test func `without any keys, what to do is said`() throws {
         let message = try refusal(try settings(["AWS_EC2_METADATA_DISABLED": "true"]))
-        #expect(message.contains("--anonymous"))
+        expect(message.contains("--anonymous"))
     }
 
     // MARK: endpoint and region
@@ -170,38 +171,39 @@ import Testing
 
     @Test func `the nearest endpoint and region count`() throws {
         var settings = try settings(config: Self.places)
-        #expect(try endpoint(settings) == "http://profile eu-north-1")
+        try expect(endpoint(settings), equals: "http://profile eu-north-1")
         settings = try self.settings([
             "AWS_ENDPOINT_URL": "http://any", "AWS_DEFAULT_REGION": "any-1",
         ])
-        #expect(try endpoint(settings) == "http://any any-1")
+        try expect(endpoint(settings), equals: "http://any any-1")
         settings = try self.settings([
             "AWS_ENDPOINT_URL": "http://any", "AWS_DEFAULT_REGION": "any-1",
             "AWS_ENDPOINT_URL_S3": "http://s3", "AWS_REGION": "near-1",
         ])
-        #expect(try endpoint(settings) == "http://s3 near-1")
+        try expect(endpoint(settings), equals: "http://s3 near-1")
         settings.endpoint = "http://option"
         settings.region = "option-1"
-        #expect(try endpoint(settings) == "http://option option-1")
-        #expect(
-            try endpoint(settings, "s3://updates/app?endpoint=http://text&region=text-1")
-                == "http://text text-1")
+        try expect(endpoint(settings), equals: "http://option option-1")
+        try expect(
+            endpoint(settings, "s3://updates/app?endpoint=http://text&region=text-1"),
+            equals: "http://text text-1")
     }
 
     @Test func `a profile may name services`() throws {
         var settings = try settings(config: Self.places)
         settings.profile = "local"
-        #expect(try endpoint(settings) == "http://services:9000 us-east-1")
+        try expect(endpoint(settings), equals: "http://services:9000 us-east-1")
     }
 
     @Test func `a file of certificates is named by a variable that is not empty`() throws {
-        #expect(try settings().certificatesFile == nil)
-        #expect(try settings(["AWS_CA_BUNDLE": ""]).certificatesFile == nil)
-        #expect(try settings(["AWS_CA_BUNDLE": "/ca.pem"]).certificatesFile == "/ca.pem")
+        try expect(settings().certificatesFile == nil)
+        try expect(settings(["AWS_CA_BUNDLE": ""]).certificatesFile == nil)
+        try expect(settings(["AWS_CA_BUNDLE": "/ca.pem"]).certificatesFile, equals: "/ca.pem")
     }
 
     @Test func `without anything it is AWS`() throws {
-        #expect(
-            try endpoint(try settings()) == "https://updates.s3.us-east-1.amazonaws.com us-east-1")
+        try expect(
+            endpoint(try settings()), equals: "https://updates.s3.us-east-1.amazonaws.com us-east-1"
+        )
     }
 }

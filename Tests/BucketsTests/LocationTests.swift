@@ -1,4 +1,5 @@
 import Buckets
+import Expectations
 import Platform
 import Testing
 
@@ -6,24 +7,24 @@ import Testing
     @Test func `a bucket, a prefix, an endpoint and a region are read`() throws {
         let whole = try BucketLocation(
             parsing: "s3://updates/app/v1/?endpoint=http%3A%2F%2F127.0.0.1%3A80&region=eu-west-1")
-        #expect(whole.bucket == "updates")
-        #expect(whole.prefix == "app/v1")
-        #expect(whole.endpoint == "http://127.0.0.1:80")
-        #expect(whole.region == "eu-west-1")
-        #expect(whole.key("log/0000000001.json") == "app/v1/log/0000000001.json")
-        #expect(whole.description == "s3://updates/app/v1")
+        expect(whole.bucket, equals: "updates")
+        expect(whole.prefix, equals: "app/v1")
+        expect(whole.endpoint, equals: "http://127.0.0.1:80")
+        expect(whole.region, equals: "eu-west-1")
+        expect(whole.key("log/0000000001.json"), equals: "app/v1/log/0000000001.json")
+        expect(whole.description, equals: "s3://updates/app/v1")
     }
 
     @Test(arguments: ["s3://updates", "s3://updates/", "s3://updates//"])
     func `without a prefix, keys begin at the bucket's root`(_ text: String) throws {
         let location = try BucketLocation(parsing: text)
-        #expect(location.prefix == "")
-        #expect(location.key("origin.json") == "origin.json")
+        expect(location.prefix, equals: "")
+        expect(location.key("origin.json"), equals: "origin.json")
     }
 
     @Test func `an endpoint need not be percent-encoded`() throws {
         let location = try BucketLocation(parsing: "s3://updates/app?endpoint=http://[::1]:9000")
-        #expect(location.endpoint == "http://[::1]:9000")
+        expect(location.endpoint, equals: "http://[::1]:9000")
     }
 
     @Test(arguments: [
@@ -36,20 +37,20 @@ import Testing
     ])
     func `what is no such location is refused`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        #expect(error?.code.description == "badOrigin")
+        expect(error?.code.description, equals: "badOrigin")
     }
 
     @Test(arguments: ["S3://updates/app", "s3:/updates/app", "s3:updates", "S3:/updates"])
     func `what is meant as a location is told how one begins`(_ text: String) throws {
-        #expect(BucketLocation.isOne(text))
+        expect(BucketLocation.isOne(text))
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        #expect(error?.message.contains("begins with s3://") == true)
+        expect(error?.message.contains("begins with s3://"), equals: true)
     }
 
     @Test(arguments: ["s3://updates//app", "s3://updates/a//b", "s3://updates/app//"])
     func `a name is not taken for another one that has fewer slashes`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        #expect(error?.message.contains("a prefix has neither //") == true)
+        expect(error?.message.contains("a prefix has neither //"), equals: true)
     }
 
     @Test(arguments: [
@@ -59,21 +60,21 @@ import Testing
     ])
     func `a password is not shown`(_ text: String) {
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }
-        #expect(error?.code.description == "badOrigin")
-        #expect(error?.message.contains("s3cr3t") == false)
+        expect(error?.code.description, equals: "badOrigin")
+        expect(error?.message.contains("s3cr3t"), equals: false)
     }
 
     @Test func `a prefix of 700 bytes is taken, one of 701 refused`() throws {
         let longest = String(repeating: "a", count: 700)
-        #expect(try BucketLocation(parsing: "s3://updates/\(longest)").prefix == longest)
+        try expect(BucketLocation(parsing: "s3://updates/\(longest)").prefix, equals: longest)
         #expect(throws: StoreError.self) {
             try BucketLocation(parsing: "s3://updates/\(longest)a")
         }
     }
 
     @Test func `a tag is the same with and without its quotes`() {
-        #expect(EntityTag("\"abc\"") == EntityTag("abc"))
-        #expect(EntityTag("abc").spelled(.quoted) == "\"abc\"")
-        #expect(EntityTag("\"abc\"").spelled(.bare) == "abc")
+        expect(EntityTag("\"abc\""), equals: EntityTag("abc"))
+        expect(EntityTag("abc").spelled(.quoted), equals: "\"abc\"")
+        expect(EntityTag("\"abc\"").spelled(.bare), equals: "abc")
     }
 }

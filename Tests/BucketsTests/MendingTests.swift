@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Synchronization
 import Testing
@@ -16,13 +17,14 @@ import Testing
         let script = try ScriptedBucket([late, Self.ok, Self.ok]) { $0.now = { 1_764_000_000 } }
         _ = try script.bucket.put("a", body("a"), .object)
         _ = try script.bucket.put("b", body("b"), .object)
-        #expect(
-            script.fields("x-amz-date") == [
+        expect(
+            script.fields("x-amz-date"),
+            equals: [
                 "20251124T160000Z", "20251124T170000Z", "20251124T170000Z",
             ])
-        #expect(script.notes.all.count == 1)
-        #expect(script.notes.all[0].contains("3600 s behind"))
-        #expect(script.waits.isEmpty)
+        expect(script.notes.all.count, equals: 1)
+        expect(script.notes.all[0].contains("3600 s behind"))
+        expect(script.waits.isEmpty)
     }
 
     @Test func `a clock that is refused over and over is not the reason`() throws {
@@ -30,8 +32,8 @@ import Testing
             403, "RequestTimeTooSkewed", [("date", "Mon, 24 Nov 2025 17:00:00 GMT")])
         let script = try ScriptedBucket([], then: late)
         let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(error?.code == .accessDenied)
-        #expect(script.carrier.requests.count == 3)
+        expect(error?.code, equals: .accessDenied)
+        expect(script.carrier.requests.count, equals: 3)
     }
 
     @Test(arguments: ["Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"])
@@ -39,10 +41,10 @@ import Testing
         let script = try ScriptedBucket(
             [.refusal(403, "RequestTimeTooSkewed", [("date", date)]), Self.ok])
         let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(error?.code == .accessDenied)
+        expect(error?.code, equals: .accessDenied)
         _ = try script.bucket.head("a")
-        #expect(script.fields("x-amz-date").allSatisfy { $0?.hasPrefix("20251124T16") == true })
-        #expect(script.notes.all.isEmpty)
+        expect(script.fields("x-amz-date").allSatisfy { $0?.hasPrefix("20251124T16") == true })
+        expect(script.notes.all.isEmpty)
     }
 
     @Test(arguments: [
@@ -56,14 +58,15 @@ import Testing
         let script = try ScriptedBucket([step, Self.ok, Self.ok], endpoint: nil)
         _ = try script.bucket.head("a")
         _ = try script.bucket.head("b")
-        #expect(
-            script.carrier.requests.map(\.url) == [
+        expect(
+            script.carrier.requests.map(\.url),
+            equals: [
                 "https://updates.s3.us-east-1.amazonaws.com/app/a",
                 "https://updates.s3.eu-central-1.amazonaws.com/app/a",
                 "https://updates.s3.eu-central-1.amazonaws.com/app/b",
             ])
         let scopes = script.fields("authorization").map { $0?.contains("/eu-central-1/s3/") }
-        #expect(scopes == [false, true, true])
+        expect(scopes, equals: [false, true, true])
     }
 
     @Test func `an endpoint that was named stays, and its region is learned`() throws {
@@ -71,11 +74,12 @@ import Testing
             400, "AuthorizationHeaderMalformed", [], "<Region>garage</Region>")
         let script = try ScriptedBucket([step, Self.ok])
         _ = try script.bucket.head("a")
-        #expect(
-            script.carrier.requests.map(\.url) == [
+        expect(
+            script.carrier.requests.map(\.url),
+            equals: [
                 "http://store:9000/updates/app/a", "http://store:9000/updates/app/a",
             ])
-        #expect(script.fields("authorization")[1]?.contains("/garage/s3/") == true)
+        expect(script.fields("authorization")[1]?.contains("/garage/s3/"), equals: true)
     }
 
     @Test(arguments: ["", "../../x", "a b", "x\"y"])
@@ -83,7 +87,7 @@ import Testing
         let script = try ScriptedBucket(
             [.answer(301, [("x-amz-bucket-region", region)])], endpoint: nil)
         #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(script.carrier.requests.count == 1)
+        expect(script.carrier.requests.count, equals: 1)
     }
 
     @Test func `a bucket that is sent in circles is given up`() throws {
@@ -93,7 +97,7 @@ import Testing
                 .answer(301, [("x-amz-bucket-region", "us-east-1")]),
             ], endpoint: nil)
         #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(script.carrier.requests.count == 2)
+        expect(script.carrier.requests.count, equals: 2)
     }
 
     @Test(arguments: [
@@ -112,11 +116,11 @@ import Testing
     ) throws {
         let script = try ScriptedBucket([], then: step)
         let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(error?.code == .bucketAnswer)
+        expect(error?.code, equals: .bucketAnswer)
         for word in ["updates.s3-eu-west-1.example", "eu-west-1", "--endpoint", "--region"] {
-            #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+            expect(error?.message.contains(word), equals: true, "\(error?.message ?? "")")
         }
-        #expect(script.carrier.requests.allSatisfy { $0.url.hasPrefix("http://store:9000/") })
+        expect(script.carrier.requests.allSatisfy { $0.url.hasPrefix("http://store:9000/") })
     }
 
     @Test func `a certificate that is not trusted is not tried again, and AWS_CA_BUNDLE is named`()
@@ -125,9 +129,9 @@ import Testing
         let script = try ScriptedBucket(
             [], then: .fail(.untrusted))
         let error = #expect(throws: StoreError.self) { try script.bucket.head("a") }
-        #expect(error?.code == .network)
-        #expect(error?.message.contains("AWS_CA_BUNDLE") == true)
-        #expect(script.carrier.requests.count == 1)
+        expect(error?.code, equals: .network)
+        expect(error?.message.contains("AWS_CA_BUNDLE"), equals: true)
+        expect(script.carrier.requests.count, equals: 1)
     }
 
     /// Keys of which the first have ended.
@@ -146,11 +150,11 @@ import Testing
         let ended = Step.refusal(400, "ExpiredToken")
         let mended = try ScriptedBucket([ended, Self.ok], keys: EndingKeys())
         _ = try mended.bucket.head("a")
-        #expect(mended.fields("authorization").map { $0?.contains("key1/") } == [false, true])
+        expect(mended.fields("authorization").map { $0?.contains("key1/") }, equals: [false, true])
         let hopeless = try ScriptedBucket([], then: ended, keys: EndingKeys())
         let error = #expect(throws: StoreError.self) { try hopeless.bucket.head("a") }
-        #expect(error?.code == .accessDenied)
-        #expect(hopeless.carrier.requests.count == 2)
+        expect(error?.code, equals: .accessDenied)
+        expect(hopeless.carrier.requests.count, equals: 2)
     }
 
     // MARK: how much a store bears
@@ -160,23 +164,23 @@ import Testing
         let numbers = (0..<16).map { _ in limit.begin() }
         // All that were under way are refused: one refusal.
         for number in numbers { limit.refused(number) }
-        #expect(limit.count == 8)
+        expect(limit.count, equals: 8)
         for _ in 0..<99 { limit.succeeded() }
-        #expect(limit.count == 8)
+        expect(limit.count, equals: 8)
         limit.succeeded()
-        #expect(limit.count == 9)
+        expect(limit.count, equals: 9)
         limit.refused(limit.begin())
         limit.refused(limit.begin())
         limit.refused(limit.begin())
         limit.refused(limit.begin())
-        #expect(limit.count == 1)
+        expect(limit.count, equals: 1)
         for _ in 0..<10_000 { limit.succeeded() }
-        #expect(limit.count == 16)
+        expect(limit.count, equals: 16)
     }
 
     @Test func `a bucket heeds SlowDown`() throws {
         let script = try ScriptedBucket([.refusal(503, "SlowDown"), Self.ok])
         _ = try script.bucket.head("a")
-        #expect(script.bucket.runner.limit == 8)
+        expect(script.bucket.runner.limit, equals: 8)
     }
 }

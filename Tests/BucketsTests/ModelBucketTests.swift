@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Buckets
+import Expectations
 import Platform
 import Synchronization
 import Testing
@@ -23,49 +24,49 @@ import Testing
     @Test func `a lost answer: written, and nobody knows`() throws {
         let one = bucket { _ in .lostAnswer }
         let outcome = try one.putIfAbsent("log/1", body("a"), .logEntry)
-        #expect(!outcome.isStored && text("log/1") == "a")
+        expect(!outcome.isStored && text("log/1") == "a")
         #expect(throws: StoreError.self) { try one.head("log/1") }
     }
 
     @Test func `a dropped request: not written, and nobody knows`() throws {
         let outcome = try bucket { _ in .dropped }.put("o", body("a"), .object)
-        #expect(!outcome.isStored && text("o") == nil && store.ghostCount == 0)
+        expect(!outcome.isStored && text("o") == nil && store.ghostCount == 0)
     }
 
     @Test func `a ghost is written before a later request`() throws {
         let one = bucket { $0.number == 1 ? .ghost(requests: 2) : .answered }
         _ = try one.put("channels/a.json", body("old"), .pointer)
         _ = try one.put("channels/a.json", body("new"), .pointer)
-        #expect(text("channels/a.json") == "new")
+        expect(text("channels/a.json"), equals: "new")
         _ = try one.head("x")
-        #expect(text("channels/a.json") == "old")
+        expect(text("channels/a.json"), equals: "old")
     }
 
     @Test func `a ghost finds its number taken`() throws {
         let one = bucket { $0.number == 1 ? .ghost(requests: 9) : .answered }
         _ = try one.putIfAbsent("log/1", body("late"), .logEntry)
-        #expect(try bucket("two").putIfAbsent("log/1", body("b"), .logEntry).isStored)
+        try expect(bucket("two").putIfAbsent("log/1", body("b"), .logEntry).isStored)
         store.applyGhosts()
-        #expect(text("log/1") == "b")
+        expect(text("log/1"), equals: "b")
     }
 
     @Test func `a stale read shows what was there before`() throws {
         let one = bucket { [.get, .head].contains($0.verb) ? .stale : .answered }
         _ = try one.put("log/1", body("a"), .logEntry)
-        #expect(try one.head("log/1") == nil)
+        try expect(one.head("log/1") == nil)
         _ = try one.put("log/1", body("b"), .logEntry)
         let read = try one.bytes("log/1", ReadRequest(byteCountMax: 9))
-        #expect(read.bytes == Array("a".utf8))
+        expect(read.bytes, equals: Array("a".utf8))
     }
 
     @Test func `a stale listing misses the last change, another one key`() throws {
         let one = bucket()
         for key in ["a", "b", "c"] { _ = try one.put(key, body(key), .object) }
         let stale = bucket("two") { _ in .stale }
-        #expect(try stale.list(ListRequest(prefix: "")).files.map(\.key) == ["a", "b"])
+        try expect(stale.list(ListRequest(prefix: "")).files.map(\.key), equals: ["a", "b"])
         let missing = bucket("three") { _ in .unlisted("b") }
-        #expect(try missing.list(ListRequest(prefix: "")).files.map(\.key) == ["a", "c"])
-        #expect(try one.list(ListRequest(prefix: "")).files.map(\.key) == ["a", "b", "c"])
+        try expect(missing.list(ListRequest(prefix: "")).files.map(\.key), equals: ["a", "c"])
+        try expect(one.list(ListRequest(prefix: "")).files.map(\.key), equals: ["a", "b", "c"])
     }
 
     @Test(arguments: [true, false])
@@ -74,9 +75,9 @@ import Testing
         _ = try one.head("x")
         #expect(throws: StoreError.self) { try one.put("o", body("a"), .object) }
         #expect(throws: StoreError.self) { try one.head("x") }
-        #expect((text("o") != nil) == isApplied)
-        #expect(store.requestCount == 2)
-        #expect(try bucket("two").head("x") == nil)
+        expect((text("o") != nil), equals: isApplied)
+        expect(store.requestCount, equals: 2)
+        try expect(bucket("two").head("x") == nil)
     }
 
     @Test func `requests are numbered by actor, and told after each`() throws {
@@ -89,8 +90,9 @@ import Testing
         _ = try one.head("a")
         _ = try two.put("b", body("b"), .object)
         _ = try one.delete(["b"])
-        #expect(
-            seen.withLock { $0.map(\.description) } == [
+        expect(
+            seen.withLock { $0.map(\.description) },
+            equals: [
                 "one 1: head a", "two 1: put b", "one 2: delete b",
             ])
     }
@@ -99,8 +101,8 @@ import Testing
         let one = bucket()
         _ = try one.put("a", body("a"), .object)
         store.clock.advance(60)
-        let file = try #require(try one.head("a"))
-        #expect(file.answeredAt - file.modifiedAt == 60)
+        let file = try require(try one.head("a"))
+        expect(file.answeredAt - file.modifiedAt, equals: 60)
     }
 
     @Test func `who may not list cannot tell a missing key from a forbidden one`() throws {
@@ -108,7 +110,7 @@ import Testing
         #expect(throws: StoreError.self) { try reader.head("missing") }
         #expect(throws: StoreError.self) { try reader.list(ListRequest(prefix: "")) }
         #expect(throws: StoreError.self) { try reader.put("a", body("a"), .object) }
-        #expect(try reader.delete(["a"]).refused.count == 1)
+        try expect(reader.delete(["a"]).refused.count, equals: 1)
     }
 
     @Test func `a full store takes nothing more`() throws {
@@ -117,6 +119,6 @@ import Testing
         let one = ModelBucket(ModelStore(dialect))
         _ = try one.put("a", body("abc"), .object)
         let error = #expect(throws: StoreError.self) { try one.put("b", body("d"), .object) }
-        #expect(error?.code == .outOfSpace)
+        expect(error?.code, equals: .outOfSpace)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import StorageTestSupport
 import Synchronization
@@ -40,27 +41,29 @@ import Testing
     @Test func `begin, parts, join, look`() throws {
         let script = try script(
             [Self.begun, Self.part, Self.part, Self.part, Self.joined, Self.there])
-        let body = try #require(content)
-        #expect(try script.bucket.put("o", body, .object) == .stored(EntityTag("w-3")))
-        #expect(
-            script.targets == [
+        let body = try require(content)
+        try expect(script.bucket.put("o", body, .object), equals: .stored(EntityTag("w-3")))
+        expect(
+            script.targets,
+            equals: [
                 "POST /updates/app/o?uploads=",
                 "PUT /updates/app/o?partNumber=1&uploadId=u%2B1",
                 "PUT /updates/app/o?partNumber=2&uploadId=u%2B1",
                 "PUT /updates/app/o?partNumber=3&uploadId=u%2B1",
                 "POST /updates/app/o?uploadId=u%2B1", "HEAD /updates/app/o",
             ])
-        #expect(
-            script.carrier.requests[1...3].map { $0.body?.range } == [0..<10, 10..<20, 20..<25])
-        #expect(Set(script.fields("x-amz-content-sha256")[1...3]).count == 3)
+        expect(
+            script.carrier.requests[1...3].map { $0.body?.range },
+            equals: [0..<10, 10..<20, 20..<25])
+        expect(Set(script.fields("x-amz-content-sha256")[1...3]).count, equals: 3)
     }
 
     @Test func `a part is sent again alone`() throws {
         let script = try script([
             Self.begun, Self.part, .answer(500), Self.part, Self.part, Self.joined, Self.there,
         ])
-        #expect(try script.bucket.put("o", try #require(content), .object).isStored)
-        #expect(script.bucket.figures.sentByteCount == 35 + script.documentByteCount)
+        try expect(script.bucket.put("o", try require(content), .object).isStored)
+        expect(script.bucket.figures.sentByteCount, equals: 35 + script.documentByteCount)
     }
 
     @Test func `what is given up is aborted`() throws {
@@ -68,15 +71,15 @@ import Testing
             Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(204),
         ])
         #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try #require(content), .object)
+            try script.bucket.put("o", try require(content), .object)
         }
-        #expect(script.targets.last == "DELETE /updates/app/o?uploadId=u%2B1")
+        expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
     @Test func `a part without an answer leaves the file unknown, and is aborted`() throws {
         let script = try script([Self.begun], then: .answer(500))
-        #expect(try !script.bucket.put("o", try #require(content), .object).isStored)
-        #expect(script.targets.last == "DELETE /updates/app/o?uploadId=u%2B1")
+        try expect(!script.bucket.put("o", try require(content), .object).isStored)
+        expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
     @Test(arguments: 2...5)
@@ -84,13 +87,13 @@ import Testing
         let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)
         let script = try script(Array(good), then: .answer(204), stoppedAfter: count)
         let error = #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try #require(content), .object)
+            try script.bucket.put("o", try require(content), .object)
         }
-        #expect(error?.code == .interrupted)
-        #expect(script.carrier.requests.count == count + 1)
-        #expect(script.targets.last == "DELETE /updates/app/o?uploadId=u%2B1")
-        let longest = try #require(script.carrier.requests.last?.totalMilliseconds)
-        #expect(longest <= 10_000)
+        expect(error?.code, equals: .interrupted)
+        expect(script.carrier.requests.count, equals: count + 1)
+        expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
+        let longest = try require(script.carrier.requests.last?.totalMilliseconds)
+        expect(longest <= 10_000)
     }
 
     @Test func `an abort that is interrupted is tried once more`() throws {
@@ -98,12 +101,12 @@ import Testing
             [Self.begun, Self.part, .refusal(403, "AccessDenied"), .answer(503)],
             then: .answer(204), stoppedAfter: 4)
         let error = #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try #require(content), .object)
+            try script.bucket.put("o", try require(content), .object)
         }
-        #expect(error?.code == .accessDenied)
-        #expect(
+        expect(error?.code, equals: .accessDenied)
+        expect(
             script.targets.suffix(2).allSatisfy { $0 == "DELETE /updates/app/o?uploadId=u%2B1" })
-        #expect(script.carrier.requests.count == 5)
+        expect(script.carrier.requests.count, equals: 5)
     }
 
     /// Never answers the first part, and the others once the first has been tried for the last time.
@@ -141,15 +144,15 @@ import Testing
             at: try BucketEndpoint(bucket: "updates", endpoint: "http://store", region: nil),
             keys: FixedKeys(nil), carrier: carrier, options)
         let outcome = try bucket.put("o", BucketBody(SeededRandom.content(40)), .object)
-        #expect(!outcome.isStored)
+        expect(!outcome.isStored)
         let seen = carrier.seen.withLock { $0 }
-        #expect(seen.last == "DELETE ")
-        #expect(seen.count { $0 == "PUT " } < 39)
+        expect(seen.last, equals: "DELETE ")
+        expect(seen.count { $0 == "PUT " } < 39)
     }
 
     /// What an upload that is refused leaves, and why.
     private func doubt(_ script: ScriptedBucket) throws -> UnknownWrite? {
-        let outcome = try script.bucket.put("o", try #require(content), .object)
+        let outcome = try script.bucket.put("o", try require(content), .object)
         guard case .unknown(let reason) = outcome else {
             Issue.record("\(outcome)")
             return nil
@@ -162,14 +165,14 @@ import Testing
         let good = [Self.begun, Self.part, Self.part, Self.part].prefix(goodCount)
         let script = try script(
             good + [.answer(503), .refusal(403, "QuotaExceeded")], then: .answer(404))
-        #expect(try doubt(script)?.refusal == .outOfSpace)
+        try expect(doubt(script)?.refusal, equals: .outOfSpace)
     }
 
     @Test func `an end that is no answer of S3 after a lost one leaves the file unknown`() throws {
         let script = try script(
             [Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer), .answer(405)],
             then: .answer(404))
-        #expect(try doubt(script)?.refusal == .bucketAnswer)
+        try expect(doubt(script)?.refusal, equals: .bucketAnswer)
     }
 
     @Test func `joined, and the answer lost: it is there`() throws {
@@ -177,7 +180,7 @@ import Testing
             Self.begun, Self.part, Self.part, Self.part, .fail(.noAnswer),
             .refusal(404, "NoSuchUpload"), Self.there,
         ])
-        #expect(try script.bucket.put("o", try #require(content), .object).isStored)
+        try expect(script.bucket.put("o", try require(content), .object).isStored)
     }
 
     @Test(arguments: ["InternalError", "SlowDown"])
@@ -185,13 +188,13 @@ import Testing
         let late = Step.answer(200, [], " \n<Error><Code>\(code)</Code></Error>")
         let good = [Self.begun, Self.part, Self.part, Self.part]
         let mended = try script(good + [late, Self.joined, Self.there])
-        #expect(try mended.bucket.put("o", try #require(content), .object).isStored)
-        #expect(mended.waits.count == 1)
+        try expect(mended.bucket.put("o", try require(content), .object).isStored)
+        expect(mended.waits.count, equals: 1)
         // An earlier try may have joined them all the same.
         let joined = try script(good + [late, .refusal(404, "NoSuchUpload"), Self.there])
-        #expect(try joined.bucket.put("o", try #require(content), .object).isStored)
+        try expect(joined.bucket.put("o", try require(content), .object).isStored)
         let hopeless = try script(good + Array(repeating: late, count: 8), then: .answer(404))
-        #expect(try doubt(hopeless)?.description.contains("8 tries") == true)
+        try expect(doubt(hopeless)?.description.contains("8 tries"), equals: true)
     }
 
     @Test(arguments: [
@@ -201,7 +204,7 @@ import Testing
     ])
     func `what is not there whole afterwards is unknown`(_ steps: [Step]) throws {
         let script = try script([Self.begun, Self.part, Self.part, Self.part] + steps)
-        #expect(try !script.bucket.put("o", try #require(content), .object).isStored)
+        try expect(!script.bucket.put("o", try require(content), .object).isStored)
     }
 
     @Test(arguments: [
@@ -211,7 +214,7 @@ import Testing
     func `an upload without a name is refused`(_ step: Step) throws {
         let script = try script([step])
         #expect(throws: StoreError.self) {
-            try script.bucket.put("o", try #require(content), .object)
+            try script.bucket.put("o", try require(content), .object)
         }
     }
 
@@ -223,8 +226,8 @@ import Testing
         ] as [(Int64, Int64)])
     func `there are never more than 10,000 parts`(_ size: Int64, _ part: Int64) {
         let count = S3Bucket.partByteCount(of: size, usual: 16 << 20)
-        #expect(count == part)
-        #expect((size + count - 1) / count <= 10_000)
+        expect(count, equals: part)
+        expect((size + count - 1) / count <= 10_000)
     }
 }
 

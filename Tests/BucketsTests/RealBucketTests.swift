@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CurlTransport
+import Expectations
 import Platform
 import StorageTestSupport
 import Synchronization
@@ -8,19 +9,19 @@ import Testing
 
 /// What only a real server can show: run where the environment names one.
 @Suite(.enabled(if: RealStore.given != nil)) struct RealBucketTests {
-    private func store() throws -> RealStore { try #require(RealStore.given) }
+    private func store() throws -> RealStore { try require(RealStore.given) }
 
     @Test(arguments: [
         StoredFields.object, .document, .pointer, .logEntry,
     ])
     func `a file is served with the fields it was stored with`(_ fields: StoredFields) throws {
         let bucket = try store().bucket()
-        #expect(try bucket.put("o", body("{}"), fields).isStored)
+        try expect(bucket.put("o", body("{}"), fields).isStored)
         let answer = try store().ask("GET", bucket.location.bucket, key: bucket.location.key("o"))
         func field(_ name: String) -> String? { answer.fields.first { $0.name == name }?.value }
-        #expect(field("content-type") == fields.contentType)
-        #expect(field("cache-control") == fields.cacheControl)
-        #expect(field("content-encoding") == nil)
+        expect(field("content-type"), equals: fields.contentType)
+        expect(field("cache-control"), equals: fields.cacheControl)
+        expect(field("content-encoding") == nil)
     }
 
     @Test func `a missing bucket is said to be missing`() throws {
@@ -31,7 +32,7 @@ import Testing
             { _ = try bucket.text("o") }, { _ = try bucket.delete(["o"]) },
         ] {
             let error = #expect(throws: StoreError.self) { try attempt() }
-            #expect(error?.code == .noBucket)
+            expect(error?.code, equals: .noBucket)
         }
     }
 
@@ -48,10 +49,10 @@ import Testing
             { _ = try bucket.text("o") }, { _ = try bucket.head("o") },
             { _ = try bucket.putIfAbsent("o", body("a"), .logEntry) },
         ] {
-            let error = try #require(#expect(throws: StoreError.self) { try attempt() })
-            #expect(error.code == .accessDenied)
-            #expect(!error.message.contains(keys.secret) && !error.message.contains(keys.id))
-            #expect(error.message.contains(keys.shortID))
+            let error = try require(#expect(throws: StoreError.self) { try attempt() })
+            expect(error.code, equals: .accessDenied)
+            expect(!error.message.contains(keys.secret) && !error.message.contains(keys.id))
+            expect(error.message.contains(keys.shortID))
         }
     }
 
@@ -60,11 +61,11 @@ import Testing
         try bucket.write("o", "a")
         let anonymous = try store().bucket(bucket.location, keys: nil)
         let read = #expect(throws: StoreError.self) { try anonymous.text("o") }
-        #expect(read?.code == .accessDenied)
-        #expect(read?.message.contains("s3:GetObject on arn:aws:s3:::") == true)
-        #expect(read?.message.contains("anonymous") == true)
+        expect(read?.code, equals: .accessDenied)
+        expect(read?.message.contains("s3:GetObject on arn:aws:s3:::"), equals: true)
+        expect(read?.message.contains("anonymous"), equals: true)
         let listed = #expect(throws: StoreError.self) { try anonymous.keys() }
-        #expect(listed?.message.contains("s3:ListBucket on arn:aws:s3:::") == true)
+        expect(listed?.message.contains("s3:ListBucket on arn:aws:s3:::"), equals: true)
     }
 
     @Test func `whoever may only get cannot tell a missing key from a forbidden one`() throws {
@@ -78,19 +79,19 @@ import Testing
             + "[\"arn:aws:s3:::\(name)/\(start)/*\"]}]}"
         let answer = try store().ask(
             "PUT", name, key: nil, query: [("policy", "")], body: Array(policy.utf8))
-        #expect([200, 204].contains(answer.status))
+        expect([200, 204].contains(answer.status))
         let anonymous = try store().bucket(bucket.location, keys: nil)
-        #expect(try anonymous.text("o") == "a")
+        try expect(anonymous.text("o"), equals: "a")
         let missing = #expect(throws: StoreError.self) { try anonymous.text("missing") }
-        #expect(missing?.code == .accessDenied)
-        #expect(missing?.message.contains("s3:ListBucket on arn:aws:s3:::\(name):") == true)
-        #expect(try anonymous.head("o") != nil)
+        expect(missing?.code, equals: .accessDenied)
+        expect(missing?.message.contains("s3:ListBucket on arn:aws:s3:::\(name):"), equals: true)
+        try expect(anonymous.head("o") != nil)
         let written = #expect(throws: StoreError.self) { try anonymous.write("o", "b") }
-        #expect(written?.code == .accessDenied)
+        expect(written?.code, equals: .accessDenied)
         // The rights may reach a second gateway late; a deletion is refused key by key.
         let deletion = try? anonymous.delete(["o"])
-        #expect(deletion == nil || deletion?.refused.map(\.key) == ["o"])
-        #expect(try bucket.text("o") == "a")
+        expect(deletion == nil || deletion?.refused.map(\.key) == ["o"])
+        try expect(bucket.text("o"), equals: "a")
     }
 
     @Test func `a signed GET can be carried by others, with a range besides`() throws {
@@ -109,7 +110,7 @@ import Testing
             text += String(decoding: $0, as: UTF8.self)
             return true
         }
-        #expect(end == .finished && status == 206 && text == "34")
+        expect(end == .finished && status == 206 && text == "34")
     }
 
     @Test(arguments: [64 << 10, 5 << 20, 11 << 20 + 17])
@@ -124,14 +125,14 @@ import Testing
             Issue.record("not stored")
             return
         }
-        #expect(try bucket.head("big")?.tag == tag)
+        try expect(bucket.head("big")?.tag, equals: tag)
         let read = try bucket.bytes("big", ReadRequest(byteCountMax: 64 << 20))
-        #expect(read.bytes == content)
+        expect(read.bytes, equals: content)
         let answer = try store().ask(
             "HEAD", bucket.location.bucket, key: bucket.location.key("big"))
-        #expect(
-            answer.fields.first { $0.name == "cache-control" }?.value
-                == StoredFields.object.cacheControl)
+        expect(
+            answer.fields.first { $0.name == "cache-control" }?.value,
+            equals: StoredFields.object.cacheControl)
     }
 
     /// The bucket that its own options ask.
@@ -150,14 +151,14 @@ import Testing
         begun.bucket.withLock { $0 = bucket }
         let large = try BucketBody(SeededRandom.content(11 << 20))
         let error = #expect(throws: StoreError.self) { try bucket.put("big", large, .object) }
-        #expect(error?.code == .interrupted)
+        expect(error?.code, equals: .interrupted)
         // The beginning, two parts, the abort.
-        #expect(bucket.figures.requestCount == 4)
+        expect(bucket.figures.requestCount, equals: 4)
         let answer = try store().ask(
             "GET", bucket.location.bucket, key: nil,
             query: [("prefix", bucket.location.key("")), ("uploads", "")])
-        #expect(answer.status == 200)
-        #expect(!String(decoding: answer.body, as: UTF8.self).contains("<UploadId>"))
+        expect(answer.status, equals: 200)
+        expect(!String(decoding: answer.body, as: UTF8.self).contains("<UploadId>"))
     }
 
     @Test func `a large file whose bytes have changed is not begun`() throws {
@@ -167,8 +168,8 @@ import Testing
         let wrong = BucketBody(
             SeededRandom.content(2 << 20), address: try body("other").address)
         let error = #expect(throws: StoreError.self) { try bucket.put("big", wrong, .object) }
-        #expect(error?.code.description == "damagedObject")
-        #expect(bucket.figures.requestCount == 0)
+        expect(error?.code.description, equals: "damagedObject")
+        expect(bucket.figures.requestCount, equals: 0)
     }
 
     @Test func `a clock that is 20 minutes wrong is set right, and said once`() throws {
@@ -179,10 +180,10 @@ import Testing
             options.note = { notes.add($0) }
             let bucket = try store().bucket(options)
             try bucket.write("o", "a")
-            #expect(try bucket.text("o") == "a")
-            #expect(try bucket.head("o") != nil)
-            #expect(notes.all.count == 1)
-            #expect(
+            try expect(bucket.text("o"), equals: "a")
+            try expect(bucket.head("o") != nil)
+            expect(notes.all.count, equals: 1)
+            expect(
                 notes.all.first?.contains("120") == true || notes.all.first?.contains("119") == true
             )
         }
@@ -191,13 +192,13 @@ import Testing
     @Test func `a clock is set right by an answer without a body, too`() throws {
         var options = BucketOptions()
         options.now = { secondsNow() - 2_000 }
-        #expect(try store().bucket(options).head("o") == nil)
+        try expect(store().bucket(options).head("o") == nil)
     }
 
     @Test func `a connection is used again`() throws {
         let bucket = try store().bucket()
         for round in 0..<50 { try bucket.write("o", "\(round)") }
-        #expect(bucket.figures.requestCount == 50)
-        #expect(bucket.figures.retryCount == 0)
+        expect(bucket.figures.requestCount, equals: 50)
+        expect(bucket.figures.retryCount, equals: 0)
     }
 }

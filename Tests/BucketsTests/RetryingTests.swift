@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Testing
 
@@ -16,14 +17,14 @@ import Testing
     @Test(arguments: passing)
     func `what passes is tried again, signed anew, after a wait`(_ step: Step) throws {
         let script = try ScriptedBucket([step, Self.stored])
-        #expect(try script.bucket.put("o", body("a"), .object) == .stored(EntityTag("t")))
-        #expect(script.carrier.requests.count == 2)
-        let waited = try #require(script.waits.first)
-        #expect(script.waits.count == 1 && waited <= .milliseconds(500))
+        try expect(script.bucket.put("o", body("a"), .object), equals: .stored(EntityTag("t")))
+        expect(script.carrier.requests.count, equals: 2)
+        let waited = try require(script.waits.first)
+        expect(script.waits.count == 1 && waited <= .milliseconds(500))
         let dates = script.fields("x-amz-date")
-        #expect(dates[0] != nil && dates[0] != dates[1])
-        #expect(script.fields("authorization")[0] != script.fields("authorization")[1])
-        #expect(script.bucket.figures.retryCount == 1)
+        expect(dates[0] != nil && dates[0] != dates[1])
+        expect(script.fields("authorization")[0] != script.fields("authorization")[1])
+        expect(script.bucket.figures.retryCount, equals: 1)
     }
 
     @Test func `after eight tries a write is unknown, and a read fails`() throws {
@@ -34,12 +35,12 @@ import Testing
             Issue.record("not unknown")
             return
         }
-        #expect(write.carrier.requests.count == 8)
-        #expect(reason.description.contains("8 tries") && reason.refusal == nil)
+        expect(write.carrier.requests.count, equals: 8)
+        expect(reason.description.contains("8 tries") && reason.refusal == nil)
         let read = try ScriptedBucket([], then: .fail(.noAnswer))
         let error = #expect(throws: StoreError.self) { try read.bucket.head("log/1") }
-        #expect(error?.code.description == "network")
-        #expect(read.carrier.requests.count == 8)
+        expect(error?.code.description, equals: "network")
+        expect(read.carrier.requests.count, equals: 8)
     }
 
     @Test func `each repetition is told: what failed, which try follows, and when`() throws {
@@ -49,31 +50,31 @@ import Testing
             $0.retrying = { told.add($0) }
         }
         _ = try script.bucket.put("log/1", body("a"), .object)
-        #expect(told.all.count == 2 && script.waits.count == 2)
+        expect(told.all.count == 2 && script.waits.count == 2)
         for (line, what) in zip(told.all, ["503", "noAnswer"]) {
-            #expect(line.contains("PUT of app/log/1") && line.contains(what))
+            expect(line.contains("PUT of app/log/1") && line.contains(what))
         }
-        #expect(told.all[0].contains("try 2 of 5 in ") && told.all[1].contains("try 3 of 5 in "))
+        expect(told.all[0].contains("try 2 of 5 in ") && told.all[1].contains("try 3 of 5 in "))
         // Whoever gives up says so in an error.
         let last = Notes()
         let down = try ScriptedBucket([], then: .answer(500)) { $0.retrying = { last.add($0) } }
         _ = try down.bucket.put("o", body("a"), .object)
-        #expect(down.carrier.requests.count == 8 && last.all.count == 7)
+        expect(down.carrier.requests.count == 8 && last.all.count == 7)
     }
 
     @Test func `waits grow, within their limits`() throws {
         let script = try ScriptedBucket([], then: .answer(500)) { $0.failureCountMax = 12 }
         _ = try script.bucket.put("o", body("a"), .object)
         for (index, wait) in script.waits.enumerated() {
-            #expect(wait <= min(.milliseconds(500) * (1 << index), .seconds(30)))
+            expect(wait <= min(.milliseconds(500) * (1 << index), .seconds(30)))
         }
-        #expect(script.waits.count == 11)
+        expect(script.waits.count, equals: 11)
     }
 
     @Test func `a server that names a time is given it`() throws {
         let script = try ScriptedBucket([.answer(503, [("retry-after", "7")]), Self.stored])
         _ = try script.bucket.put("o", body("a"), .object)
-        #expect(script.waits[0] >= .seconds(7) && script.waits[0] <= .milliseconds(7_500))
+        expect(script.waits[0] >= .seconds(7) && script.waits[0] <= .milliseconds(7_500))
     }
 
     @Test func `a write that was never sent has failed, and is not unknown`() throws {
@@ -81,28 +82,28 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try script.bucket.putIfAbsent("log/1", body("a"), .logEntry)
         }
-        #expect(error?.code.description == "network")
+        expect(error?.code.description, equals: "network")
     }
 
     @Test func `two hundred failures in a row end all requests`() throws {
         let script = try ScriptedBucket([], then: .answer(500)) { $0.allFailureCountMax = 20 }
         for _ in 0..<2 { _ = try script.bucket.put("o", body("a"), .object) }
-        #expect(script.carrier.requests.count == 16)
+        expect(script.carrier.requests.count, equals: 16)
         _ = try script.bucket.put("o", body("a"), .object)
         _ = try script.bucket.put("o", body("a"), .object)
-        #expect(script.carrier.requests.count == 21)
+        expect(script.carrier.requests.count, equals: 21)
     }
 
     @Test(arguments: [CarryFailure.Kind.useless, .malformed])
     func `what another try does not help is tried once`(_ kind: CarryFailure.Kind) throws {
         let script = try ScriptedBucket([.fail(kind)])
         #expect(throws: StoreError.self) { try script.bucket.head("o") }
-        #expect(script.carrier.requests.count == 1)
+        expect(script.carrier.requests.count, equals: 1)
     }
 
     @Test func `an answer that is none leaves a write unknown`() throws {
         let script = try ScriptedBucket([.fail(.malformed)])
-        #expect(try !script.bucket.put("o", body("a"), .object).isStored)
+        try expect(!script.bucket.put("o", body("a"), .object).isStored)
     }
 
     @Test func `a try has time for its bytes on a slow line, and no more`() throws {
@@ -114,17 +115,17 @@ import Testing
         let entry = try seconds {
             _ = try script.bucket.bytes("log/1", ReadRequest(byteCountMax: 1 << 20))
         }
-        #expect((3_600...7_200).contains(entry))
+        expect((3_600...7_200).contains(entry))
         let object = seconds {
             let body = BucketBody(file: -1, byteCount: 64 << 20, address: .zero)
             #expect(throws: StoreError.self) { try script.bucket.put("o", body, .object) }
         }
         // 64 MiB at 256 bytes a second.
-        #expect(object >= 262_144)
+        expect(object >= 262_144)
         let all = try seconds {
             _ = try script.bucket.bytes("o", ReadRequest(byteCountMax: .max))
         }
-        #expect((262_144...1_728_000).contains(all))
+        expect((262_144...1_728_000).contains(all))
     }
 
     // MARK: conditions
@@ -137,8 +138,8 @@ import Testing
     ])
     func `a condition's answer is its outcome`(_ step: Step, _ outcome: WriteOutcome) throws {
         let script = try ScriptedBucket([step])
-        #expect(try script.bucket.putIfAbsent("log/1", body("a"), .logEntry) == outcome)
-        #expect(script.fields("if-none-match") == ["*"])
+        try expect(script.bucket.putIfAbsent("log/1", body("a"), .logEntry), equals: outcome)
+        expect(script.fields("if-none-match"), equals: ["*"])
     }
 
     @Test func `a tag is sent in the spelling that is asked for`() throws {
@@ -146,14 +147,15 @@ import Testing
         for (spelling, text) in [(TagSpelling.quoted, "\"t\""), (.bare, "t")] {
             let outcome = try script.bucket.putIf(
                 "c", body("a"), .pointer, matching: EntityTag("t"), spelling)
-            #expect(outcome == .conditionFailed)
-            #expect(script.fields("if-match").last == text)
+            expect(outcome, equals: .conditionFailed)
+            expect(script.fields("if-match").last, equals: text)
         }
     }
 
     @Test func `after a lost answer, a failed condition is told as it is`() throws {
         let script = try ScriptedBucket([.fail(.noAnswer), .answer(412)])
-        #expect(try script.bucket.putIfAbsent("log/1", body("a"), .logEntry) == .conditionFailed)
+        try expect(
+            script.bucket.putIfAbsent("log/1", body("a"), .logEntry), equals: .conditionFailed)
     }
 
     // MARK: refusals
@@ -172,19 +174,19 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try script.bucket.put("o", body("a"), .object)
         }
-        #expect(error?.code.description == code)
+        expect(error?.code.description, equals: code)
     }
 
     @Test func `a refused read names the right to list, since the file may be missing`() throws {
         let script = try ScriptedBucket([], then: .refusal(403, "AccessDenied"))
         let read = #expect(throws: StoreError.self) { try script.bucket.text("origin.json") }
-        #expect(read?.message.contains("s3:GetObject on arn:aws:s3:::updates/*") == true)
-        #expect(read?.message.contains("s3:ListBucket on arn:aws:s3:::updates:") == true)
+        expect(read?.message.contains("s3:GetObject on arn:aws:s3:::updates/*"), equals: true)
+        expect(read?.message.contains("s3:ListBucket on arn:aws:s3:::updates:"), equals: true)
         let write = #expect(throws: StoreError.self) {
             try script.bucket.put("o", body("a"), .object)
         }
-        #expect(write?.message.contains("s3:PutObject on arn:aws:s3:::updates/*") == true)
-        #expect(write?.message.contains("ListBucket") == false)
+        expect(write?.message.contains("s3:PutObject on arn:aws:s3:::updates/*"), equals: true)
+        expect(write?.message.contains("ListBucket"), equals: false)
     }
 
     @Test(arguments: [
@@ -198,7 +200,7 @@ import Testing
             Issue.record("\(outcome)")
             return
         }
-        #expect(reason.refusal != nil)
+        expect(reason.refusal != nil)
     }
 
     @Test(arguments: [
@@ -215,28 +217,28 @@ import Testing
             Issue.record("\(outcome)")
             return
         }
-        #expect(reason.refusal?.description == code)
+        expect(reason.refusal?.description, equals: code)
     }
 
     @Test func `after a lost answer, a refused read is refused`() throws {
         let script = try ScriptedBucket([.fail(.noAnswer), .refusal(403, "AccessDenied")])
         let error = #expect(throws: StoreError.self) { try script.bucket.text("o") }
-        #expect(error?.code == .accessDenied)
+        expect(error?.code, equals: .accessDenied)
     }
 
     @Test func `altered bytes are sent once more, then the file is looked at`() throws {
         let mismatch = Step.refusal(400, "XAmzContentSHA256Mismatch")
         let mended = try ScriptedBucket([mismatch, Self.stored])
-        #expect(try mended.bucket.put("o", body("a"), .object).isStored)
+        try expect(mended.bucket.put("o", body("a"), .object).isStored)
         let onTheWay = try ScriptedBucket([mismatch, mismatch])
         let way = #expect(throws: StoreError.self) {
             try onTheWay.bucket.put("o", body("a"), .object)
         }
-        #expect(way?.code == .bucketAnswer)
+        expect(way?.code, equals: .bucketAnswer)
         let damaged = try ScriptedBucket([mismatch, mismatch])
         let wrong = BucketBody(Array("b".utf8), address: try body("a").address)
         let file = #expect(throws: StoreError.self) { try damaged.bucket.put("o", wrong, .object) }
-        #expect(file?.code.description == "damagedObject" && file?.object == wrong.address)
+        expect(file?.code.description == "damagedObject" && file?.object == wrong.address)
     }
 
     @Test func `no message holds a secret`() throws {
@@ -253,9 +255,9 @@ import Testing
                 do {
                     text = "\(try script.bucket.put("o", body("a"), .object))"
                 } catch { text = "\(error)" }
-                #expect(!text.contains(ScriptedBucket.keys.secret))
-                #expect(!text.contains("t0ken"))
-                #expect(!text.contains(ScriptedBucket.keys.id))
+                expect(!text.contains(ScriptedBucket.keys.secret))
+                expect(!text.contains("t0ken"))
+                expect(!text.contains(ScriptedBucket.keys.id))
             }
         }
     }
@@ -263,7 +265,7 @@ import Testing
     @Test func `nothing is sent once everything is stopped`() throws {
         let script = try ScriptedBucket([]) { $0.isStopped = { true } }
         let error = #expect(throws: StoreError.self) { try script.bucket.head("o") }
-        #expect(error?.code == .interrupted)
-        #expect(script.carrier.requests.isEmpty)
+        expect(error?.code, equals: .interrupted)
+        expect(script.carrier.requests.isEmpty)
     }
 }

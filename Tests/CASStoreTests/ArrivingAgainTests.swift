@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -28,12 +29,12 @@ import VersionTree
             let arrivals = try Arrivals(other.store)
             do {
                 let arrival = try arrivals.begin(address(of: content), byteCount: Int64(count))
-                #expect(arrival.offset == Int64(cut), "\(way)")
+                expect(arrival.offset, equals: Int64(cut), "\(way)")
             }
             _ = try bring(content, arrivals)
             try arrivals.settle()
-            #expect(try other.store.read(address(of: content), limit: 1 << 20) == content)
-            #expect(temporary.staged == [])
+            try expect(other.store.read(address(of: content), limit: 1 << 20), equals: content)
+            expect(temporary.staged, equals: [])
             // Garbage now: the second way begins anew.
             try other.store.objects.remove([address(of: content)])
         }
@@ -47,10 +48,11 @@ import VersionTree
         try Damage.replace(staged, by: .emptyFile)
         try Damage.extend(staged, by: torn)
         let arrivals = try Arrivals(temporary.store)
-        #expect(code { _ = try bring(Self.large, arrivals) } == .mismatch)
+        expect(code { _ = try bring(Self.large, arrivals) }, equals: .mismatch)
         _ = try bring(Self.large, arrivals)
         try arrivals.settle()
-        #expect(try temporary.store.read(address(of: Self.large), limit: 1 << 20) == Self.large)
+        try expect(
+            temporary.store.read(address(of: Self.large), limit: 1 << 20), equals: Self.large)
     }
 
     /// Ends the process, for the disk: nothing is tidied up.
@@ -73,7 +75,7 @@ import VersionTree
         }
         try temporary.versions.register(
             Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: entries))
-        let label = try #require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))
+        let label = try require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))
         let disk = FaultyFileSystem()
         do {
             let arrivals = try Arrivals(temporary.reopened(on: disk).store)
@@ -92,8 +94,8 @@ import VersionTree
             offsets.append(arrival.offset)
         }
         // What no version misses was of no use to anyone.
-        #expect(offsets == [5_000, 600_000, 0])
-        #expect(try temporary.versions.check().findings == [])
+        expect(offsets, equals: [5_000, 600_000, 0])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test(arguments: ["the same", "another", nil])
@@ -114,17 +116,17 @@ import VersionTree
         try temporary.waitForDeadLease()
         let arrivals = try Arrivals(temporary.store)
         var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
-        #expect(arrival.offset == (later == nil ? 0 : Int64(half.count)))
-        #expect(arrival.source == (later == nil ? nil : "\"the same\""))
+        expect(arrival.offset, equals: (later == nil ? 0 : Int64(half.count)))
+        expect(arrival.source, equals: (later == nil ? nil : "\"the same\""))
         if later == "another" {
             try arrival.restart()
-            #expect(arrival.source == nil)
+            expect(arrival.source == nil)
             try arrival.note(source: "\"another\"")
         }
         try arrival.append(Array(Self.large.dropFirst(Int(arrival.offset))).span.bytes)
-        #expect(try arrival.finish().object.address == address(of: Self.large))
+        try expect(arrival.finish().object.address, equals: address(of: Self.large))
         try arrivals.settle()
-        #expect(temporary.staged == [])
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `what another boot of the system has left is not gone on with`() throws {
@@ -137,9 +139,9 @@ import VersionTree
         try Damage.extend(staged + ".from", by: bytes("castree-part 1 long ago\n\"a tag\"\n"))
         let arrivals = try Arrivals(temporary.store)
         let arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
-        #expect(arrival.offset == 0 && arrival.source == nil)
+        expect(arrival.offset == 0 && arrival.source == nil)
         try arrival.discard()
-        #expect(temporary.staged == [])
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `a note whose part is gone is collected, and no other`() throws {
@@ -154,7 +156,7 @@ import VersionTree
         try arrival.note(source: "\"a tag\"")
         try arrival.append(Self.large.span.bytes)
         try temporary.store.collect()
-        #expect(Set(temporary.staged) == ["\(here)", "\(here).from", "stranger.from"])
+        expect(Set(temporary.staged), equals: ["\(here)", "\(here).from", "stranger.from"])
         try arrival.discard()
     }
 
@@ -175,14 +177,14 @@ import VersionTree
                 try arrival.append(half.span.bytes)
                 kill(disk)
             }
-            #expect(try begin(Arrivals(temporary.store)) == 0)
+            try expect(begin(Arrivals(temporary.store)), equals: 0)
             do {
                 let arrivals = try Arrivals(temporary.store)
                 var arrival = try arrivals.begin(name, byteCount: nil, isProvisional: true)
                 try arrival.append(half.span.bytes)
                 try arrival.suspend()
             }
-            #expect(try begin(Arrivals(temporary.store)) == Int64(half.count))
+            try expect(begin(Arrivals(temporary.store)), equals: Int64(half.count))
         }
     }
 
@@ -200,18 +202,18 @@ import VersionTree
             var left = try one.begin(address(of: content), byteCount: Int64(count))
             try left.append(Array(content.prefix(half)).span.bytes)
             var right = try two.begin(address(of: content), byteCount: Int64(count))
-            #expect(right.offset == 0)
+            expect(right.offset, equals: 0)
             try right.append(content.span.bytes)
             try left.append(Array(content.dropFirst(half)).span.bytes)
             _ = try left.finish()
             _ = try right.finish()
             for arrivals in first == 0 ? [one, two] : [two, one] {
                 try arrivals.settle()
-                #expect(
-                    try temporary.store.read(address(of: content), limit: 1 << 20) == content)
+                try expect(
+                    temporary.store.read(address(of: content), limit: 1 << 20), equals: content)
             }
-            #expect(temporary.staged == [])
-            #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+            expect(temporary.staged, equals: [])
+            try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
         }
     }
 
@@ -232,17 +234,17 @@ import VersionTree
         _ = try bring(loose, arrivals)
         var open = try arrivals.begin(address(of: Self.large), byteCount: 600_000)
         try open.append(Array(Self.large.prefix(500_000)).span.bytes)
-        #expect(try other.collect().objectCount == 1)
-        #expect(try arrivals.begin(address(of: wanted), byteCount: 300_001).offset == 1000)
-        #expect(try arrivals.begin(address(of: Self.small), byteCount: 5000).offset == 0)
+        try expect(other.collect().objectCount, equals: 1)
+        try expect(arrivals.begin(address(of: wanted), byteCount: 300_001).offset, equals: 1000)
+        try expect(arrivals.begin(address(of: Self.small), byteCount: 5000).offset, equals: 0)
         try open.append(Array(Self.large.dropFirst(500_000)).span.bytes)
         _ = try open.finish()
         _ = try other.collect()
         try arrivals.settle()
         _ = try other.collect()
-        #expect(try other.contains(address(of: loose)))
-        #expect(try other.contains(address(of: Self.large)))
-        #expect(try temporary.versions.check().findings == [])
+        try expect(other.contains(address(of: loose)))
+        try expect(other.contains(address(of: Self.large)))
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `an announced deletion does not take what is settled`() throws {
@@ -253,7 +255,7 @@ import VersionTree
         _ = try bring(bytes("wanted again"), arrivals)
         try arrivals.settle()
         _ = try temporary.reopened().store.collect()
-        #expect(try temporary.store.read(address, limit: 100) == bytes("wanted again"))
+        try expect(temporary.store.read(address, limit: 100), equals: bytes("wanted again"))
     }
 
     // MARK: A full disk
@@ -270,17 +272,17 @@ import VersionTree
             try arrival.append(rest.span.bytes)
             Issue.record("the disk was full")
         } catch {
-            #expect(error.code == .outOfSpace)
+            expect(error.code, equals: .outOfSpace)
         }
-        #expect(arrival.offset == 300_000)
+        expect(arrival.offset, equals: 300_000)
         // Somebody makes room.
         try arrival.append(rest.span.bytes)
         _ = try arrival.finish()
         disk.arm(.fail(ENOSPC, at: 1, of: [.link]))
-        #expect(code { try arrivals.settle() } == .outOfSpace)
-        #expect(arrivals.unsettledCount == 1)
+        expect(code { try arrivals.settle() }, equals: .outOfSpace)
+        expect(arrivals.unsettledCount, equals: 1)
         try arrivals.settle()
-        #expect(try temporary.store.contains(address(of: Self.large)))
+        try expect(temporary.store.contains(address(of: Self.large)))
     }
 
     @Test func `the reserve of free space is not eaten`() throws {
@@ -289,9 +291,10 @@ import VersionTree
             temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 60)
         ).store
         let arrivals = try Arrivals(store)
-        #expect(code { _ = try bring(Self.small, arrivals) } == .outOfSpace)
-        #expect(code { _ = try bring(Self.large, arrivals) } == .outOfSpace)
-        #expect(code { _ = try bring(Self.large, arrivals, isSizeKnown: false) } == .outOfSpace)
-        #expect(arrivals.unsettledCount == 0)
+        expect(code { _ = try bring(Self.small, arrivals) }, equals: .outOfSpace)
+        expect(code { _ = try bring(Self.large, arrivals) }, equals: .outOfSpace)
+        expect(
+            code { _ = try bring(Self.large, arrivals, isSizeKnown: false) }, equals: .outOfSpace)
+        expect(arrivals.unsettledCount, equals: 0)
     }
 }

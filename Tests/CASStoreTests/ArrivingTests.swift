@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -18,21 +19,21 @@ import VersionTree
         try wait(for: [content, bytes("another")], in: temporary)
         let arrivals = try Arrivals(temporary.store)
         let arrived = try bring(content, arrivals, isSizeKnown: isSizeKnown)
-        #expect(try arrived.object.address == address(of: content))
-        #expect(arrived.object.byteCount == Int64(count))
-        #expect(arrivals.unsettledCount == 1)
-        #expect(arrivals.unsettledByteCount == Int64(count))
-        #expect(try temporary.store.contains(arrived.object.address) == false)
-        #expect(try temporary.versions.check().findings == [])
-        #expect(try arrivals.settle() == [])
-        #expect(arrivals.unsettledCount == 0)
-        #expect(arrivals.unsettledByteCount == 0)
-        #expect(try temporary.store.read(arrived.object.address, limit: 1 << 20) == content)
+        try expect(arrived.object.address, equals: address(of: content))
+        expect(arrived.object.byteCount, equals: Int64(count))
+        expect(arrivals.unsettledCount, equals: 1)
+        expect(arrivals.unsettledByteCount, equals: Int64(count))
+        try expect(temporary.store.contains(arrived.object.address), equals: false)
+        try expect(temporary.versions.check().findings, equals: [])
+        try expect(arrivals.settle(), equals: [])
+        expect(arrivals.unsettledCount, equals: 0)
+        expect(arrivals.unsettledByteCount, equals: 0)
+        try expect(temporary.store.read(arrived.object.address, limit: 1 << 20), equals: content)
         _ = try bring(bytes("another"), arrivals)
-        #expect(try arrivals.settle() == ["waiting"])
-        #expect(try arrivals.settle() == [])
-        #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
-        #expect(temporary.staged == [])
+        try expect(arrivals.settle(), equals: ["waiting"])
+        try expect(arrivals.settle(), equals: [])
+        try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `many become durable in as many syncs as one`() throws {
@@ -43,13 +44,13 @@ import VersionTree
             let arrivals = try Arrivals(temporary.reopened(on: disk).store)
             let before = disk.operations.count
             for number in 0..<count { _ = try bring(bytes("content \(number)"), arrivals) }
-            #expect(disk.operations[before...].allSatisfy { $0.verb != .sync })
+            expect(disk.operations[before...].allSatisfy { $0.verb != .sync })
             try arrivals.settle()
             let syncs = disk.operations.filter { $0.verb == .sync || $0.verb == .syncAll }
             counts.append(syncs.count)
-            #expect(try temporary.store.usage().objects == count)
+            try expect(temporary.store.usage().objects, equals: count)
         }
-        #expect(counts[0] == counts[1])
+        expect(counts[0], equals: counts[1])
     }
 
     @Test func `the same content under two names is one object`() throws {
@@ -59,29 +60,29 @@ import VersionTree
             let names = [try address(of: "a stand-in"), try address(of: "another")]
             let first = try bring(content, arrivals, named: names[0])
             let second = try bring(content, arrivals, named: names[1])
-            #expect(first == second)
-            #expect(arrivals.unsettledCount == 1)
+            expect(first, equals: second)
+            expect(arrivals.unsettledCount, equals: 1)
             try arrivals.settle()
-            #expect(try temporary.store.read(first.object.address, limit: 1 << 20) == content)
+            try expect(temporary.store.read(first.object.address, limit: 1 << 20), equals: content)
         }
-        #expect(temporary.staged == [])
-        #expect(try temporary.versions.check().findings == [])
+        expect(temporary.staged, equals: [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     // FIPS 180-4 and RFC 1321 give the digests of "abc".
     @Test func `tells every digest that was asked for`() throws {
         let temporary = try TemporaryStore()
         let arrivals = try Arrivals(temporary.store)
-        let sha1 = try #require(
+        let sha1 = try require(
             Label(.sha1, hex: "a9993e364706816aba3e25717850c26c9cd0d89d"))
-        let md5 = try #require(Label(.md5, hex: "900150983cd24fb0d6963f7d28e17f72"))
+        let md5 = try require(Label(.md5, hex: "900150983cd24fb0d6963f7d28e17f72"))
         let arrived = try bring(
             bytes("abc"), arrivals, named: address(of: "a stand-in"), piece: 1, labels: [sha1],
             digests: [.md5, .sha256])
-        #expect(arrived.digest(.sha1) == sha1)
-        #expect(arrived.digest(.md5) == md5)
-        #expect(try arrived.digest(.sha256)?.bytes == address(of: "abc").bytes)
-        #expect(arrived.digest(.sha512) == nil)
+        expect(arrived.digest(.sha1), equals: sha1)
+        expect(arrived.digest(.md5), equals: md5)
+        try expect(arrived.digest(.sha256)?.bytes, equals: address(of: "abc").bytes)
+        expect(arrived.digest(.sha512) == nil)
     }
 
     @Test(arguments: [5_000, 600_000], DigestAlgorithm.allCases)
@@ -93,7 +94,7 @@ import VersionTree
         var digester = try Digester(algorithm)
         content.withUnsafeBytes { digester.update($0) }
         let expected = digester.finish { Array($0) }
-        let label = try #require(Label(algorithm, bytes: expected))
+        let label = try require(Label(algorithm, bytes: expected))
         do {
             let arrivals = try Arrivals(temporary.store)
             var arrival = try arrivals.begin(address(of: content), byteCount: nil)
@@ -101,7 +102,7 @@ import VersionTree
             try arrival.suspend()
         }
         let arrivals = try Arrivals(temporary.reopened().store)
-        #expect(try bring(content, arrivals, labels: [label]).digest(algorithm) == label)
+        try expect(bring(content, arrivals, labels: [label]).digest(algorithm), equals: label)
     }
 
     // MARK: Wrong
@@ -124,14 +125,14 @@ import VersionTree
         case .more: sent.append(0)
         case .none: sent = []
         case .label:
-            labels = [try #require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))]
+            labels = [try require(Label(.sha1, bytes: Array(repeating: 1, count: 20)))]
         case .secondLabel:
             var digester = try Digester(.md5)
             right.withUnsafeBytes { digester.update($0) }
             let md5 = digester.finish { Array($0) }
             labels = [
-                try #require(Label(.md5, bytes: md5)),
-                try #require(Label(.sha512, bytes: Array(repeating: 1, count: 64))),
+                try require(Label(.md5, bytes: md5)),
+                try require(Label(.sha512, bytes: Array(repeating: 1, count: 64))),
             ]
         }
         let failure = code {
@@ -141,20 +142,20 @@ import VersionTree
                 try arrival.append(sent.span.bytes)
             } catch {
                 // More than was promised is refused at once, and what came before stays.
-                #expect(wrong == .more)
-                #expect(arrival.offset == 0)
+                expect(wrong, equals: .more)
+                expect(arrival.offset, equals: 0)
                 throw error
             }
             _ = try arrival.finish()
         }
-        #expect(failure == .mismatch)
-        #expect(try arrivals.settle() == [])
-        #expect(try temporary.store.contains(address(of: right)) == false)
-        if wrong != .more { #expect(temporary.staged == []) }
-        #expect(try bring(right, arrivals).object.byteCount == Int64(count))
+        expect(failure, equals: .mismatch)
+        try expect(arrivals.settle(), equals: [])
+        try expect(temporary.store.contains(address(of: right)), equals: false)
+        if wrong != .more { expect(temporary.staged, equals: []) }
+        try expect(bring(right, arrivals).object.byteCount, equals: Int64(count))
         try arrivals.settle()
-        #expect(try temporary.store.read(address(of: right), limit: 1 << 20) == right)
-        #expect(temporary.staged == [])
+        try expect(temporary.store.read(address(of: right), limit: 1 << 20), equals: right)
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `content of unknown size is refused by its address`() throws {
@@ -166,9 +167,9 @@ import VersionTree
                 try arrival.append(Array(content.dropLast()).span.bytes)
                 _ = try arrival.finish()
             }
-            #expect(failure == .mismatch)
+            expect(failure, equals: .mismatch)
         }
-        #expect(temporary.staged == [])
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `starts over when the sender does`() throws {
@@ -180,18 +181,18 @@ import VersionTree
                     address(of: content), byteCount: Int64(content.count))
                 try arrival.append(Array(content.prefix(content.count / 2)).span.bytes)
                 try arrival.restart()
-                #expect(arrival.offset == 0)
+                expect(arrival.offset, equals: 0)
                 try arrival.append(Array(content.prefix(content.count - 1)).span.bytes)
                 try arrival.suspend()
             }
             var arrival = try arrivals.begin(
                 address(of: content), byteCount: Int64(content.count))
-            #expect(arrival.offset == Int64(content.count) - 1)
+            expect(arrival.offset, equals: Int64(content.count) - 1)
             try arrival.restart()
             try arrival.append(content.span.bytes)
             _ = try arrival.finish()
             try arrivals.settle()
-            #expect(try temporary.store.contains(address(of: content)))
+            try expect(temporary.store.contains(address(of: content)))
         }
     }
 
@@ -203,7 +204,7 @@ import VersionTree
             try arrival.append(content.span.bytes)
             try arrival.discard()
         }
-        #expect(temporary.staged == [])
-        #expect(arrivals.unsettledCount == 0)
+        expect(temporary.staged, equals: [])
+        expect(arrivals.unsettledCount, equals: 0)
     }
 }

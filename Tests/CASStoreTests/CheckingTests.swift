@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -127,7 +128,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "first content", "b": "second content"])
         try temporary.add("2", ["a": "second content", "c": "third content"])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.versions.check().findings, equals: [])
         return temporary
     }
 
@@ -139,33 +140,33 @@ import VersionTree
         let options = CheckOptions(isDeep: isDeep)
         try damaging.damage(temporary)
         let findings = try temporary.reopened().check(options).findings
-        #expect(findings.map(\.kind).contains(damaging.kind), "\(findings)")
-        #expect(findings.allSatisfy { !$0.isRepaired && !$0.message.isEmpty })
+        expect(findings.map(\.kind).contains(damaging.kind), "\(findings)")
+        expect(findings.allSatisfy { !$0.isRepaired && !$0.message.isEmpty })
         // A check changes nothing: the next one says the same.
-        #expect(try temporary.reopened().check(options).findings == findings)
+        try expect(temporary.reopened().check(options).findings, equals: findings)
 
         let repaired = try temporary.reopened().check(options, repairing: true).findings
         let same = repaired.filter { $0.kind == damaging.kind }
-        #expect(!same.isEmpty)
+        expect(!same.isEmpty)
         if damaging.stays {
-            #expect(same.allSatisfy { !$0.isRepaired })
-            #expect(try temporary.reopened().check(options).findings == findings)
+            expect(same.allSatisfy { !$0.isRepaired })
+            try expect(temporary.reopened().check(options).findings, equals: findings)
         } else {
             let left = try temporary.reopened().check(options).findings
-            #expect(left == [])
+            expect(left, equals: [])
         }
         let states = try temporary.reopened().versions().map(\.state)
-        #expect(states == [.materialized, damaging.loses ? .incomplete : .materialized])
+        expect(states, equals: [.materialized, damaging.loses ? .incomplete : .materialized])
         // The other versions show what they showed.
-        #expect(
-            try readTree(temporary.path + "/versions/2")
-                == ["a": "second content", "c": "third content"])
+        try expect(
+            readTree(temporary.path + "/versions/2"),
+            equals: ["a": "second content", "c": "third content"])
         guard damaging.loses else { return }
         // What was lost comes back with the content.
-        #expect(try temporary.versions.missing(of: "1").map(\.paths) == [["a"]])
+        try expect(temporary.versions.missing(of: "1").map(\.paths), equals: [["a"]])
         try temporary.add("1", ["a": "first content", "b": "second content"])
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
-        #expect(try readTree(temporary.path + "/versions/1")["a"] == "first content")
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
+        try expect(readTree(temporary.path + "/versions/1")["a"], equals: "first content")
     }
 
     /// Why the damaged version is needed.
@@ -190,32 +191,32 @@ import VersionTree
             try versions.confirm("1", token: versions.boot().token)
             try versions.activate("2")
         }
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
         try damaging.damage(temporary)
         let repaired = try temporary.reopened().check(repairing: true).findings
         // Finding.isRepaired: the store agrees with itself again; lost content stays lost.
         let same = repaired.filter { $0.kind == damaging.kind }
-        #expect(!same.isEmpty)
-        #expect(same.allSatisfy { $0.isRepaired })
-        #expect(same.map(\.version) == Array(repeating: "1", count: same.count))
+        expect(!same.isEmpty)
+        expect(same.allSatisfy { $0.isRepaired })
+        expect(same.map(\.version), equals: Array(repeating: "1", count: same.count))
         let others = repaired.filter { $0.kind != damaging.kind }
         let states = try temporary.reopened().versions().map(\.state)
-        #expect(states == [.materialized, .incomplete])
-        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["a"]])
+        expect(states, equals: [.materialized, .incomplete])
+        try expect(temporary.reopened().missing(of: "1").map(\.paths), equals: [["a"]])
         guard need != .none else {
-            #expect(others == [])
-            #expect(try temporary.reopened().check().findings == [])
+            expect(others, equals: [])
+            try expect(temporary.reopened().check().findings, equals: [])
             return
         }
-        #expect(others.map(\.kind) == [.incompleteVersion])
-        #expect(others.map(\.version) == ["1"])
-        #expect(others.map(\.isRepaired) == [false])
+        expect(others.map(\.kind), equals: [.incompleteVersion])
+        expect(others.map(\.version), equals: ["1"])
+        expect(others.map(\.isRepaired), equals: [false])
         // Nor does any later check call that clean, until the content is back.
         for repairing in [false, true, false] {
-            #expect(try temporary.reopened().check(repairing: repairing).findings == others)
+            try expect(temporary.reopened().check(repairing: repairing).findings, equals: others)
         }
         try temporary.add("1", ["a": "first content", "b": "second content"])
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
     }
 
     @Test func `only a deep check finds a flip to which the fingerprint was adapted`() throws {
@@ -227,12 +228,12 @@ import VersionTree
         let digits = forged.withBytes { Hex.string(Array($0)) }
         try temporary.changeUnnoticed(
             "UPDATE object SET fingerprint = x'\(digits)' WHERE address = x'\(Self.hex)'")
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
         let findings = try temporary.reopened().check(CheckOptions(isDeep: true)).findings
-        #expect(findings.map(\.kind) == [.damagedObject])
-        #expect(try findings.map(\.object) == [address(of: "first content")])
-        #expect(findings.map(\.version) == ["1"])
-        #expect(findings.map(\.path) == ["a"])
+        expect(findings.map(\.kind), equals: [.damagedObject])
+        try expect(findings.map(\.object), equals: [address(of: "first content")])
+        expect(findings.map(\.version), equals: ["1"])
+        expect(findings.map(\.path), equals: ["a"])
     }
 
     @Test func `a damaged object goes to quarantine, byte for byte`() throws {
@@ -240,9 +241,9 @@ import VersionTree
         try Damage.flip(Self.path(temporary), at: 1)
         let damaged = try Damage.contents(Self.path(temporary))
         _ = try temporary.versions.check(repairing: true)
-        #expect(try temporary.store.contains(address(of: "first content")) == false)
-        #expect(
-            try Damage.contents(temporary.path + "/quarantine/" + Self.hex) == damaged)
+        try expect(temporary.store.contains(address(of: "first content")), equals: false)
+        try expect(
+            Damage.contents(temporary.path + "/quarantine/" + Self.hex), equals: damaged)
     }
 
     @Test func `an object may go to quarantine twice, whatever it has become`() throws {
@@ -251,7 +252,7 @@ import VersionTree
         for (round, stranger) in strangers.enumerated() {
             try Damage.replace(Self.path(temporary), by: stranger)
             let found = code { _ = try temporary.versions.check(repairing: true) }
-            #expect(found == nil, "\(stranger) in round \(round)")
+            expect(found == nil, "\(stranger) in round \(round)")
             _ = code {
                 try temporary.add("1", ["a": "first content", "b": "second content"])
             }
@@ -262,9 +263,9 @@ import VersionTree
         let temporary = try makeStore()
         let address = try address(of: "first content")
         try Damage.flip(Self.path(temporary), at: 1)
-        #expect(code { _ = try temporary.store.read(address, limit: 100) } == .damagedObject)
+        expect(code { _ = try temporary.store.read(address, limit: 100) }, equals: .damagedObject)
         let held = try Held(temporary.store, address)
-        #expect(code { try held.reader.forEachPiece { _ in } } == .damagedObject)
+        expect(code { try held.reader.forEachPiece { _ in } }, equals: .damagedObject)
     }
 
     @Test(arguments: [
@@ -280,9 +281,10 @@ import VersionTree
         let strangers: [Damage.Stranger] = [stranger, .symbolicLink(target)]
         for stranger in strangers {
             try Damage.replace(Self.path(temporary), by: stranger)
-            #expect(code { _ = try temporary.store.open(address) } == .damagedObject)
-            #expect(code { _ = try temporary.store.read(address, limit: 99) } == .damagedObject)
-            #expect(try temporary.store.contains(address) == false)
+            expect(code { _ = try temporary.store.open(address) }, equals: .damagedObject)
+            expect(
+                code { _ = try temporary.store.read(address, limit: 99) }, equals: .damagedObject)
+            try expect(temporary.store.contains(address), equals: false)
         }
     }
 
@@ -302,10 +304,10 @@ import VersionTree
             try arrivals.settle()
         }
         // A directory goes to quarantine; no file can be renamed over it.
-        #expect(found == nil)
-        #expect(try temporary.store.read(address, limit: 99) == bytes("first content"))
-        #expect(try Damage.mode(Self.path(temporary)) == 0o444)
-        #expect(temporary.staged == [])
+        expect(found == nil)
+        try expect(temporary.store.read(address, limit: 99), equals: bytes("first content"))
+        try expect(Damage.mode(Self.path(temporary)), equals: 0o444)
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `a check of the same damage says the same, twice`() throws {
@@ -313,6 +315,6 @@ import VersionTree
         try temporary.changeUnnoticed("UPDATE version SET unique_bytes = unique_bytes + 1")
         var reports: Set<[Finding]> = []
         for _ in 0..<20 { reports.insert(try temporary.reopened().check().findings) }
-        #expect(reports.count == 1)
+        expect(reports.count, equals: 1)
     }
 }

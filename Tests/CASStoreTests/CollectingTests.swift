@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -12,21 +13,21 @@ import VersionTree
         let loose = try temporary.put("named by nothing")
         try temporary.versions.retire("1")
         let plan = try temporary.store.planCollection()
-        #expect(
-            try Set(plan.objects.map(\.address)) == [loose, address(of: "only in one")])
-        #expect(plan.byteCount == Int64("only in onenamed by nothing".utf8.count))
+        try expect(
+            Set(plan.objects.map(\.address)), equals: [loose, address(of: "only in one")])
+        expect(plan.byteCount, equals: Int64("only in onenamed by nothing".utf8.count))
         // A plan changes nothing.
-        #expect(try temporary.store.contains(loose))
+        try expect(temporary.store.contains(loose))
         let collected = try temporary.store.collect()
-        #expect(collected.objectCount == plan.objectCount)
-        #expect(collected.byteCount == plan.byteCount)
+        expect(collected.objectCount, equals: plan.objectCount)
+        expect(collected.byteCount, equals: plan.byteCount)
         for garbage in plan.objects {
-            #expect(try temporary.store.contains(garbage.address) == false)
+            try expect(temporary.store.contains(garbage.address), equals: false)
         }
-        #expect(try temporary.store.planCollection().objectCount == 0)
-        #expect(try temporary.store.collect().objectCount == 0)
-        #expect(try temporary.store.contains(address(of: "shared")))
-        #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+        try expect(temporary.store.planCollection().objectCount, equals: 0)
+        try expect(temporary.store.collect().objectCount, equals: 0)
+        try expect(temporary.store.contains(address(of: "shared")))
+        try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test func `says of each object why it goes, as long as that is known`() throws {
@@ -40,15 +41,15 @@ import VersionTree
         for garbage in try temporary.store.planCollection().objects {
             if case .retired(let version) = garbage.reason {
                 names[garbage.address] = version.name
-                #expect(abs(version.retiredAt - secondsNow()) < 600)
+                expect(abs(version.retiredAt - secondsNow()) < 600)
             } else {
-                #expect(garbage.reason == .neverNamed)
+                expect(garbage.reason, equals: .neverNamed)
                 names[garbage.address] = .some(nil)
             }
         }
         let one = try address(of: "only in one")
         let (both, two) = (try address(of: "in both"), try address(of: "only in two"))
-        #expect(names == [one: "1", both: "2", two: "2", loose: nil])
+        expect(names, equals: [one: "1", both: "2", two: "2", loose: nil])
         // Content that comes again and goes with another version is that one's.
         try temporary.add("3", ["a": "only in one"])
         try temporary.versions.retire("3")
@@ -57,18 +58,18 @@ import VersionTree
             Issue.record("\(String(describing: again))")
             return
         }
-        #expect(last.name == "3")
+        expect(last.name, equals: "3")
         // A new index does not know.
         Damage.remove(temporary.indexPath)
         for garbage in try temporary.reopened().store.planCollection().objects {
-            #expect(garbage.reason == .neverNamed)
+            expect(garbage.reason, equals: .neverNamed)
         }
-        #expect(try temporary.reopened().store.collect().objectCount == 4)
+        try expect(temporary.reopened().store.collect().objectCount, equals: 4)
     }
 
     @Test func `collects from an empty store`() throws {
         let temporary = try TemporaryStore()
-        #expect(try temporary.store.collect().objectCount == 0)
+        try expect(temporary.store.collect().objectCount, equals: 0)
     }
 
     @Test func `collects suspended partials of no version, and keeps those that one waits for`()
@@ -86,9 +87,9 @@ import VersionTree
             try arrival.suspend()
         }
         let plan = try temporary.store.planCollection()
-        #expect(try plan.staged.map(\.address) == [address(of: "unwanted content")])
-        #expect(try temporary.store.collect().objectCount == 1)
-        #expect(try temporary.staged == [address(of: "wanted content").description])
+        try expect(plan.staged.map(\.address), equals: [address(of: "unwanted content")])
+        try expect(temporary.store.collect().objectCount, equals: 1)
+        try expect(temporary.staged, equals: [address(of: "wanted content").description])
     }
 
     @Test func `leaves a partial alone that a writer has open`() throws {
@@ -99,12 +100,12 @@ import VersionTree
         var arrival = try arrivals.begin(address(of: slow), byteCount: 300_000)
         try arrival.append(Array(slow.prefix(2)).span.bytes)
         let other = try temporary.reopened().store
-        #expect(try other.planCollection().staged == [])
+        try expect(other.planCollection().staged, equals: [])
         _ = try other.collect()
         try arrival.append(Array(slow.dropFirst(2)).span.bytes)
         _ = try arrival.finish()
         try arrivals.settle()
-        #expect(try temporary.store.read(address(of: slow), limit: 300_000) == slow)
+        try expect(temporary.store.read(address(of: slow), limit: 300_000), equals: slow)
     }
 
     @Test func `collects what is in quarantine`() throws {
@@ -113,9 +114,9 @@ import VersionTree
         try Damage.flip(temporary.objectPath(damaged), at: 3)
         _ = try temporary.versions.check(repairing: true)
         let plan = try temporary.store.planCollection()
-        #expect(plan.quarantined.map(\.address) == [damaged])
-        #expect(try temporary.store.collect().objectCount == plan.objectCount)
-        #expect(Damage.names(temporary.path + "/quarantine") == [])
+        expect(plan.quarantined.map(\.address), equals: [damaged])
+        try expect(temporary.store.collect().objectCount, equals: plan.objectCount)
+        expect(Damage.names(temporary.path + "/quarantine"), equals: [])
     }
 
     @Test(arguments: ["", "{", "{\"castree\":1}", "\0\0\0\0"])
@@ -125,13 +126,13 @@ import VersionTree
         try temporary.add("2", ["a": "two"])
         let loose = try temporary.put("garbage")
         try Damage.overwrite(temporary.path + "/manifests/1.json", with: bytes(text))
-        #expect(code { _ = try temporary.store.collect() } == .index)
-        #expect(code { _ = try temporary.reopened().store.collect() } == .index)
+        expect(code { _ = try temporary.store.collect() }, equals: .index)
+        expect(code { _ = try temporary.reopened().store.collect() }, equals: .index)
         // Nor when the index is made again and has never known what the manifest said.
         Damage.remove(temporary.indexPath)
-        #expect(code { _ = try temporary.reopened().store.collect() } == .index)
+        expect(code { _ = try temporary.reopened().store.collect() }, equals: .index)
         for kept in [loose, try address(of: "one"), try address(of: "two")] {
-            #expect(try temporary.store.contains(kept))
+            try expect(temporary.store.contains(kept))
         }
     }
 
@@ -141,7 +142,7 @@ import VersionTree
         Damage.remove(temporary.path + "/manifests")
         _ = code { _ = try temporary.reopened().store.collect() }
         let held = try temporary.store.contains(address(of: "one"))
-        #expect(held)
+        expect(held)
     }
 
     @Test func `a count that is too low never deletes what a version names`() throws {
@@ -150,7 +151,7 @@ import VersionTree
         try scribbled.add("1", ["a": "one", "b": "two"])
         try scribbled.change(damage)
         _ = code { _ = try scribbled.reopened().store.collect() }
-        #expect(try scribbled.store.contains(address(of: "one")))
+        try expect(scribbled.store.contains(address(of: "one")))
 
         // Nor when nothing on the file tells: the index is a hint (bit-rot, a mistake of ours).
         let rotten = try TemporaryStore()
@@ -158,7 +159,7 @@ import VersionTree
         try rotten.changeUnnoticed(damage)
         _ = code { _ = try rotten.reopened().store.collect() }
         let held = try rotten.store.contains(address(of: "one"))
-        #expect(held)
+        expect(held)
     }
 
     @Test(arguments: [1, 2, 63, 64, 65, 200])
@@ -174,12 +175,12 @@ import VersionTree
             "UPDATE object SET refs = 0, keepers = 0 WHERE id = \(number)")
         _ = code { _ = try temporary.reopened().store.collect() }
         for content in files.values {
-            #expect(try temporary.store.contains(address(of: content)))
+            try expect(temporary.store.contains(address(of: content)))
         }
         // And the collection is made as soon as the counts are right again.
         _ = try temporary.reopened().store.collect()
-        #expect(try !temporary.store.contains(loose))
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(!temporary.store.contains(loose))
+        try expect(temporary.reopened().check().findings, equals: [])
     }
 
     @Test func `references that rotted are not counted down`() throws {
@@ -191,9 +192,9 @@ import VersionTree
         try temporary.reopened().retire("2")
         _ = try temporary.reopened().store.collect()
         for content in ["one", "two"] {
-            #expect(try temporary.store.contains(address(of: content)))
+            try expect(temporary.store.contains(address(of: content)))
         }
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
     }
 
     @Test func `an announced object that is needed again is taken back`() throws {
@@ -203,9 +204,9 @@ import VersionTree
         try temporary.changeUnnoticed("UPDATE object SET state = 2")
         try temporary.add("1", ["a": "wanted again"])
         _ = try temporary.store.collect()
-        #expect(try temporary.store.read(address, limit: 100) == bytes("wanted again"))
-        #expect(try temporary.versions.versions().map(\.state) == [.materialized])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.store.read(address, limit: 100), equals: bytes("wanted again"))
+        try expect(temporary.versions.versions().map(\.state), equals: [.materialized])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `an announced object whose file is gone is written again`() throws {
@@ -217,11 +218,11 @@ import VersionTree
             if verb == "add" {
                 try temporary.add("1", ["a": "wanted again add"])
             } else {
-                #expect(try temporary.put("wanted again put") == address)
+                try expect(temporary.put("wanted again put"), equals: address)
             }
-            #expect(
-                try temporary.store.read(address, limit: 100) == bytes("wanted again \(verb)"))
-            #expect(try temporary.versions.check().findings == [])
+            try expect(
+                temporary.store.read(address, limit: 100), equals: bytes("wanted again \(verb)"))
+            try expect(temporary.versions.check().findings, equals: [])
         }
     }
 
@@ -232,8 +233,8 @@ import VersionTree
         let address = try temporary.put("to come")
         try temporary.changeUnnoticed("UPDATE object SET state = 2")
         Damage.remove(temporary.objectPath(address))
-        #expect(try temporary.versions.register(source.versions.manifest(of: "1")) == false)
-        #expect(try temporary.versions.missing(of: "1").map(\.address) == [address])
+        try expect(temporary.versions.register(source.versions.manifest(of: "1")), equals: false)
+        try expect(temporary.versions.missing(of: "1").map(\.address), equals: [address])
     }
 
     @Test func `a collection that died between announcing and deleting is finished by the next`()
@@ -245,9 +246,9 @@ import VersionTree
         try temporary.changeUnnoticed("UPDATE object SET state = 2")
         Damage.remove(temporary.objectPath(gone))
         _ = try temporary.reopened().store.collect()
-        #expect(try temporary.store.contains(there) == false)
-        #expect(try temporary.versions.check().findings == [])
-        #expect(try temporary.store.usage().objects == 0)
+        try expect(temporary.store.contains(there), equals: false)
+        try expect(temporary.versions.check().findings, equals: [])
+        try expect(temporary.store.usage().objects, equals: 0)
     }
 
     @Test func `something that is not a file in place of garbage does not stop the collector`()
@@ -260,8 +261,8 @@ import VersionTree
             try Damage.replace(temporary.objectPath(odd), by: stranger)
             let last = code { _ = try temporary.store.collect() }
             let isGone = try !temporary.store.contains(even)
-            #expect(last == nil, "\(stranger)")
-            #expect(isGone, "\(stranger)")
+            expect(last == nil, "\(stranger)")
+            expect(isGone, "\(stranger)")
         }
     }
 }

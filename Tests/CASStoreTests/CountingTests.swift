@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -48,20 +49,20 @@ import VersionTree
         let counted = try counted(temporary)
         for (address, row) in counted {
             let names = references[address] ?? []
-            #expect(row.refs == Int64(names.count), comment)
-            #expect(row.keepers == names.reduce(0) { $0 + (ids[$1] ?? 0) }, comment)
+            expect(row.refs, equals: Int64(names.count), comment)
+            expect(row.keepers, equals: names.reduce(0) { $0 + (ids[$1] ?? 0) }, comment)
         }
-        for address in references.keys { #expect(counted[address] != nil, comment) }
+        for address in references.keys { expect(counted[address] != nil, comment) }
         for version in try temporary.versions.versions() {
             let own = references.filter { $0.value == [version.version] }
             let expected = own.keys.reduce(0) { $0 + (sizes[$1] ?? 0) }
-            #expect(version.uniqueBytes == expected, comment)
+            expect(version.uniqueBytes, equals: expected, comment)
             let distinct = references.filter { $0.value.contains(version.version) }
             let usage = try temporary.versions.usage(of: [version.version])[0]
-            #expect(usage.uniqueBytes == expected, comment)
-            #expect(
-                usage.sharedBytes + usage.uniqueBytes
-                    == distinct.keys.reduce(0) { $0 + (sizes[$1] ?? 0) }, comment)
+            expect(usage.uniqueBytes, equals: expected, comment)
+            expect(
+                usage.sharedBytes + usage.uniqueBytes,
+                equals: distinct.keys.reduce(0) { $0 + (sizes[$1] ?? 0) }, comment)
         }
     }
 
@@ -90,29 +91,29 @@ import VersionTree
                 try temporary.versions.retire(name)
                 names.removeAll { $0 == name }
                 let planned = try temporary.store.planCollection().byteCount
-                #expect(planned == usage.uniqueBytes, comment)
-                #expect(try temporary.store.collect().byteCount == usage.uniqueBytes, comment)
+                expect(planned, equals: usage.uniqueBytes, comment)
+                try expect(temporary.store.collect().byteCount, equals: usage.uniqueBytes, comment)
             case 8: _ = try temporary.put("loose \(step)")
             default: _ = try temporary.store.collect()
             }
             try compare(temporary, comment)
         }
-        #expect(try temporary.versions.check().findings == [], "seed \(random.seed)")
+        try expect(temporary.versions.check().findings, equals: [], "seed \(random.seed)")
         // Made again from the manifests, the counts are the same.
         let before = try temporary.versions.versions()
         Damage.remove(temporary.indexPath)
-        #expect(try temporary.reopened().versions() == before, "seed \(random.seed)")
+        try expect(temporary.reopened().versions(), equals: before, "seed \(random.seed)")
         try compare(temporary, "after a rebuild, seed \(random.seed)")
     }
 
     @Test func `the same content under two names keeps nothing alone`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "same", "b": "same"])
-        #expect(try temporary.versions.versions()[0].uniqueBytes == 4)
+        try expect(temporary.versions.versions()[0].uniqueBytes, equals: 4)
         try temporary.add("2", ["c": "same"])
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0, 0])
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0, 0])
         try temporary.versions.retire("1")
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [4])
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [4])
     }
 
     @Test func `what a version lacks, its retiring does not free`() throws {
@@ -123,8 +124,8 @@ import VersionTree
         let unique = try temporary.versions.versions()[0].uniqueBytes
         try temporary.versions.retire("1")
         let freed = try temporary.store.collect().byteCount
-        #expect(freed == 0)
-        #expect(unique == freed)
+        expect(freed, equals: 0)
+        expect(unique, equals: freed)
     }
 
     @Test func `what comes later is kept by whoever names it then`() throws {
@@ -132,15 +133,15 @@ import VersionTree
         let source = try TemporaryStore()
         try source.add("1", ["a": "comes later"])
         try temporary.versions.register(source.versions.manifest(of: "1"))
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0])
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0])
         try temporary.add("2", ["b": "comes later"])
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0, 0])
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0, 0])
         try temporary.versions.retire("2")
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [11])
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [11])
         try Damage.flip(temporary.objectPath(address(of: "comes later")), at: 0)
-        #expect(try temporary.versions.check(repairing: true).findings.isEmpty == false)
-        #expect(try temporary.versions.versions().map(\.uniqueBytes) == [0])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.versions.check(repairing: true).findings.isEmpty, equals: false)
+        try expect(temporary.versions.versions().map(\.uniqueBytes), equals: [0])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `usage is the sum of what is there`() throws {
@@ -148,13 +149,13 @@ import VersionTree
         try temporary.add("1", ["a": "12345", "b": "12345", "c": "678"])
         _ = try temporary.put("loose")
         let usage = try temporary.store.usage()
-        #expect(usage.objects == 3)
-        #expect(usage.objectBytes == 13)
-        #expect(usage.unreferencedBytes == 5)
-        #expect(usage.apparentBytes == 13)
-        #expect(usage.ratio == 1)
+        expect(usage.objects, equals: 3)
+        expect(usage.objectBytes, equals: 13)
+        expect(usage.unreferencedBytes, equals: 5)
+        expect(usage.apparentBytes, equals: 13)
+        expect(usage.ratio, equals: 1)
         let largest = try temporary.store.usageTable(largestMax: 2).largest
-        #expect(largest.map(\.byteCount) == [5, 5])
-        #expect(Set(largest.map(\.references)) == [0, 1])
+        expect(largest.map(\.byteCount), equals: [5, 5])
+        expect(Set(largest.map(\.references)), equals: [0, 1])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -36,24 +37,25 @@ import VersionTree
         after damage: (TemporaryStore) throws -> Void
     ) throws {
         let before = try Answers(temporary.reopened())
-        #expect(before.findings == [], comment)
+        expect(before.findings, equals: [], comment)
         let partials = temporary.staged
         try damage(temporary)
         let notices = Notices()
         let after = try Answers(temporary.reopened(notice: notices.sink))
-        #expect(after.versions == before.versions, comment)
-        #expect(after.lifecycle == before.lifecycle, comment)
+        expect(after.versions, equals: before.versions, comment)
+        expect(after.lifecycle, equals: before.lifecycle, comment)
         // A check may say that it found the index so, and that it is made again.
         let left = after.findings.filter { $0.kind != .damagedIndex || !$0.isRepaired }
-        #expect(left == [], comment)
-        #expect(temporary.staged == partials, comment)
+        expect(left, equals: [], comment)
+        expect(temporary.staged, equals: partials, comment)
         if let rebuilt {
-            #expect(notices.all.isEmpty != rebuilt, "\(comment ?? ""): \(notices.all)")
+            expect(notices.all.isEmpty != rebuilt, "\(comment ?? ""): \(notices.all)")
         }
         // The process that has it open goes on, too.
-        #expect(try temporary.versions.versions() == before.versions, comment)
+        try expect(temporary.versions.versions(), equals: before.versions, comment)
         _ = try temporary.store.collect()
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [], comment)
+        try expect(
+            temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [], comment)
     }
 
     @Test func `deleting the index loses nothing`() throws {
@@ -73,22 +75,22 @@ import VersionTree
         ] {
             try Damage.replace(temporary.indexPath, by: stranger)
             let findings = try temporary.reopened().check().findings
-            #expect(findings.map(\.kind) == [.damagedIndex], "\(stranger)")
-            #expect(findings.map(\.path) == ["index.sqlite"], "\(stranger)")
-            #expect(findings.allSatisfy { $0.isRepaired && !$0.message.isEmpty }, "\(stranger)")
-            #expect(try temporary.reopened().check().findings == [], "\(stranger)")
+            expect(findings.map(\.kind), equals: [.damagedIndex], "\(stranger)")
+            expect(findings.map(\.path), equals: ["index.sqlite"], "\(stranger)")
+            expect(findings.allSatisfy { $0.isRepaired && !$0.message.isEmpty }, "\(stranger)")
+            try expect(temporary.reopened().check().findings, equals: [], "\(stranger)")
         }
         let size = try Damage.contents(temporary.indexPath).count
         try Damage.truncate(temporary.indexPath, to: size - 4096)
         let findings = try temporary.reopened().check().findings
-        #expect(findings.map(\.kind) == [.damagedIndex])
-        #expect(findings.map(\.isRepaired) == [true])
+        expect(findings.map(\.kind), equals: [.damagedIndex])
+        expect(findings.map(\.isRepaired), equals: [true])
 
         Damage.remove(temporary.indexPath)
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
         Damage.remove(temporary.indexPath)
         Damage.remove(temporary.stampPath)
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
     }
 
     @Test func `deleting the index and the stamp loses nothing`() throws {
@@ -135,7 +137,7 @@ import VersionTree
         try expectSame(temporary) {
             try Damage.replace($0.indexPath, by: .symbolicLink(foreign))
         }
-        #expect(try Damage.contents(foreign) == bytes("somebody's"))
+        try expect(Damage.contents(foreign), equals: bytes("somebody's"))
     }
 
     @Test(arguments: [Damage.Stranger.directory, .symbolicLink("/etc/hostname"), .fifo, .socket])
@@ -204,7 +206,7 @@ import VersionTree
             try connection.execute("ROLLBACK")
             return journal
         }
-        #expect(journal.count > 4096)
+        expect(journal.count > 4096)
         for content in [journal, Array(journal.prefix(1000)), [UInt8](repeating: 9, count: 4096)] {
             try expectSame(rebuilt: nil, Self.makeStore(), "\(content.count) bytes") {
                 try Damage.overwriteOrCreate($0.indexPath + "-journal", with: content)
@@ -263,11 +265,11 @@ import VersionTree
         try temporary.change("PRAGMA user_version = 99")
         let before = try Damage.contents(temporary.indexPath)
         let versions = try temporary.reopened()
-        #expect(code { _ = try versions.versions() } == .unsupportedFormat)
-        #expect(code { _ = try versions.store.collect() } == .unsupportedFormat)
-        #expect(code { _ = try versions.check() } == .unsupportedFormat)
-        #expect(try versions.store.read(address(of: "one"), limit: 10) == bytes("one"))
-        #expect(try Damage.contents(temporary.indexPath) == before)
+        expect(code { _ = try versions.versions() }, equals: .unsupportedFormat)
+        expect(code { _ = try versions.store.collect() }, equals: .unsupportedFormat)
+        expect(code { _ = try versions.check() }, equals: .unsupportedFormat)
+        try expect(versions.store.read(address(of: "one"), limit: 10), equals: bytes("one"))
+        try expect(Damage.contents(temporary.indexPath), equals: before)
     }
 
     @Test func `a manifest that vanishes while the index is made again is no error`() throws {
@@ -280,9 +282,9 @@ import VersionTree
         }
         let found = code {
             let versions = try temporary.reopened(on: disk).versions()
-            #expect(versions.map(\.version).sorted() == ["1", "2", "4"])
+            expect(versions.map(\.version).sorted(), equals: ["1", "2", "4"])
         }
-        #expect(found == nil)
+        expect(found == nil)
     }
 
     @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo, .socket])
@@ -293,10 +295,10 @@ import VersionTree
         try Damage.replace(temporary.path + "/manifests/3.json", by: stranger)
         let found = code {
             let versions = try temporary.reopened()
-            #expect(try versions.versions().map(\.version).contains("1"))
-            #expect(try versions.check().findings.map(\.kind).contains(.damagedManifest))
+            try expect(versions.versions().map(\.version).contains("1"))
+            try expect(versions.check().findings.map(\.kind).contains(.damagedManifest))
         }
-        #expect(found == nil)
+        expect(found == nil)
     }
 
     @Test func `an index that grows while another process opens it is not taken for a cut one`()
@@ -313,8 +315,8 @@ import VersionTree
         disk.on(.after, .status, path: "/index.sqlite", occurrence: 2) {
             #expect(throws: Never.self) { try temporary.add("2", files) }
         }
-        #expect(try other.versions().count >= 1)
-        #expect(notices.all == [])
+        try expect(other.versions().count >= 1)
+        expect(notices.all, equals: [])
     }
 
     @Test func `a read-only disk without an index is read from the manifests`() throws {
@@ -326,8 +328,8 @@ import VersionTree
         disk.arm(.refuseChanges)
         let answers = Held2<[VersionSummary]>()
         let found = code { answers.value = try versions.versions() }
-        #expect(found == nil)
-        #expect(answers.value == before)
+        expect(found == nil)
+        expect(answers.value, equals: before)
     }
 
     final class Held2<Value> { var value: Value? }

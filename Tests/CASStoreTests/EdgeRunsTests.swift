@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -5,22 +6,22 @@ import Testing
 
 @Suite struct EdgeRunsTests {
     @Test func `groups neighbours, in any order and with duplicates`() {
-        #expect(EdgeRuns([]).runs == [])
-        #expect(EdgeRuns([7]).runs == [7...7])
-        #expect(EdgeRuns([3, 1, 2, 2, 9, 8, 3]).runs == [1...3, 8...9])
-        #expect(EdgeRuns([1, 3, 5]).runs == [1...1, 3...3, 5...5])
-        #expect(EdgeRuns([3, 1, 2, 2, 9, 8, 3]).count == 5)
+        expect(EdgeRuns([]).runs, equals: [])
+        expect(EdgeRuns([7]).runs, equals: [7...7])
+        expect(EdgeRuns([3, 1, 2, 2, 9, 8, 3]).runs, equals: [1...3, 8...9])
+        expect(EdgeRuns([1, 3, 5]).runs, equals: [1...1, 3...3, 5...5])
+        expect(EdgeRuns([3, 1, 2, 2, 9, 8, 3]).count, equals: 5)
     }
 
     @Test func `merges a run that continues the last one, and only that`() {
         var runs = EdgeRuns([1, 2])
         runs.append(3...5)
-        #expect(runs.runs == [1...5])
+        expect(runs.runs, equals: [1...5])
         runs.append(7...7)
-        #expect(runs.runs == [1...5, 7...7])
+        expect(runs.runs, equals: [1...5, 7...7])
         var empty = EdgeRuns([])
         empty.append(4...6)
-        #expect(empty.runs == [4...6])
+        expect(empty.runs, equals: [4...6])
     }
 
     @Test func `what is encoded is read back`() {
@@ -31,15 +32,15 @@ import Testing
             let ids = (0..<count).map { _ in Int64.random(in: 1...top, using: &random) }
             let runs = EdgeRuns(ids)
             let back = runs.encoded.withUnsafeBytes { EdgeRuns($0) }
-            #expect(back == runs, "seed \(random.seed)")
-            #expect(runs.count == Int64(Set(ids).count), "seed \(random.seed)")
+            expect(back, equals: runs, "seed \(random.seed)")
+            expect(runs.count, equals: Int64(Set(ids).count), "seed \(random.seed)")
             let spelled = runs.runs.flatMap { Array($0) }
-            #expect(spelled == Set(ids).sorted(), "seed \(random.seed)")
+            expect(spelled, equals: Set(ids).sorted(), "seed \(random.seed)")
         }
     }
 
     @Test func `a version of neighbours costs a few bytes`() {
-        #expect(EdgeRuns(Array(1...100_000)).encoded.count <= 4)
+        expect(EdgeRuns(Array(1...100_000)).encoded.count <= 4)
     }
 
     @Test func `a cut inside a run is refused`() {
@@ -48,8 +49,8 @@ import Testing
             let part = Array(whole.prefix(cut))
             guard let found = part.withUnsafeBytes({ EdgeRuns($0) }) else { continue }
             // Where a cut falls between two runs the rest is well-formed; it must at least be less.
-            #expect(found.encoded == part)
-            #expect(found.count < 4)
+            expect(found.encoded, equals: part)
+            expect(found.count < 4)
         }
     }
 
@@ -60,7 +61,7 @@ import Testing
             [0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
         ] as [[UInt8]])
     func `damaged bytes are refused`(bytes: [UInt8]) {
-        #expect(bytes.withUnsafeBytes { EdgeRuns($0) } == nil)
+        expect(bytes.withUnsafeBytes { EdgeRuns($0) } == nil)
     }
 
     @Test func `noise is refused or read, and never ends the process`() async {
@@ -79,7 +80,7 @@ import Testing
             // Short numbers only: long ones are the test above.
             for position in noise.indices where position % 3 == 2 { noise[position] &= 0x7f }
             if let runs = noise.withUnsafeBytes({ EdgeRuns($0) }) {
-                #expect(runs.runs.allSatisfy { $0.lowerBound >= 0 }, "seed \(random.seed)")
+                expect(runs.runs.allSatisfy { $0.lowerBound >= 0 }, "seed \(random.seed)")
             }
         }
     }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -127,22 +128,23 @@ import VersionTree
         for finding in findings where finding.kind != .leftover {
             odd.append("\(finding.kind) after \(fault.kind) at \(place)")
         }
-        if failure == nil { #expect(try verb.isDone(versions), comment) }
+        if failure == nil { try expect(verb.isDone(versions), comment) }
         if verb.description == "add", failure != nil, fault.kind != .stop {
             // "When it throws, the version is not there."
             let there = try versions.versions().contains { $0.version == "1" }
             if there { odd.append("there though it threw, at \(place)") }
         }
-        #expect(try verb.holds(versions), comment)
+        try expect(verb.holds(versions), comment)
         _ = try versions.check(repairing: true)
         // Repeating it succeeds. What was done before it failed may say that nothing is left.
         let again = code { try verb.run(versions, source) }
-        #expect(again == nil || again == .noVersion, comment)
-        #expect(try verb.isDone(versions), comment)
+        expect(again == nil || again == .noVersion, comment)
+        try expect(verb.isDone(versions), comment)
         let left = try versions.check(CheckOptions(isDeep: true)).findings
-        #expect(left == [], comment)
+        expect(left, equals: [], comment)
         if verb.description != "retire" {
-            #expect(try readTree(temporary.path + "/versions/0")["index.html"] == "zero", comment)
+            try expect(
+                readTree(temporary.path + "/versions/0")["index.html"], equals: "zero", comment)
         }
         let staged = Damage.names(temporary.path + "/staging")
         if staged != [] { odd.append("still staged after \(fault.kind) at \(place)") }
@@ -165,13 +167,13 @@ import VersionTree
 
     /// What is known to be odd after a fault.
     func expectNothingOdd(_ odd: [String], _ verb: Verb) {
-        #expect(odd == [], "\(verb)")
+        expect(odd, equals: [], "\(verb)")
     }
 
     @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives every call to the disk failing once`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 1) { .fail(EIO, at: $0) }
-        #expect(count > 5)
+        expect(count > 5)
         expectNothingOdd(odd, verb)
     }
 
@@ -179,21 +181,21 @@ import VersionTree
     func `survives a disk that is full for a moment`(verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
         let (count, odd) = try enumerate(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) }
-        #expect(count > 5)
+        expect(count > 5)
         expectNothingOdd(odd, verb)
     }
 
     @Test(arguments: [put, retire, collect, add, arrive, revise])
     func `survives being killed after every call to the disk`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 0) { .stop(after: $0) }
-        #expect(count > 5)
+        expect(count > 5)
         expectNothingOdd(odd, verb)
     }
 
     @Test(arguments: [put, add, arrive, revise])
     func `survives every write torn in the middle by a full disk`(verb: Verb) throws {
         let (count, odd) = try enumerate(verb, from: 1) { .tear(ENOSPC, at: $0) }
-        #expect(count > 1)
+        expect(count > 1)
         expectNothingOdd(odd, verb)
     }
 
@@ -216,7 +218,7 @@ import VersionTree
         try Self.add.run(adding, temporary.directory.appending("source"))
         repair.wait()
         let states = try temporary.reopened().versions().map(\.state)
-        #expect(states == [.materialized, .materialized])
+        expect(states, equals: [.materialized, .materialized])
     }
 
     // MARK: After a failed sync
@@ -236,28 +238,29 @@ import VersionTree
             disk.arm(.fail(EIO, at: position, of: [.sync, .syncAll]))
             let failure = code { try verb.run(versions, source) }
             guard disk.hasFired else { break }
-            #expect(failure == .io, "sync \(position)")
+            expect(failure, equals: .io, "sync \(position)")
             let second = code {
                 let lease = try versions.store.makeLease()
                 _ = try versions.store.put(bytes("more"), protectedBy: lease)
             }
             let third = code { _ = try versions.store.collect() }
             let refusal = #expect(throws: StoreError.self) { try versions.store.checkWritable() }
-            #expect(
-                refusal?.message.contains("unable to sync /") == true, "\(refusal?.message ?? "")")
-            #expect(refusal?.message.contains("Input/output error") == true)
+            expect(
+                refusal?.message.contains("unable to sync /"), equals: true,
+                "\(refusal?.message ?? "")")
+            expect(refusal?.message.contains("Input/output error"), equals: true)
             if second != .writesRefused || third != .writesRefused {
                 tolerated.append(disk.firedAt?.description ?? "")
             }
             // Reading goes on, and the next open writes again.
-            #expect(try versions.store.contains(address(of: "zero")))
+            try expect(versions.store.contains(address(of: "zero")))
             let reopened = try temporary.reopened()
             try verb.run(reopened, source)
-            #expect(try verb.isDone(reopened))
+            try expect(verb.isDone(reopened))
             position += 1
         }
-        #expect(position > 1)
-        #expect(tolerated == [])
+        expect(position > 1)
+        expect(tolerated, equals: [])
     }
 
     @Test func `every error of the disk names the path and what to do`() throws {
@@ -273,9 +276,9 @@ import VersionTree
                 let lease = try versions.store.makeLease()
                 _ = try versions.store.put(bytes("not stored"), protectedBy: lease)
             }
-            #expect(error?.code == expected)
-            #expect(error?.message.contains("/staging/") == true)
-            #expect(error?.cause != nil)
+            expect(error?.code, equals: expected)
+            expect(error?.message.contains("/staging/"), equals: true)
+            expect(error?.cause != nil)
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -10,47 +11,47 @@ import VersionTree
 
     @Test func `a new store has its parts and an empty answer to everything`() throws {
         let temporary = try TemporaryStore(isDurable: true)
-        #expect(try Damage.contents(temporary.path + "/FORMAT") == bytes("castree 1\n"))
+        try expect(Damage.contents(temporary.path + "/FORMAT"), equals: bytes("castree 1\n"))
         let names = Set(try FileManager.default.contentsOfDirectory(atPath: temporary.path))
-        #expect(
+        expect(
             names.isSuperset(of: [
                 "FORMAT", "objects", "staging", "manifests", "versions", "leases", "index.sqlite",
             ]))
         let versions = try temporary.reopened()
-        #expect(try versions.versions() == [])
-        #expect(try versions.lifecycle() == Lifecycle())
-        #expect(try versions.check().findings == [])
-        #expect(try versions.store.usage().objects == 0)
+        try expect(versions.versions(), equals: [])
+        try expect(versions.lifecycle(), equals: Lifecycle())
+        try expect(versions.check().findings, equals: [])
+        try expect(versions.store.usage().objects, equals: 0)
     }
 
     @Test func `nothing there, an empty directory and a lost FORMAT are no store`() throws {
         let directory = TemporaryDirectory()
-        #expect(open(directory.appending("nothing")) == .noStore)
-        #expect(open(directory.path) == .noStore)
+        expect(open(directory.appending("nothing")), equals: .noStore)
+        expect(open(directory.path), equals: .noStore)
         let temporary = try TemporaryStore()
         Damage.remove(temporary.path + "/FORMAT")
-        #expect(open(temporary.path) == .noStore)
+        expect(open(temporary.path), equals: .noStore)
     }
 
     @Test func `a file in place of the directory is no store`() throws {
         let directory = TemporaryDirectory()
         try Damage.replace(directory.appending("file"), by: .emptyFile)
-        #expect(open(directory.appending("file")) == .noStore)
-        #expect(open(directory.appending("file/store")) != nil)
-        #expect(code { _ = try VersionStore.create(at: directory.appending("file")) } != nil)
-        #expect(Damage.names(directory.path) == ["file"])
+        expect(open(directory.appending("file")), equals: .noStore)
+        expect(open(directory.appending("file/store")) != nil)
+        expect(code { _ = try VersionStore.create(at: directory.appending("file")) } != nil)
+        expect(Damage.names(directory.path), equals: ["file"])
     }
 
     @Test(arguments: ["castree 2\n", "castree 1000000\n"])
     func `a newer format is refused, and says so`(text: String) throws {
         let temporary = try TemporaryStore()
         try Damage.overwrite(temporary.path + "/FORMAT", with: bytes(text))
-        #expect(open(temporary.path) == .unsupportedFormat)
-        #expect(code { _ = try VersionStore.create(at: temporary.path) } == .unsupportedFormat)
+        expect(open(temporary.path), equals: .unsupportedFormat)
+        expect(code { _ = try VersionStore.create(at: temporary.path) }, equals: .unsupportedFormat)
         let error = #expect(throws: StoreError.self) {
             _ = try VersionStore.open(temporary.path)
         }
-        #expect(error?.message.contains(text.split(separator: " ")[1].dropLast()) == true)
+        expect(error?.message.contains(text.split(separator: " ")[1].dropLast()), equals: true)
     }
 
     @Test(arguments: [
@@ -61,8 +62,8 @@ import VersionTree
     func `garbage in FORMAT is refused`(text: String) throws {
         let temporary = try TemporaryStore()
         try Damage.overwrite(temporary.path + "/FORMAT", with: bytes(text))
-        #expect(open(temporary.path) == .unsupportedFormat)
-        #expect(code { _ = try VersionStore.create(at: temporary.path) } == .unsupportedFormat)
+        expect(open(temporary.path), equals: .unsupportedFormat)
+        expect(code { _ = try VersionStore.create(at: temporary.path) }, equals: .unsupportedFormat)
     }
 
     @Test func `something that is not a file in place of FORMAT is refused, with a reason`()
@@ -71,36 +72,36 @@ import VersionTree
         for stranger in [Damage.Stranger.directory, .fifo, .symbolicLink("/etc/hostname")] {
             let temporary = try TemporaryStore()
             try Damage.replace(temporary.path + "/FORMAT", by: stranger)
-            #expect(open(temporary.path) != nil, "\(stranger)")
+            expect(open(temporary.path) != nil, "\(stranger)")
         }
         let temporary = try TemporaryStore()
         try Damage.extend(
             temporary.path + "/FORMAT", by: [UInt8](repeating: 10, count: 1 << 20))
-        #expect(open(temporary.path) != nil)
+        expect(open(temporary.path) != nil)
     }
 
     @Test func `a directory that holds something else is never made a store`() throws {
         let directory = TemporaryDirectory()
         try Damage.replace(directory.appending("somebody's file"), by: .emptyFile)
-        #expect(code { _ = try VersionStore.create(at: directory.path) } == .storeExists)
-        #expect(Damage.names(directory.path) == ["somebody's file"])
+        expect(code { _ = try VersionStore.create(at: directory.path) }, equals: .storeExists)
+        expect(Damage.names(directory.path), equals: ["somebody's file"])
     }
 
     @Test func `making a store twice opens it, with all it holds`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one"])
         let (versions, isNew) = try VersionStore.create(at: temporary.path)
-        #expect(!isNew)
-        #expect(try versions.versions().map(\.version) == ["1"])
-        #expect(try versions.check().findings == [])
+        expect(!isNew)
+        try expect(versions.versions().map(\.version), equals: ["1"])
+        try expect(versions.check().findings, equals: [])
     }
 
     @Test func `an existing empty directory and missing parents become a store`() throws {
         let directory = TemporaryDirectory()
         try Damage.replace(directory.appending("empty"), by: .directory)
-        #expect(try VersionStore.create(at: directory.appending("empty")).isNew)
-        #expect(try VersionStore.create(at: directory.appending("a/b//c/")).isNew)
-        #expect(open(directory.appending("a/b/c")) == nil)
+        try expect(VersionStore.create(at: directory.appending("empty")).isNew)
+        try expect(VersionStore.create(at: directory.appending("a/b//c/")).isNew)
+        expect(open(directory.appending("a/b/c")) == nil)
     }
 
     @Test func `a making that stopped anywhere is finished by the next`() throws {
@@ -118,16 +119,16 @@ import VersionTree
             let comment: Comment = "stopped after \(steps):\n\(disk.trace)"
             // Half a store is none; a whole one may be used at once.
             let half = open(path)
-            #expect(half == .noStore || half == nil, comment)
+            expect(half == .noStore || half == nil, comment)
             let versions = try VersionStore.create(at: path, options: options).versions
             try writeTree(directory.appending("source"), ["a": "one"])
             _ = try versions.add(directory: directory.appending("source"), version: "1")
             let findings = try VersionStore.open(path, options: options).check().findings
-            #expect(findings == [], comment)
+            expect(findings, equals: [], comment)
             if last == nil, !hasFired { break }
             steps += 1
         }
-        #expect(steps > 20)
+        expect(steps > 20)
     }
 
     @Test(arguments: ["staging", "quarantine", "versions", "leases"])
@@ -136,8 +137,8 @@ import VersionTree
         _ = try temporary.put("something")
         Damage.remove(temporary.path + "/" + name)
         let versions = try temporary.reopened()
-        #expect(try versions.check().findings == [])
-        #expect(try versions.versions() == [])
+        try expect(versions.check().findings, equals: [])
+        try expect(versions.versions(), equals: [])
     }
 
     @Test func `a store that has lost its objects has them again from its trees`() throws {
@@ -145,9 +146,9 @@ import VersionTree
         try temporary.add("1", ["a": "one"])
         Damage.remove(temporary.path + "/objects")
         let found = try temporary.reopened().check().findings
-        #expect(found.map(\.kind) == [.missingObject])
-        #expect(try temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        expect(found.map(\.kind), equals: [.missingObject])
+        try expect(temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test
@@ -158,10 +159,10 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one"])
         Damage.remove(temporary.path + "/manifests")
-        #expect(open(temporary.path) == .noStore)
+        expect(open(temporary.path), equals: .noStore)
         mkdir(temporary.path + "/manifests", 0o755)
-        #expect(try temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
-        #expect(try readTree(temporary.path + "/versions/1") == ["a": "one"])
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        try expect(temporary.reopened().check(repairing: true).findings.allSatisfy(\.isRepaired))
+        try expect(readTree(temporary.path + "/versions/1"), equals: ["a": "one"])
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 }

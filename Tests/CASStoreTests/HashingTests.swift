@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -60,15 +61,15 @@ import Testing
         let failing = try system.open(here, large, .reading, mode: 0)
         #expect(throws: StoreError.self) { _ = try checker.hash(failing.raw, FailingDisk()) }
         let sound = try system.open(here, small, .reading, mode: 0)
-        #expect(try checker.hash(sound.raw, system).address == address(of: "small"))
+        try expect(checker.hash(sound.raw, system).address, equals: address(of: "small"))
     }
 
     @Test(arguments: vectors) func `hashes as FIPS 180-4 says`(vector: Vector) throws {
         var hasher = try ObjectHasher()
         hasher.update(vector.message.span.bytes)
-        #expect(hasher.finish().address.description == vector.digest)
+        expect(hasher.finish().address.description, equals: vector.digest)
         let whole = vector.message.withUnsafeBytes { hasher.hash($0) }
-        #expect(whole.address.description == vector.digest)
+        expect(whole.address.description, equals: vector.digest)
     }
 
     @Test(arguments: vectors) func `hashes the same in pieces`(vector: Vector) throws {
@@ -83,8 +84,8 @@ import Testing
                 rest = rest.dropFirst(count)
             }
             let found = hasher.finish()
-            #expect(found.address.description == vector.digest, "seed \(random.seed)")
-            #expect(found.fingerprint == whole.fingerprint, "seed \(random.seed)")
+            expect(found.address.description, equals: vector.digest, "seed \(random.seed)")
+            expect(found.fingerprint, equals: whole.fingerprint, "seed \(random.seed)")
         }
     }
 
@@ -92,9 +93,9 @@ import Testing
         var hasher = try ObjectHasher()
         hasher.update(bytes("something else").span.bytes)
         _ = hasher.finish()
-        #expect(hasher.finish().address.description == Self.vectors[0].digest)
+        expect(hasher.finish().address.description, equals: Self.vectors[0].digest)
         hasher.update(bytes("abc").span.bytes)
-        #expect(hasher.finish().address.description == Self.vectors[1].digest)
+        expect(hasher.finish().address.description, equals: Self.vectors[1].digest)
     }
 
     // xxHash 0.8, XXH3_128bits with seed 0, canonical order, as `xxhsum -H2` prints it.
@@ -106,18 +107,18 @@ import Testing
     func `fingerprints as xxhsum prints them`(text: String, expected: String) throws {
         let message = bytes(text)
         let whole = message.withUnsafeBytes { Fingerprinter.fingerprint($0) }
-        #expect(whole.withBytes { Hex.string(Array($0)) } == expected)
+        expect(whole.withBytes { Hex.string(Array($0)) }, equals: expected)
         var running = try Fingerprinter()
         for byte in message { [byte].withUnsafeBytes { running.update($0) } }
-        #expect(running.finish() == whole)
+        expect(running.finish(), equals: whole)
     }
 
     @Test func `a fingerprint's bytes make the round trip, and 16 are needed`() {
         let fingerprint = bytes("x").withUnsafeBytes { Fingerprinter.fingerprint($0) }
-        #expect(fingerprint.withBytes { Fingerprint(bytes: $0) } == fingerprint)
+        expect(fingerprint.withBytes { Fingerprint(bytes: $0) }, equals: fingerprint)
         for count in [0, 15, 17, 32] {
             let other = [UInt8](repeating: 1, count: count)
-            #expect(other.withUnsafeBytes { Fingerprint(bytes: $0) } == nil)
+            expect(other.withUnsafeBytes { Fingerprint(bytes: $0) } == nil)
         }
     }
 }
@@ -145,24 +146,24 @@ import Testing
     @Test(arguments: digests) func `digests abc`(algorithm: DigestAlgorithm, hex: String) throws {
         var digester = try Digester(algorithm)
         for byte in bytes("abc") { [byte].withUnsafeBytes { digester.update($0) } }
-        #expect(digester.finish { Hex.string(Array($0)) } == hex)
-        let label = try #require(Label(algorithm, hex: hex))
-        #expect(label.description == "\(algorithm.rawValue):\(hex)")
-        #expect(label.bytes.count == algorithm.byteCount)
-        #expect(Label(algorithm, bytes: label.bytes) == label)
+        expect(digester.finish { Hex.string(Array($0)) }, equals: hex)
+        let label = try require(Label(algorithm, hex: hex))
+        expect(label.description, equals: "\(algorithm.rawValue):\(hex)")
+        expect(label.bytes.count, equals: algorithm.byteCount)
+        expect(Label(algorithm, bytes: label.bytes), equals: label)
     }
 
     @Test(arguments: digests)
     func `refuses another spelling or length`(algorithm: DigestAlgorithm, hex: String) {
-        #expect(Label(algorithm, hex: hex.uppercased()) == nil)
-        #expect(Label(algorithm, hex: String(hex.dropLast())) == nil)
-        #expect(Label(algorithm, hex: String(hex.dropLast(2))) == nil)
-        #expect(Label(algorithm, hex: hex + "00") == nil)
-        #expect(Label(algorithm, hex: "g" + hex.dropFirst()) == nil)
-        #expect(Label(algorithm, bytes: []) == nil)
+        expect(Label(algorithm, hex: hex.uppercased()) == nil)
+        expect(Label(algorithm, hex: String(hex.dropLast())) == nil)
+        expect(Label(algorithm, hex: String(hex.dropLast(2))) == nil)
+        expect(Label(algorithm, hex: hex + "00") == nil)
+        expect(Label(algorithm, hex: "g" + hex.dropFirst()) == nil)
+        expect(Label(algorithm, bytes: []) == nil)
     }
 
     @Test func `every algorithm is covered here`() {
-        #expect(Set(Self.digests.map(\.0)) == Set(DigestAlgorithm.allCases))
+        expect(Set(Self.digests.map(\.0)), equals: Set(DigestAlgorithm.allCases))
     }
 }

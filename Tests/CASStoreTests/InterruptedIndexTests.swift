@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -10,9 +11,9 @@ import VersionTree
 @Suite struct InterruptedIndexTests {
     /// Leaves the stamp as it is while the next transaction runs.
     func announce(_ temporary: TemporaryStore) throws {
-        let stamp = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
-        #expect(stamp.settled == stamp.pending)
-        let status = try #require(
+        let stamp = try require(IndexStamp(Damage.contents(temporary.stampPath)))
+        expect(stamp.settled, equals: stamp.pending)
+        let status = try require(
             try temporary.store.fileSystem.status(
                 temporary.store.directories.root.raw, "index.sqlite"))
         let announced = IndexStamp(
@@ -45,10 +46,10 @@ import VersionTree
         try cut(temporary)
         let notices = Notices()
         let after = try Answers(temporary.reopened(notice: notices.sink))
-        #expect(after == before, comment)
-        #expect(notices.all.count == 1, comment)
-        #expect(try Answers(temporary.reopened(notice: notices.sink)) == before, comment)
-        #expect(notices.all.count == 1, "and once is enough; \(comment)")
+        expect(after, equals: before, comment)
+        expect(notices.all.count, equals: 1, comment)
+        try expect(Answers(temporary.reopened(notice: notices.sink)), equals: before, comment)
+        expect(notices.all.count, equals: 1, "and once is enough; \(comment)")
     }
 
     @Test func `an index whose change was announced and not finished is made again`() throws {
@@ -87,8 +88,8 @@ import VersionTree
                 try temporary.add("again", ["new": "content \(round)", "lib/a.js": "shared"])
                 try temporary.versions.retire("again")
             }
-            #expect(try Answers(temporary.versions) == before, comment)
-            #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+            try expect(Answers(temporary.versions), equals: before, comment)
+            try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
         }
     }
 
@@ -123,10 +124,10 @@ import VersionTree
                 }
             }
         }
-        #expect(failure == .mismatch)
+        expect(failure, equals: .mismatch)
         let notices = Notices()
-        #expect(try temporary.reopened(notice: notices.sink).check().findings == [])
-        #expect(notices.all == [])
+        try expect(temporary.reopened(notice: notices.sink).check().findings, equals: [])
+        expect(notices.all, equals: [])
     }
 
     @Test func `the change is announced before the first page and settled after the last sync`()
@@ -135,9 +136,9 @@ import VersionTree
         let temporary = try DerivedIndexTests.makeStore()
         let disk = FaultyFileSystem()
         let store = try temporary.reopened(on: disk).store
-        let before = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
+        let before = try require(IndexStamp(Damage.contents(temporary.stampPath)))
         func stamp() throws -> [Int64] {
-            let stamp = try #require(IndexStamp(Damage.contents(temporary.stampPath)))
+            let stamp = try require(IndexStamp(Damage.contents(temporary.stampPath)))
             return [stamp.settled - before.settled, stamp.pending - before.settled]
         }
         let seen = Held<[[Int64]]>([])
@@ -148,15 +149,15 @@ import VersionTree
                 let synced = disk.operations.contains {
                     $0.verb == .sync && $0.path.hasSuffix("/stamp")
                 }
-                #expect(synced)
+                expect(synced)
                 seen.value.append((try? stamp()) ?? [])
             } syncing: { (transaction) throws(StoreError) in
                 seen.value.append((try? stamp()) ?? [])
                 try transaction.sync()
             }
         }
-        #expect(seen.value == [[0, 1], [0, 1]])
-        #expect(try stamp() == [1, 1])
+        expect(seen.value, equals: [[0, 1], [0, 1]])
+        try expect(stamp(), equals: [1, 1])
     }
 
     @Test func `who opens beside a running writer waits for it and makes nothing again`() throws {
@@ -177,8 +178,8 @@ import VersionTree
             }
         }
         done.wait()
-        #expect(found.value == 4)
-        #expect(notices.all == [])
+        expect(found.value, equals: 4)
+        expect(notices.all, equals: [])
     }
 
     @Test(arguments: 1...4)
@@ -200,9 +201,9 @@ import VersionTree
         })
         let notices = Notices()
         let store = try temporary.reopened(on: disk, notice: notices.sink)
-        #expect(try store.versions().count == 4)
-        #expect(notices.all == [], "nothing is wrong with the index")
-        #expect(looks.value >= 2)
+        try expect(store.versions().count, equals: 4)
+        expect(notices.all, equals: [], "nothing is wrong with the index")
+        expect(looks.value >= 2)
     }
 
     @Test func `two that find it torn make it again once, and neither calls it damage`() throws {
@@ -218,10 +219,10 @@ import VersionTree
             // The other is quicker.
             seen.value = try Answers(temporary.reopened())
         })
-        #expect(try Answers(temporary.reopened(on: disk, notice: notices.sink)) == before)
-        #expect(seen.value == before)
-        #expect(notices.all == [])
-        #expect(!isFirst.value)
+        try expect(Answers(temporary.reopened(on: disk, notice: notices.sink)), equals: before)
+        expect(seen.value, equals: before)
+        expect(notices.all, equals: [])
+        expect(!isFirst.value)
     }
 
     @Test func `who had to read the manifests sees what others do later`() throws {
@@ -234,17 +235,17 @@ import VersionTree
         })
         let notices = Notices()
         let reader = try temporary.reopened(on: disk, notice: notices.sink)
-        #expect(try reader.versions().count == 4)
-        #expect(notices.all.count == 1)
+        try expect(reader.versions().count, equals: 4)
+        expect(notices.all.count, equals: 1)
         let writer = try temporary.reopened()
         let source = temporary.directory.appending("later")
         try writeTree(source, ["late": "content"])
         isFull.value = false
         _ = try writer.add(directory: source, version: "5")
-        #expect(try reader.versions().count == 5)
+        try expect(reader.versions().count, equals: 5)
         try writer.retire("5")
-        #expect(try reader.versions().count == 4)
-        #expect(notices.all.count == 1)
+        try expect(reader.versions().count, equals: 4)
+        expect(notices.all.count, equals: 1)
     }
 
     @Test func `who reads where nothing can be written is not disturbed by a change that runs`()
@@ -256,7 +257,7 @@ import VersionTree
         })
         let notices = Notices()
         let reader = try temporary.reopened(on: disk, notice: notices.sink)
-        #expect(try reader.versions().count == 4)
+        try expect(reader.versions().count, equals: 4)
         let found = Held(0)
         try temporary.store.index { (index) throws(StoreError) in
             try index.write { (transaction) throws(StoreError) in
@@ -264,8 +265,8 @@ import VersionTree
                 found.value = try reader.versions().count
             }
         }
-        #expect(found.value == 4)
-        #expect(notices.all == [])
+        expect(found.value, equals: 4)
+        expect(notices.all, equals: [])
     }
 
     /// A value that one thread at a time looks at.

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -24,12 +25,12 @@ import VersionTree
         do {
             let lease = try temporary.store.makeLease()
             let name = lease.name
-            #expect(Damage.names(temporary.path + "/leases").contains(name))
-            #expect(try other.leases().running == [name])
-            #expect(try other.leases().dead == [])
+            expect(Damage.names(temporary.path + "/leases").contains(name))
+            try expect(other.leases().running, equals: [name])
+            try expect(other.leases().dead, equals: [])
         }
-        #expect(try other.leases().running == [])
-        #expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") } == [])
+        try expect(other.leases().running, equals: [])
+        expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") }, equals: [])
     }
 
     @Test func `two leases have two names`() throws {
@@ -37,7 +38,7 @@ import VersionTree
         let first = try temporary.store.makeLease()
         let second = try temporary.store.makeLease()
         let (left, right) = (first.name, second.name)
-        #expect(left != right)
+        expect(left != right)
     }
 
     @Test func `the claim of a running lease protects, until the lease ends`() throws {
@@ -49,16 +50,16 @@ import VersionTree
             let lease = try other.makeLease()
             _ = try other.claim(registration("1", ["claimed"]), lease: lease)
             let planned = try temporary.store.planCollection().objects.map(\.address)
-            #expect(planned == [loose])
-            #expect(try temporary.store.collect().objectCount == 1)
-            #expect(try temporary.store.contains(claimed))
+            expect(planned, equals: [loose])
+            try expect(temporary.store.collect().objectCount, equals: 1)
+            try expect(temporary.store.contains(claimed))
             // A claim is no version.
-            #expect(try temporary.versions.versions().count == 0)
+            try expect(temporary.versions.versions().count, equals: 0)
             let findings = try temporary.versions.check().findings
-            #expect(findings == [])
+            expect(findings, equals: [])
         }
-        #expect(try temporary.store.collect().objectCount == 1)
-        #expect(try temporary.store.contains(claimed) == false)
+        try expect(temporary.store.collect().objectCount, equals: 1)
+        try expect(temporary.store.contains(claimed), equals: false)
     }
 
     /// A writer that has claimed and published, and was killed before it could record anything.
@@ -73,7 +74,7 @@ import VersionTree
         }
         disk.arm(.stop(after: 2, of: [.link], path: "/objects/"))
         _ = code { _ = try dying.add(directory: source, version: "1") }
-        #expect(disk.hasFired)
+        expect(disk.hasFired)
         try temporary.waitForDeadLease()
     }
 
@@ -82,26 +83,26 @@ import VersionTree
     {
         let temporary = try TemporaryStore()
         try killedWriter(temporary)
-        #expect(try temporary.store.leases().dead.count == 1)
+        try expect(temporary.store.leases().dead.count, equals: 1)
         let addresses = try [address(of: "published"), address(of: "published, too")]
-        for address in addresses { #expect(try temporary.store.contains(address)) }
+        for address in addresses { try expect(temporary.store.contains(address)) }
 
         _ = try temporary.store.makeLease()
-        #expect(Damage.names(temporary.path + "/staging") == [])
-        #expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") } == [])
-        #expect(try temporary.store.usage().objects == 2)
-        #expect(
-            try Set(temporary.store.planCollection().objects.map(\.address)) == Set(addresses))
-        #expect(try temporary.versions.check().findings == [])
+        expect(Damage.names(temporary.path + "/staging"), equals: [])
+        expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") }, equals: [])
+        try expect(temporary.store.usage().objects, equals: 2)
+        try expect(
+            Set(temporary.store.planCollection().objects.map(\.address)), equals: Set(addresses))
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `a collection cleans up behind a killed writer by itself`() throws {
         let temporary = try TemporaryStore()
         try killedWriter(temporary)
-        #expect(try temporary.store.collect().objectCount == 2)
-        #expect(Damage.names(temporary.path + "/staging") == [])
-        #expect(Damage.names(temporary.path + "/objects").filter { $0.contains("/") } == [])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.store.collect().objectCount, equals: 2)
+        expect(Damage.names(temporary.path + "/staging"), equals: [])
+        expect(Damage.names(temporary.path + "/objects").filter { $0.contains("/") }, equals: [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `a plan beside a killed writer is what the collection then does`() throws {
@@ -114,14 +115,14 @@ import VersionTree
         try Damage.overwriteOrCreate(temporary.path + "/manifests/2.json", with: manifest)
         let before = try temporary.store.usage().objects
         let plan = try temporary.store.planCollection()
-        #expect(try plan.objects.map(\.address) == [address(of: "published, too")])
+        try expect(plan.objects.map(\.address), equals: [address(of: "published, too")])
         // A plan changes nothing.
-        #expect(try temporary.store.usage().objects == before)
-        #expect(try temporary.store.leases().dead.count == 1)
+        try expect(temporary.store.usage().objects, equals: before)
+        try expect(temporary.store.leases().dead.count, equals: 1)
         let collected = try temporary.store.collect()
-        #expect(collected.objectCount == plan.objectCount)
-        #expect(collected.byteCount == plan.byteCount)
-        #expect(try temporary.store.contains(address(of: "published")))
+        expect(collected.objectCount, equals: plan.objectCount)
+        expect(collected.byteCount, equals: plan.byteCount)
+        try expect(temporary.store.contains(address(of: "published")))
     }
 
     @Test func `a plan beside a writer that died with one object is what the collection does`()
@@ -130,22 +131,22 @@ import VersionTree
         let temporary = try TemporaryStore()
         // Published from `staging/` itself, and not recorded.
         let alone = try temporary.put("alone")
-        #expect(link(temporary.objectPath(alone), temporary.path + "/staging/\(alone)") == 0)
+        expect(link(temporary.objectPath(alone), temporary.path + "/staging/\(alone)"), equals: 0)
         try temporary.changeUnnoticed("DELETE FROM object")
         let plan = try temporary.store.planCollection()
-        #expect(plan.objectCount == 1)
+        expect(plan.objectCount, equals: 1)
         let collected = try temporary.store.collect()
-        #expect(collected.objectCount == plan.objectCount)
-        #expect(collected.byteCount == plan.byteCount)
+        expect(collected.objectCount, equals: plan.objectCount)
+        expect(collected.byteCount, equals: plan.byteCount)
     }
 
     @Test func `a check names what a killed writer left, a repair removes it`() throws {
         let temporary = try TemporaryStore()
         try killedWriter(temporary)
         let found = try temporary.versions.check().findings
-        #expect(found.map(\.kind) == [.leftover], "\(found)")
-        #expect(try temporary.versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
-        #expect(try temporary.versions.check().findings == [])
+        expect(found.map(\.kind), equals: [.leftover], "\(found)")
+        try expect(temporary.versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `an empty lease file of nobody is removed by the next writer`() throws {
@@ -153,7 +154,7 @@ import VersionTree
         for name in ["4711-0123456789abcdef", ".new-4711-0123456789abcdef"] {
             try Damage.replace(temporary.path + "/leases/" + name, by: .emptyFile)
             _ = try temporary.put("something \(name)")
-            #expect(!Damage.names(temporary.path + "/leases").contains(name))
+            expect(!Damage.names(temporary.path + "/leases").contains(name))
         }
     }
 
@@ -163,8 +164,8 @@ import VersionTree
         let torn = try address(of: "published")
         try Damage.overwrite(temporary.objectPath(torn), with: [0, 0, 0])
         _ = try temporary.store.makeLease()
-        #expect(try temporary.store.contains(torn) == false)
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.store.contains(torn), equals: false)
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     // A version names it by now, and nothing else has its bytes.
@@ -177,11 +178,12 @@ import VersionTree
         let lease = "4711-0123456789abcdef"
         try Damage.replace(temporary.path + "/leases/" + lease, by: .emptyFile)
         try Damage.replace(temporary.path + "/staging/" + lease, by: .directory)
-        #expect(link(path, temporary.path + "/staging/\(lease)/\(torn)") == 0)
+        expect(link(path, temporary.path + "/staging/\(lease)/\(torn)"), equals: 0)
         try Damage.overwrite(path, with: [0, 0, 0])
-        #expect(try Damage.contents(path + StoreLayout.executableCopySuffix) == bytes("#!kept"))
+        try expect(
+            Damage.contents(path + StoreLayout.executableCopySuffix), equals: bytes("#!kept"))
         _ = try temporary.store.makeLease()
-        #expect(try temporary.store.read(torn, limit: 10) == bytes("#!kept"))
+        try expect(temporary.store.read(torn, limit: 10), equals: bytes("#!kept"))
     }
 
     @Test func `something odd in leases does not keep anyone from writing`() throws {
@@ -189,7 +191,7 @@ import VersionTree
             let temporary = try TemporaryStore()
             try Damage.replace(temporary.path + "/leases/lost+found", by: stranger)
             let last = code { _ = try temporary.put("something") }
-            #expect(last == nil, "\(stranger)")
+            expect(last == nil, "\(stranger)")
         }
     }
 }

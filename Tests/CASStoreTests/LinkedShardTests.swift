@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -62,7 +63,7 @@ import VersionTree
             let before = try everything(outside)
             // What it says is another matter; an error is as good.
             try? verb.run(temporary)
-            #expect(try everything(outside) == before, "\(stranger), \(isGone)")
+            try expect(everything(outside), equals: before, "\(stranger), \(isGone)")
         }
     }
 
@@ -79,7 +80,7 @@ import VersionTree
                 Damage.remove(path)
                 let isMade = FileManager.default.createFile(
                     atPath: path, contents: Data(repeating: 0x5a, count: count))
-                try #require(isMade)
+                try require(isMade)
             }
         }
         return stamps
@@ -89,14 +90,14 @@ import VersionTree
     func `a store opens whose stamp is`(_ stamp: String) throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["page": "needed"])
-        let damage = try #require(Self.stamps[stamp])
+        let damage = try require(Self.stamps[stamp])
         try damage(temporary.path + "/stamp")
         for _ in 0..<2 {
             let versions = try temporary.reopened()
-            #expect(try versions.versions().map(\.version) == ["1"])
-            #expect(try versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
+            try expect(versions.versions().map(\.version), equals: ["1"])
+            try expect(versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
         }
-        #expect(try temporary.reopened().check().findings == [])
+        try expect(temporary.reopened().check().findings, equals: [])
         try temporary.add("2", ["page": "more"])
     }
 
@@ -114,8 +115,9 @@ import VersionTree
         try FileManager.default.moveItem(atPath: path, toPath: elsewhere)
         try Damage.replace(path, by: kind == "a file" ? .emptyFile : .symbolicLink(elsewhere))
         let error = #expect(throws: StoreError.self) { _ = try temporary.reopened() }
-        #expect(
-            error?.message.contains("directory \(name)") == true, "\(String(describing: error))")
-        #expect(error?.message.contains("put the directory back") == true)
+        expect(
+            error?.message.contains("directory \(name)"), equals: true,
+            "\(String(describing: error))")
+        expect(error?.message.contains("put the directory back"), equals: true)
     }
 }

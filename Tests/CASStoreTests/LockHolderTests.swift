@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -8,7 +9,7 @@ import Testing
 @Suite("Waiting for a lock") struct LockHolderTests {
     private func status() throws -> FileStatus {
         let system = POSIXFileSystem()
-        var status = try #require(try system.status(POSIXFileSystem.workingDirectory, "/"))
+        var status = try require(try system.status(POSIXFileSystem.workingDirectory, "/"))
         status.device = 0xfe01
         status.inode = 123_456
         return status
@@ -25,8 +26,8 @@ import Testing
             5: LEASE
             6: FLOCK  ADVISORY  READ 99999999999 fe:01:123456 0 EOF
             """
-        #expect(try LockHolder.processes(locking: status(), in: text) == [4711, 4714])
-        #expect(try LockHolder.processes(locking: status(), in: "").isEmpty)
+        try expect(LockHolder.processes(locking: status(), in: text), equals: [4711, 4714])
+        try expect(LockHolder.processes(locking: status(), in: "").isEmpty)
     }
 
     @Test(
@@ -41,16 +42,16 @@ import Testing
             (["/bin/sh", "-c", "x"], "sh"), (["\u{1b}[2Jevil"], "\\u{1b}[2Jevil"),
         ])
     func name(_ words: [String], _ name: String) {
-        #expect(LockHolder.name(of: words) == name)
+        expect(LockHolder.name(of: words), equals: name)
     }
 
     @Test("says that nobody can be named")
     func unknown() {
-        #expect(LockHolder().description == "another process")
-        #expect(
-            LockHolder(process: 7, name: "add", isStopped: true).description
-                == "process 7 (add, stopped)")
-        #expect(LockHolder.name(of: []) == nil)
+        expect(LockHolder().description, equals: "another process")
+        expect(
+            LockHolder(process: 7, name: "add", isStopped: true).description,
+            equals: "process 7 (add, stopped)")
+        expect(LockHolder.name(of: []) == nil)
     }
 
     @Test("ends after the limit with an error that says so, and is told meanwhile")
@@ -60,7 +61,7 @@ import Testing
         let leases = try system.open(
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         let held = try system.openLock(leases.raw, ".writer")
-        #expect(try system.lock(held.raw, exclusive: true))
+        try expect(system.lock(held.raw, exclusive: true))
         let notices = Mutex<[String]>([])
         let options = StoreOptions(
             waitLimit: .milliseconds(2100), notice: { text in notices.withLock { $0.append(text) } }
@@ -69,8 +70,8 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             try system.waitForLock(file.raw, exclusive: true, options)
         }
-        #expect(error?.code == .locked)
-        #expect(notices.withLock { $0 } == ["waiting for another part of this process"])
+        expect(error?.code, equals: .locked)
+        expect(notices.withLock { $0 }, equals: ["waiting for another part of this process"])
     }
 
     @Test("takes a lock that is free by one call")
@@ -82,6 +83,6 @@ import Testing
         let file = try system.openLock(place.raw, ".writer")
         let before = system.operations.count { $0.verb == .lock }
         try system.waitForLock(file.raw, exclusive: true, StoreOptions())
-        #expect(system.operations.count { $0.verb == .lock } - before == 1)
+        expect(system.operations.count { $0.verb == .lock } - before, equals: 1)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -25,7 +26,7 @@ import VersionTree
         try leave("leases/\(Self.lease)", in: temporary)
         try leave("manifests/.1.json.\(Self.lease)", in: temporary)
         _ = try temporary.store.makeLease()
-        #expect(left(temporary) == [])
+        expect(left(temporary), equals: [])
     }
 
     @Test(
@@ -36,14 +37,14 @@ import VersionTree
     func lostLease(path: String, repairs: Bool) throws {
         let temporary = try TemporaryStore()
         try leave(path, in: temporary)
-        #expect(try temporary.versions.check().findings.map(\.kind) == [.leftover])
+        try expect(temporary.versions.check().findings.map(\.kind), equals: [.leftover])
         if repairs {
-            #expect(try temporary.versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
+            try expect(temporary.versions.check(repairing: true).findings.allSatisfy(\.isRepaired))
         } else {
             _ = try temporary.store.collect()
         }
-        #expect(left(temporary) == [])
-        #expect(try temporary.versions.check().findings == [])
+        expect(left(temporary), equals: [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test("stays while its writer runs")
@@ -55,9 +56,9 @@ import VersionTree
         try leave("manifests/.1.json.\(name)", in: temporary)
         try leave("versions/.1.\(name)/file", in: temporary)
         _ = try temporary.store.collect()
-        #expect(left(temporary).contains(".1.json.\(name)"))
-        #expect(left(temporary).contains(".1.\(name)/file"))
-        #expect(try temporary.versions.check().findings == [])
+        expect(left(temporary).contains(".1.json.\(name)"))
+        expect(left(temporary).contains(".1.\(name)/file"))
+        try expect(temporary.versions.check().findings, equals: [])
         withExtendedLifetime(running) {}
     }
 
@@ -66,6 +67,6 @@ import VersionTree
         let temporary = try TemporaryStore()
         try leave("manifests/.notes.backup", in: temporary)
         _ = try temporary.store.collect()
-        #expect(left(temporary) == [".notes.backup"])
+        expect(left(temporary), equals: [".notes.backup"])
     }
 }

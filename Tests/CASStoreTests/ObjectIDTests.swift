@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -7,14 +8,14 @@ import Testing
     static let spelling = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
     @Test func `reads its one spelling and gives it back`() throws {
-        let address = try #require(ObjectID(Self.spelling))
-        #expect(address.description == Self.spelling)
-        #expect(String(address) == Self.spelling)
-        #expect(address.bytes.count == ObjectID.byteCount)
-        #expect(address.bytes.first == 0xba)
-        #expect(address.bytes.last == 0xad)
-        #expect(ObjectID(bytes: address.bytes) == address)
-        #expect(address.shortDescription == "ba7816bf8f01")
+        let address = try require(ObjectID(Self.spelling))
+        expect(address.description, equals: Self.spelling)
+        expect(String(address), equals: Self.spelling)
+        expect(address.bytes.count, equals: ObjectID.byteCount)
+        expect(address.bytes.first, equals: 0xba)
+        expect(address.bytes.last, equals: 0xad)
+        expect(ObjectID(bytes: address.bytes), equals: address)
+        expect(address.shortDescription, equals: "ba7816bf8f01")
     }
 
     @Test func `refuses upper case, each digit for itself`() {
@@ -22,13 +23,13 @@ import Testing
             var other = Self.spelling
             other.replaceSubrange(
                 position...position, with: Self.spelling[position].uppercased())
-            #expect(ObjectID(other) == nil, "\(other)")
+            expect(ObjectID(other) == nil, "\(other)")
         }
     }
 
     @Test func `refuses every other length`() {
         for count in (0...130) where count != 64 {
-            #expect(ObjectID(String(repeating: "a", count: count)) == nil, "\(count) digits")
+            expect(ObjectID(String(repeating: "a", count: count)) == nil, "\(count) digits")
         }
     }
 
@@ -37,10 +38,10 @@ import Testing
         for place in [0, 1, 31, 62, 63] {
             var digits = Self.spelling.map(String.init)
             digits[place] = stranger
-            #expect(ObjectID(digits.joined()) == nil, "\(stranger) at \(place)")
+            expect(ObjectID(digits.joined()) == nil, "\(stranger) at \(place)")
             // Nor when the bytes are 64, whatever the characters.
             let bytes = String(digits.joined().utf8.prefix(64)) ?? ""
-            #expect(ObjectID(bytes) == nil)
+            expect(ObjectID(bytes) == nil)
         }
     }
 
@@ -52,8 +53,8 @@ import Testing
                 bytes[place] = byte
                 let isDigit = (48...57).contains(byte) || (97...102).contains(byte)
                 let found = bytes.withUnsafeBufferPointer { ObjectID.parse($0) }
-                #expect((found != nil) == isDigit, "byte \(byte) at \(place)")
-                if let found { #expect(Array(found.description.utf8) == bytes) }
+                expect((found != nil), equals: isDigit, "byte \(byte) at \(place)")
+                if let found { expect(Array(found.description.utf8), equals: bytes) }
             }
         }
     }
@@ -62,11 +63,11 @@ import Testing
     func `refuses what is added to the digits`(frame: String) {
         let text = frame.split(separator: "%", omittingEmptySubsequences: false)
             .joined(separator: Self.spelling)
-        #expect(ObjectID(text) == nil)
+        expect(ObjectID(text) == nil)
     }
 
     @Test(arguments: [0, 1, 31, 33, 64]) func `refuses another number of bytes`(count: Int) {
-        #expect(ObjectID(bytes: [UInt8](repeating: 1, count: count)) == nil)
+        expect(ObjectID(bytes: [UInt8](repeating: 1, count: count)) == nil)
     }
 
     @Test func `orders addresses as their spellings, and bytes make the round trip`() throws {
@@ -77,23 +78,23 @@ import Testing
             // Long common beginnings, so that every byte decides now and then.
             let shared = Int.random(in: 0...32, using: &random)
             bytes.replaceSubrange(0..<shared, with: [UInt8](repeating: 0x7f, count: shared))
-            let address = try #require(ObjectID(bytes: bytes))
-            #expect(address.bytes == bytes)
-            #expect(ObjectID(address.description) == address)
+            let address = try require(ObjectID(bytes: bytes))
+            expect(address.bytes, equals: bytes)
+            expect(ObjectID(address.description), equals: address)
             addresses.append(address)
         }
         let sorted = addresses.sorted()
-        #expect(
-            sorted.map(\.description) == addresses.map(\.description).sorted(),
+        expect(
+            sorted.map(\.description), equals: addresses.map(\.description).sorted(),
             "seed \(random.seed)")
         for (left, right) in zip(sorted, sorted.dropFirst()) {
-            #expect(left == right || left < right)
-            #expect(!(right < left))
+            expect(left == right || left < right)
+            expect(!(right < left))
         }
     }
 
     @Test func `writes its spelling in lower case with all leading zeros`() throws {
-        let one = try #require(ObjectID(bytes: [UInt8](repeating: 0, count: 31) + [0x0A]))
-        #expect(one.description == String(repeating: "0", count: 63) + "a")
+        let one = try require(ObjectID(bytes: [UInt8](repeating: 0, count: 31) + [0x0A]))
+        expect(one.description, equals: String(repeating: "0", count: 63) + "a")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -9,7 +10,7 @@ import VersionTree
     func makeStore() throws -> TemporaryStore {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["run": "#!executable", "a": "plain"])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.versions.check().findings, equals: [])
         return temporary
     }
 
@@ -20,15 +21,15 @@ import VersionTree
     @Test func `a flipped or writable twin is named and mended`() throws {
         let temporary = try makeStore()
         try Damage.flip(twin(temporary), at: 4)
-        #expect(
-            try temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
+        try expect(
+            temporary.versions.check().findings.map(\.kind).contains(.damagedExecutableCopy))
         _ = try temporary.versions.check(repairing: true)
-        #expect(try temporary.versions.check().findings == [])
-        #expect(try readTree(temporary.path + "/versions/1")["run"] == "#!executable")
+        try expect(temporary.versions.check().findings, equals: [])
+        try expect(readTree(temporary.path + "/versions/1")["run"], equals: "#!executable")
         try Damage.setMode(twin(temporary), 0o755)
-        #expect(try temporary.versions.check().findings.map(\.kind).contains(.wrongMode))
+        try expect(temporary.versions.check().findings.map(\.kind).contains(.wrongMode))
         _ = try temporary.versions.check(repairing: true)
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test(arguments: [Damage.Stranger.symbolicLink("/nowhere"), .directory, .fifo, .emptyFile])
@@ -42,10 +43,10 @@ import VersionTree
             kinds = try temporary.versions.check().findings.map(\.kind)
             _ = try temporary.versions.check(repairing: true)
             let left = try temporary.versions.check().findings
-            #expect(left == [])
+            expect(left, equals: [])
         }
-        #expect(found == nil)
-        #expect(kinds.contains(.damagedExecutableCopy))
+        expect(found == nil)
+        expect(kinds.contains(.damagedExecutableCopy))
     }
 
     @Test(arguments: [Damage.Stranger.emptyFile, .symbolicLink("/tmp"), .fifo])
@@ -57,8 +58,8 @@ import VersionTree
         try Damage.replace(path.deletingLastPathComponent, by: stranger)
         var kinds: [Finding.Kind] = []
         let found = code { kinds = try temporary.versions.check().findings.map(\.kind) }
-        #expect(found == nil)
-        #expect(!kinds.isEmpty)
+        expect(found == nil)
+        expect(!kinds.isEmpty)
     }
 
     @Test func `a shard that is a symbolic link is not followed`() throws {
@@ -70,7 +71,7 @@ import VersionTree
         try Damage.replace(shard, by: .symbolicLink(elsewhere))
         var holds: Bool?
         _ = code { holds = try temporary.store.contains(address) }
-        #expect(holds != true)
+        expect(holds != true)
     }
 
     @Test(arguments: ["README", "zz", "AB", "abc", "lost+found"])
@@ -78,9 +79,9 @@ import VersionTree
         let temporary = try makeStore()
         try writeTree(temporary.path + "/objects", [name: "by hand"])
         let findings = try temporary.versions.check().findings
-        #expect(findings.map(\.kind) == [.strayFile])
+        expect(findings.map(\.kind), equals: [.strayFile])
         _ = try temporary.store.collect()
-        #expect(try Damage.contents(temporary.path + "/objects/" + name) == bytes("by hand"))
+        try expect(Damage.contents(temporary.path + "/objects/" + name), equals: bytes("by hand"))
     }
 
     @Test func `bit-rot in the index file is named, and a repair makes it again`() throws {
@@ -101,12 +102,12 @@ import VersionTree
                 Damage.remove(path)
                 continue
             }
-            #expect(found == nil, comment)
+            expect(found == nil, comment)
             let after = try Answers(temporary.reopened())
-            #expect(after.findings == [], comment)
-            #expect(after.versions == before.versions, comment)
+            expect(after.findings, equals: [], comment)
+            expect(after.versions, equals: before.versions, comment)
             if after.versions != before.versions { Damage.remove(path) }
         }
-        #expect(try Answers(temporary.reopened()) == before, "seed \(random.seed)")
+        try expect(Answers(temporary.reopened()), equals: before, "seed \(random.seed)")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -13,24 +14,24 @@ import VersionTree
         let content = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let lease = try store.makeLease()
         let address = try store.put(content, protectedBy: lease)
-        #expect(try address == CASStoreTests.address(of: content))
-        #expect(try store.read(address, limit: count) == content)
-        #expect(try store.contains(address))
+        try expect(address, equals: CASStoreTests.address(of: content))
+        try expect(store.read(address, limit: count), equals: content)
+        try expect(store.contains(address))
         let path = temporary.objectPath(address)
-        #expect(try Damage.contents(path) == content)
-        #expect(try Damage.mode(path) == 0o444)
-        #expect(try store.objects.status(address)?.linkCount == 1)
-        #expect(temporary.staged == [])
+        try expect(Damage.contents(path), equals: content)
+        try expect(Damage.mode(path), equals: 0o444)
+        try expect(store.objects.status(address)?.linkCount, equals: 1)
+        expect(temporary.staged, equals: [])
     }
 
     @Test func `the same bytes twice are one object`() throws {
         let temporary = try TemporaryStore()
         let first = try temporary.put("same")
         let inode = try temporary.store.objects.status(first)?.inode
-        #expect(try temporary.put("same") == first)
-        #expect(try temporary.store.objects.status(first)?.inode == inode)
-        #expect(try temporary.store.usage().objects == 1)
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.put("same"), equals: first)
+        try expect(temporary.store.objects.status(first)?.inode, equals: inode)
+        try expect(temporary.store.usage().objects, equals: 1)
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test(arguments: ["directory", "link", "fifo", "file as shard"])
@@ -50,9 +51,9 @@ import VersionTree
             try Damage.overwriteOrCreate(shard, with: bytes("mine"))
         }
         _ = try temporary.put("again")
-        #expect(try temporary.store.read(address, limit: 10) == bytes("again"))
-        #expect(
-            try temporary.versions.check().findings.filter { $0.kind != .unindexedObject } == [])
+        try expect(temporary.store.read(address, limit: 10), equals: bytes("again"))
+        try expect(
+            temporary.versions.check().findings.filter { $0.kind != .unindexedObject }, equals: [])
     }
 
     @Test func `an open object is read in pieces, and beyond its end there is nothing`() throws {
@@ -61,38 +62,38 @@ import VersionTree
         let lease = try temporary.store.makeLease()
         let address = try temporary.store.put(content, protectedBy: lease)
         let held = try Held(temporary.store, address)
-        #expect(held.reader.byteCount == 700_000)
-        #expect(try held.reader.read(at: 699_990, count: 100) == Array(content.suffix(10)))
-        #expect(try held.reader.read(at: 700_000, count: 1) == [])
-        #expect(try held.reader.read(at: 1 << 60, count: 1) == [])
-        #expect(try held.reader.read(at: 5, count: 0) == [])
+        expect(held.reader.byteCount, equals: 700_000)
+        try expect(held.reader.read(at: 699_990, count: 100), equals: Array(content.suffix(10)))
+        try expect(held.reader.read(at: 700_000, count: 1), equals: [])
+        try expect(held.reader.read(at: 1 << 60, count: 1), equals: [])
+        try expect(held.reader.read(at: 5, count: 0), equals: [])
         var seen: [UInt8] = []
         try held.reader.forEachPiece { piece in piece.withUnsafeBytes { seen += Array($0) } }
-        #expect(seen == content)
+        expect(seen, equals: content)
     }
 
     @Test func `what is not there is nil, not an error`() throws {
         let store = try TemporaryStore().store
         let nothing = try address(of: "never put")
-        #expect(try store.contains(nothing) == false)
-        #expect(try store.read(nothing, limit: 10) == nil)
+        try expect(store.contains(nothing), equals: false)
+        try expect(store.read(nothing, limit: 10) == nil)
         if try store.open(nothing) != nil { Issue.record("something was opened") }
     }
 
     @Test func `a limit below the size is an error, the size itself is not`() throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("12345")
-        #expect(code { _ = try temporary.store.read(address, limit: 4) } == .tooLarge)
-        #expect(try temporary.store.read(address, limit: 5) == bytes("12345"))
+        expect(code { _ = try temporary.store.read(address, limit: 4) }, equals: .tooLarge)
+        try expect(temporary.store.read(address, limit: 5), equals: bytes("12345"))
     }
 
     @Test func `an open object stays readable when it is collected`() throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("soon gone")
         let held = try Held(temporary.store, address)
-        #expect(try temporary.store.collect().objectCount == 1)
-        #expect(try temporary.store.contains(address) == false)
-        #expect(try held.reader.read(at: 0, count: 100) == bytes("soon gone"))
+        try expect(temporary.store.collect().objectCount, equals: 1)
+        try expect(temporary.store.contains(address), equals: false)
+        try expect(held.reader.read(at: 0, count: 100), equals: bytes("soon gone"))
     }
 
     @Test func `reading needs neither the index nor a write`() throws {
@@ -102,18 +103,18 @@ import VersionTree
         let disk = FaultyFileSystem()
         disk.arm(.refuseChanges)
         let store = try temporary.reopened(on: disk).store
-        #expect(try store.contains(address))
-        #expect(try store.read(address, limit: 100) == bytes("served from a broken disk"))
-        #expect(!disk.hasFired, "\(disk.trace)")
+        try expect(store.contains(address))
+        try expect(store.read(address, limit: 100), equals: bytes("served from a broken disk"))
+        expect(!disk.hasFired, "\(disk.trace)")
     }
 
     @Test func `put stores what the index believes to be there and is not`() throws {
         let temporary = try TemporaryStore()
         let address = try temporary.put("deleted by hand")
         Damage.remove(temporary.objectPath(address))
-        #expect(try temporary.put("deleted by hand") == address)
+        try expect(temporary.put("deleted by hand"), equals: address)
         let found = try temporary.store.read(address, limit: 100)
-        #expect(found == bytes("deleted by hand"))
+        expect(found, equals: bytes("deleted by hand"))
     }
 
     @Test func `two threads may put the same bytes at once`() async throws {
@@ -132,9 +133,9 @@ import VersionTree
                     }
                 }
                 // One at a time may write; that it is another's turn is a documented answer.
-                for await code in group { #expect(code == nil || code == .busy) }
+                for await code in group { expect(code == nil || code == .busy) }
             }
-            #expect(try store.read(expected, limit: 100) == content)
+            try expect(store.read(expected, limit: 100), equals: content)
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -29,11 +30,11 @@ import VersionTree
         try writer.append(Array(Self.large.prefix(3)))
         try writer.restart()
         let seen = try Damage.contents(temporary.objectPath(address))
-        #expect(seen == Self.large)
+        expect(seen, equals: Self.large)
         try writer.append(Self.large)
         let last = code { _ = try writer.settle() }
-        #expect(last == nil)
-        #expect(try temporary.store.read(address, limit: 1 << 20) == Self.large)
+        expect(last == nil)
+        try expect(temporary.store.read(address, limit: 1 << 20), equals: Self.large)
     }
 
     @Test func `a writer publishes the bytes it has verified, never another writer's`() throws {
@@ -59,7 +60,7 @@ import VersionTree
         try late.append(Self.large)
         _ = try late.settle()
         let found = try Damage.contents(temporary.objectPath(address))
-        #expect(found == Self.large)
+        expect(found, equals: Self.large)
         try partial.discard()
     }
 
@@ -74,8 +75,8 @@ import VersionTree
             disk.arm(.stop(after: 1, of: [.link], path: "/objects/"))
             _ = try dying.put(Self.content, protectedBy: lease)
         }
-        #expect(disk.hasFired)
-        #expect(try Damage.contents(temporary.objectPath(address)) == Self.content)
+        expect(disk.hasFired)
+        try expect(Damage.contents(temporary.objectPath(address)), equals: Self.content)
         try temporary.waitForDeadLease()
         // The next attempt dies, too, as soon as it has changed something.
         let again = FaultyFileSystem()
@@ -86,10 +87,10 @@ import VersionTree
             _ = try second.put(Self.content, protectedBy: lease)
         }
         let seen = try Damage.contents(temporary.objectPath(address))
-        #expect(seen == Self.content)
-        #expect(try temporary.put(Self.text) == address)
-        #expect(try temporary.store.read(address, limit: 1000) == Self.content)
-        #expect(try temporary.versions.check().findings == [])
+        expect(seen, equals: Self.content)
+        try expect(temporary.put(Self.text), equals: address)
+        try expect(temporary.store.read(address, limit: 1000), equals: Self.content)
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `what is collected under a writer's hands is not recorded as there`() throws {
@@ -111,8 +112,8 @@ import VersionTree
         let last = code { _ = try store.put(Self.content, protectedBy: lease) }
         let held = try temporary.store.contains(address)
         let findings = try temporary.versions.check().findings
-        #expect(held || last != nil)
-        #expect(findings == [])
+        expect(held || last != nil)
+        expect(findings, equals: [])
     }
 
     @Test func `a collection leaves the staged file of a writer that has just begun`() throws {
@@ -131,14 +132,14 @@ import VersionTree
         }
         _ = try collecting.collect()
         // Either the collector was first and the writer begins anew, or the file is the writer's.
-        #expect(late.failure == nil)
-        let writer = try #require(late.writer)
+        expect(late.failure == nil)
+        let writer = try require(late.writer)
         let last = code {
             try writer.append(Array(Self.content.dropFirst(Int(writer.offset))))
             _ = try writer.settle()
         }
-        #expect(last == nil)
-        #expect(try temporary.store.read(address, limit: 1000) == Self.content)
+        expect(last == nil)
+        try expect(temporary.store.read(address, limit: 1000), equals: Self.content)
     }
 
     /// What a hook has begun.

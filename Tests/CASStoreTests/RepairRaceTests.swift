@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -36,10 +37,11 @@ import VersionTree
     private func expectWhole(_ temporary: TemporaryStore, _ names: [String]) throws {
         let versions = try temporary.reopened()
         for name in names {
-            #expect(try versions.versions().first { $0.version == name }?.state == .materialized)
-            #expect(try readTree(temporary.path + "/versions/" + name)["a"] == Self.text)
+            try expect(
+                versions.versions().first { $0.version == name }?.state, equals: .materialized)
+            try expect(readTree(temporary.path + "/versions/" + name)["a"], equals: Self.text)
         }
-        #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
+        try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test("content that comes between the look and the deed stays", arguments: harms)
@@ -57,7 +59,7 @@ import VersionTree
                 // Confirmed, and not yet repaired.
                 #expect(throws: Never.self) { try second.add(directory: source, version: "2") }
             }, repairing: true)
-        #expect(came.count > 0)
+        expect(came.count > 0)
         try expectWhole(temporary, ["1", "2"])
     }
 
@@ -94,9 +96,9 @@ import VersionTree
         }
         _ = try repairing.check(repairing: true)
         disk.onEach(nil)
-        #expect(staged.isPublished)
+        expect(staged.isPublished)
         let seen = try Damage.contents(path)
-        #expect(seen == bytes(Self.text))
+        expect(seen, equals: bytes(Self.text))
         // It records what it has published.
         _ = try second.recordPublished([staged.object])
         for version in try temporary.reopened().versions() {
@@ -130,9 +132,9 @@ import VersionTree
                     _ = try second.store.collect()
                 }
             }, repairing: true)
-        #expect(kinds.all.first == (isKnown ? .wrongFingerprint : .unindexedObject))
-        #expect(try second.store.contains(content) == false)
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        expect(kinds.all.first, equals: (isKnown ? .wrongFingerprint : .unindexedObject))
+        try expect(second.store.contains(content), equals: false)
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     private var zeros: String { String(repeating: "0", count: 32) }
@@ -165,7 +167,7 @@ import VersionTree
         }
         try adding.add(directory: source, version: "2")
         disk.onEach(nil)
-        #expect(took.count == 1)
+        expect(took.count, equals: 1)
         try expectWhole(temporary, isNamed ? ["1", "2"] : ["2"])
     }
 
@@ -197,10 +199,10 @@ import VersionTree
         }
         _ = try temporary.reopened(on: disk).store.makeLease()
         disk.onEach(nil)
-        #expect(staged.isPublished)
+        expect(staged.isPublished)
         let seen = try Damage.contents(path)
-        #expect(seen == bytes(Self.text))
-        #expect(!Damage.names(temporary.path + "/staging").contains { $0.hasPrefix(lease) })
+        expect(seen, equals: bytes(Self.text))
+        expect(!Damage.names(temporary.path + "/staging").contains { $0.hasPrefix(lease) })
     }
 
     @Test("what a dead writer left whole and others collect is not recorded as there")
@@ -220,8 +222,8 @@ import VersionTree
         }
         _ = try recovering.store.makeLease()
         disk.onEach(nil)
-        #expect(!FileManager.default.fileExists(atPath: path))
-        #expect(try temporary.reopened().check().findings == [])
+        expect(!FileManager.default.fileExists(atPath: path))
+        try expect(temporary.reopened().check().findings, equals: [])
     }
 
     @Test("what a killed check or repair has written aside goes with the next repair")
@@ -235,7 +237,7 @@ import VersionTree
         Damage.remove(path)
         _ = try temporary.reopened().check(repairing: true)
         let names = Damage.names(temporary.path)
-        #expect(left.filter { names.contains($0) } == [])
+        expect(left.filter { names.contains($0) }, equals: [])
     }
 
     @Test("a partial object that another has begun anew is no collector's to remove")
@@ -253,7 +255,7 @@ import VersionTree
         }
         _ = try collecting.collect()
         disk.onEach(nil)
-        #expect(try Damage.contents(path) == [2])
+        try expect(Damage.contents(path), equals: [2])
     }
 }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -16,9 +17,9 @@ import VersionTree
             try arrival.append(Self.content.span.bytes)
             try arrival.suspend()
         }
-        #expect(try temporary.store.contains(address(of: Self.content)) == false)
-        #expect(try temporary.versions.check().findings == [])
-        #expect(try temporary.store.usage().stagedBytes == 600_000)
+        try expect(temporary.store.contains(address(of: Self.content)), equals: false)
+        try expect(temporary.versions.check().findings, equals: [])
+        try expect(temporary.store.usage().stagedBytes, equals: 600_000)
     }
 
     @Test func `a staged file that is longer than the object starts over`() throws {
@@ -29,11 +30,12 @@ import VersionTree
         let arrivals = try Arrivals(temporary.store)
         var arrival = try arrivals.begin(
             address(of: Self.content), byteCount: Int64(Self.content.count))
-        #expect(arrival.offset == 0)
+        expect(arrival.offset, equals: 0)
         try arrival.append(Self.content.span.bytes)
         _ = try arrival.finish()
         try arrivals.settle()
-        #expect(try temporary.store.read(address(of: Self.content), limit: 1 << 20) == Self.content)
+        try expect(
+            temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
     }
 
     @Test func `put starts over what somebody has staged`() throws {
@@ -42,7 +44,7 @@ import VersionTree
         try Damage.replace(staged, by: .emptyFile)
         try Damage.extend(staged, by: bytes("xy"))
         let address = try temporary.put("abc")
-        #expect(try temporary.store.read(address, limit: 3) == bytes("abc"))
+        try expect(temporary.store.read(address, limit: 3), equals: bytes("abc"))
     }
 
     @Test func `what arrives completes the version that waits for the object`() throws {
@@ -50,17 +52,17 @@ import VersionTree
         let source = try TemporaryStore()
         try source.add("1", ["a": "one", "b": "two"])
         let manifest = try source.versions.manifest(of: "1")
-        #expect(try temporary.versions.register(manifest) == false)
-        #expect(try temporary.versions.versions().map(\.state) == [.incomplete])
+        try expect(temporary.versions.register(manifest), equals: false)
+        try expect(temporary.versions.versions().map(\.state), equals: [.incomplete])
         var completed: [[String]] = []
         for missing in try temporary.versions.missing(of: "1") {
-            let content = try #require(try source.store.read(missing.address, limit: 100))
+            let content = try require(try source.store.read(missing.address, limit: 100))
             let arrivals = try Arrivals(temporary.store)
             _ = try bring(content, arrivals)
             completed.append(try arrivals.settle())
         }
-        #expect(completed == [[], ["1"]])
-        #expect(try temporary.versions.missing(of: "1") == [])
-        #expect(try temporary.versions.check().findings == [])
+        expect(completed, equals: [[], ["1"]])
+        try expect(temporary.versions.missing(of: "1"), equals: [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 }

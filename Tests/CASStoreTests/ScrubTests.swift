@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -30,15 +31,15 @@ import VersionTree
     @Test func `what was found sound since then is not read again`() throws {
         let temporary = try makeStore()
         let before = secondsNow() - 2
-        #expect(try temporary.reopened().check().checkedObjects == Self.count)
+        try expect(temporary.reopened().check().checkedObjects, equals: Self.count)
         let again = try temporary.reopened().check(CheckOptions(since: before))
-        #expect(again.checkedObjects == 0)
-        #expect(again.checkedBytes == 0)
-        #expect(again.skippedObjects == Self.count)
-        #expect(again.findings == [])
+        expect(again.checkedObjects, equals: 0)
+        expect(again.checkedBytes, equals: 0)
+        expect(again.skippedObjects, equals: Self.count)
+        expect(again.findings, equals: [])
         // Nobody can have found it sound later than now.
         let later = try temporary.reopened().check(CheckOptions(since: secondsNow() + 100))
-        #expect(later.checkedObjects == Self.count)
+        expect(later.checkedObjects, equals: Self.count)
     }
 
     @Test func `what came since is read, and nothing else`() throws {
@@ -46,9 +47,9 @@ import VersionTree
         _ = try temporary.reopened().check()
         try temporary.add("2", ["new": "brand new", "old": Self.content(1)])
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
-        #expect(report.checkedObjects == 1)
-        #expect(report.checkedBytes == 9)
-        #expect(report.skippedObjects == Self.count)
+        expect(report.checkedObjects, equals: 1)
+        expect(report.checkedBytes, equals: 9)
+        expect(report.skippedObjects, equals: Self.count)
     }
 
     @Test func `damage that was found is found again until it is repaired`() throws {
@@ -56,13 +57,14 @@ import VersionTree
         _ = try temporary.reopened().check()
         try Damage.flip(try path(temporary, 7), at: 2)
         // The memory says that it was sound: that is what --since asks for.
-        #expect(try temporary.reopened().check(CheckOptions(since: Self.longAgo)).findings == [])
+        try expect(
+            temporary.reopened().check(CheckOptions(since: Self.longAgo)).findings, equals: [])
         for _ in 0..<2 {
-            #expect(
-                try temporary.reopened().check().findings.map(\.kind) == [.damagedObject])
+            try expect(
+                temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
             let scrub = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
-            #expect(scrub.findings.map(\.kind) == [.damagedObject])
-            #expect(scrub.checkedObjects == 1)
+            expect(scrub.findings.map(\.kind), equals: [.damagedObject])
+            expect(scrub.checkedObjects, equals: 1)
         }
     }
 
@@ -73,7 +75,7 @@ import VersionTree
         try Damage.flip(twin, at: 3)
         for options in [CheckOptions(), CheckOptions(since: Self.longAgo)] {
             let kinds = try temporary.reopened().check(options).findings.map(\.kind)
-            #expect(kinds == [.damagedExecutableCopy])
+            expect(kinds, equals: [.damagedExecutableCopy])
         }
     }
 
@@ -94,19 +96,19 @@ import VersionTree
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
         for (number, (kind, _)) in damages.enumerated() {
             let address = try address(of: Self.content(number))
-            #expect(report.findings.first { $0.object == address }?.kind == kind)
+            expect(report.findings.first { $0.object == address }?.kind, equals: kind)
         }
-        #expect(report.skippedObjects == Self.count - damages.count)
+        expect(report.skippedObjects, equals: Self.count - damages.count)
     }
 
     @Test func `fingerprints do not stand for a deep check`() throws {
         let temporary = try makeStore()
         _ = try temporary.reopened().check()
         let deep = CheckOptions(isDeep: true, since: Self.longAgo)
-        #expect(try temporary.reopened().check(deep).checkedObjects == Self.count)
-        #expect(try temporary.reopened().check(deep).checkedObjects == 0)
+        try expect(temporary.reopened().check(deep).checkedObjects, equals: Self.count)
+        try expect(temporary.reopened().check(deep).checkedObjects, equals: 0)
         let shallow = CheckOptions(since: Self.longAgo)
-        #expect(try temporary.reopened().check(shallow).checkedObjects == 0)
+        try expect(temporary.reopened().check(shallow).checkedObjects, equals: 0)
     }
 
     @Test func `an interrupted check goes on where it stopped`() throws {
@@ -122,16 +124,16 @@ import VersionTree
         let options = CheckOptions(
             since: Self.longAgo, byteRateMax: 1 << 40,
             progress: { read.store($0.objects, ordering: .relaxed) })
-        #expect(code { _ = try versions.check(options) } == .interrupted)
+        expect(code { _ = try versions.check(options) }, equals: .interrupted)
         let first = read.load(ordering: .relaxed)
-        #expect(first > 0 && first < Self.count)
+        expect(first > 0 && first < Self.count)
         let rest = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
         // Nothing is left out that was not read, and not much is read twice.
-        #expect(rest.checkedObjects >= Self.count - first)
-        #expect(rest.checkedObjects <= Self.count - first + 2)
-        #expect(rest.checkedObjects + rest.skippedObjects == Self.count)
-        #expect(
-            try temporary.reopened().check(CheckOptions(since: Self.longAgo)).checkedObjects == 0)
+        expect(rest.checkedObjects >= Self.count - first)
+        expect(rest.checkedObjects <= Self.count - first + 2)
+        expect(rest.checkedObjects + rest.skippedObjects, equals: Self.count)
+        try expect(
+            temporary.reopened().check(CheckOptions(since: Self.longAgo)).checkedObjects, equals: 0)
     }
 
     @Test func `a check that waits for its rate can be interrupted`() throws {
@@ -143,7 +145,7 @@ import VersionTree
                 isDurable: false,
                 isInterrupted: { asked.add(1, ordering: .relaxed).newValue > 20 }))
         // At one byte a second it would take the better part of an hour.
-        #expect(code { _ = try versions.check(CheckOptions(byteRateMax: 1)) } == .interrupted)
+        expect(code { _ = try versions.check(CheckOptions(byteRateMax: 1)) }, equals: .interrupted)
     }
 
     @Test func `a memory that is lost, torn or forged costs only reading`() throws {
@@ -159,14 +161,14 @@ import VersionTree
         ]
         for damage in damages {
             try damage()
-            #expect(try temporary.reopened().check(scrub).checkedObjects == Self.count)
+            try expect(temporary.reopened().check(scrub).checkedObjects, equals: Self.count)
             if Damage.names(temporary.path).contains("verified"),
                 (try? Damage.contents(memory)) == nil
             {
                 Damage.remove(memory)
             }
-            #expect(try temporary.reopened().check().findings == [])
-            #expect(try temporary.reopened().check(scrub).checkedObjects == 0)
+            try expect(temporary.reopened().check().findings, equals: [])
+            try expect(temporary.reopened().check(scrub).checkedObjects, equals: 0)
         }
     }
 
@@ -174,28 +176,28 @@ import VersionTree
         let temporary = try makeStore()
         _ = try temporary.reopened().check()
         var times = temporary.store.verifiedTimes()
-        #expect(times.entries.count == Self.count)
+        expect(times.entries.count, equals: Self.count)
         for position in times.entries.indices { times.entries[position].time = .max - 2 }
         try Damage.overwrite(temporary.path + "/verified", with: times.encoded)
         let report = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
-        #expect(report.checkedObjects == Self.count)
+        expect(report.checkedObjects, equals: Self.count)
     }
 
     @Test func `only whole memories are read`() throws {
         var times = VerifiedTimes()
-        #expect(VerifiedTimes(times.encoded)?.entries == [])
+        expect(VerifiedTimes(times.encoded)?.entries, equals: [])
         for number in 0..<20 {
             times.entries.append(.init(prefix: UInt64(number) << 40, time: UInt32(number * 2)))
         }
         let bytes = times.encoded
-        #expect(VerifiedTimes(bytes)?.entries == times.entries)
+        expect(VerifiedTimes(bytes)?.entries, equals: times.entries)
         // 12 bytes an object.
-        #expect(bytes.count == 48 + 20 * 12)
-        for count in 0..<bytes.count { #expect(VerifiedTimes(Array(bytes[..<count])) == nil) }
+        expect(bytes.count, equals: 48 + 20 * 12)
+        for count in 0..<bytes.count { expect(VerifiedTimes(Array(bytes[..<count])) == nil) }
         for position in bytes.indices {
             var wrong = bytes
             wrong[position] ^= 0x10
-            #expect(VerifiedTimes(wrong) == nil)
+            expect(VerifiedTimes(wrong) == nil)
         }
     }
 
@@ -209,26 +211,26 @@ import VersionTree
         for seed: UInt64 in [1, 1, 2] {
             let options = CheckOptions(sample: .init(share: 0.3, seed: seed))
             let report = try temporary.reopened().check(options)
-            #expect(report.checkedObjects + report.skippedObjects == Self.count)
+            expect(report.checkedObjects + report.skippedObjects, equals: Self.count)
             read.append(report.checkedObjects)
             found.append(Set(report.findings.compactMap(\.object)))
         }
         // 90 of 300 are expected; seven standard deviations.
-        #expect(read.allSatisfy { (35...145).contains($0) })
-        #expect(found[0] == found[1])
-        #expect(found[0] != found[2])
-        #expect(found[0].count == read[0])
+        expect(read.allSatisfy { (35...145).contains($0) })
+        expect(found[0], equals: found[1])
+        expect(found[0] != found[2])
+        expect(found[0].count, equals: read[0])
     }
 
     @Test func `a sample of everything is everything, and every object is in some sample`() throws {
         let temporary = try makeStore()
         let all = CheckOptions(sample: .init(share: 1, seed: 5))
-        #expect(try temporary.reopened().check(all).checkedObjects == Self.count)
+        try expect(temporary.reopened().check(all).checkedObjects, equals: Self.count)
         let address = try address(of: "any")
         let seeds = (0..<1000).filter {
             CheckOptions.Sample(share: 0.1, seed: $0).contains(address)
         }
-        #expect((30...200).contains(seeds.count))
+        expect((30...200).contains(seeds.count))
     }
 
     @Test func `what a sample has read is remembered`() throws {
@@ -236,8 +238,8 @@ import VersionTree
         let sampled = try temporary.reopened().check(
             CheckOptions(sample: .init(share: 0.5, seed: 3)))
         let rest = try temporary.reopened().check(CheckOptions(since: Self.longAgo))
-        #expect(rest.skippedObjects == sampled.checkedObjects)
-        #expect(rest.checkedObjects == sampled.skippedObjects)
+        expect(rest.skippedObjects, equals: sampled.checkedObjects)
+        expect(rest.checkedObjects, equals: sampled.skippedObjects)
     }
 
     // MARK: As it happens
@@ -250,8 +252,8 @@ import VersionTree
         let report = try temporary.reopened().check(
             CheckOptions(found: { finding in told.withLock { $0.append(finding) } }))
         let kinds = told.withLock { $0.map(\.kind.rawValue) }
-        #expect(kinds.sorted() == report.findings.map(\.kind.rawValue).sorted())
-        #expect(report.findings.count == 6)
+        expect(kinds.sorted(), equals: report.findings.map(\.kind.rawValue).sorted())
+        expect(report.findings.count, equals: 6)
     }
 }
 

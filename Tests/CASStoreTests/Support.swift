@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -31,7 +32,7 @@ func code(of body: () throws -> Void) -> StoreError.Code? {
     do { try body() } catch {
         let failure = error as? StoreError
         // Every error is a sentence for people, too.
-        #expect((failure?.message.count ?? 0) > 10, "\(error)")
+        expect((failure?.message.count ?? 0) > 10, "\(error)")
         return failure?.code
     }
     return nil

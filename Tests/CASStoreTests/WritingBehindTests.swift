@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -37,12 +38,12 @@ import VersionTree
                 _ = try bring(Self.contents[0], arrivals)
                 _ = try bring([UInt8](repeating: 1, count: 600_000), arrivals)
             }
-            #expect(arrivals.unsettledCount == Self.contents.count + 1)
-            #expect(try arrivals.settle() == ["waiting"])
-            #expect(try arrivals.settle() == [])
+            expect(arrivals.unsettledCount, equals: Self.contents.count + 1)
+            try expect(arrivals.settle(), equals: ["waiting"])
+            try expect(arrivals.settle(), equals: [])
         }
-        #expect(temporary.staged == [])
-        #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+        expect(temporary.staged, equals: [])
+        try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test func `a write that fails is told, and tried again with the next`() throws {
@@ -61,29 +62,29 @@ import VersionTree
                         do {
                             _ = try bring(content, arrivals)
                         } catch {
-                            #expect((error as? StoreError)?.code == .outOfSpace)
+                            expect((error as? StoreError)?.code, equals: .outOfSpace)
                             told += 1
                         }
                     }
                 }
             } catch {
-                #expect((error as? StoreError)?.code == .outOfSpace)
+                expect((error as? StoreError)?.code, equals: .outOfSpace)
                 told += 1
             }
             do {
                 try arrivals.settle()
             } catch {
-                #expect(error.code == .outOfSpace)
+                expect(error.code, equals: .outOfSpace)
                 told += 1
                 try arrivals.settle()
             }
-            #expect(told <= 1)
+            expect(told <= 1)
             failureCount += told
-            #expect(try temporary.versions.check(CheckOptions(isDeep: true)).findings == [])
+            try expect(temporary.versions.check(CheckOptions(isDeep: true)).findings, equals: [])
             if told == 0 { break }
         }
         // Each content's own write at least.
-        #expect(failureCount >= Self.contents.count)
+        expect(failureCount >= Self.contents.count)
     }
 
     @Test func `what is not settled goes with its lease`() throws {
@@ -94,7 +95,7 @@ import VersionTree
                 for content in Self.contents { _ = try bring(content, arrivals) }
             }
         }
-        #expect(temporary.staged == [])
-        #expect(try temporary.store.usage().objects == 0)
+        expect(temporary.staged, equals: [])
+        try expect(temporary.store.usage().objects, equals: 0)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -20,10 +21,10 @@ import VersionTree
 
     func expectNothing(in temporary: TemporaryStore, of promised: [UInt8] = content) throws {
         let address = try address(of: promised)
-        #expect(try temporary.store.contains(address) == false)
-        #expect(Damage.names(temporary.path + "/objects").filter { $0.contains("/") } == [])
-        #expect(temporary.staged == [])
-        #expect(try temporary.versions.check().findings == [])
+        try expect(temporary.store.contains(address), equals: false)
+        expect(Damage.names(temporary.path + "/objects").filter { $0.contains("/") }, equals: [])
+        expect(temporary.staged, equals: [])
+        try expect(temporary.versions.check().findings, equals: [])
     }
 
     @Test func `bytes that are refused are not written, and the right ones may follow`() throws {
@@ -35,12 +36,12 @@ import VersionTree
         do {
             try arrival.append(Self.content.span.bytes)
             Issue.record("more than promised was taken")
-        } catch { #expect(error.code == .mismatch) }
-        #expect(arrival.offset == 10)
+        } catch { expect(error.code, equals: .mismatch) }
+        expect(arrival.offset, equals: 10)
         try arrival.append(Array(Self.content.dropFirst(10)).span.bytes)
         _ = try arrival.finish()
         try arrivals.settle()
-        #expect(try temporary.store.read(address, limit: 100) == Self.content)
+        try expect(temporary.store.read(address, limit: 100), equals: Self.content)
     }
 
     @Test func `a wrong size beside the right address is refused`() throws {
@@ -53,7 +54,7 @@ import VersionTree
                 if size > 0 { try arrival.append(Self.content.span.bytes) }
                 _ = try arrival.finish()
             }
-            #expect(found == .mismatch)
+            expect(found, equals: .mismatch)
             try expectNothing(in: temporary)
         }
     }
@@ -61,15 +62,15 @@ import VersionTree
     @Test func `right labels are accepted, a wrong one refuses the object`() throws {
         let abc = bytes("abc")
         for (algorithm, hex) in LabelTests.digests {
-            let right = try #require(Label(algorithm, hex: hex))
+            let right = try require(Label(algorithm, hex: hex))
             let temporary = try TemporaryStore()
-            #expect(write(abc, labels: [right], to: temporary) == nil)
+            expect(write(abc, labels: [right], to: temporary) == nil)
 
             var digest = right.bytes
             digest[digest.count - 1] ^= 0x80
-            let wrong = try #require(Label(algorithm, bytes: digest))
+            let wrong = try require(Label(algorithm, bytes: digest))
             let other = try TemporaryStore()
-            #expect(write(abc, labels: [right, wrong], to: other) == .mismatch)
+            expect(write(abc, labels: [right, wrong], to: other), equals: .mismatch)
             try expectNothing(in: other, of: abc)
         }
     }

@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import ClientSystems
+import Expectations
 import HotPush
 import Platform
 import StorageTestSupport
@@ -63,7 +64,7 @@ import VersionTree
         let texts = seeds.flatMap { [$0.path, $0.query ?? "", $0.body] }
         var answered = 0
         for _ in 0..<1000 {
-            let seed = try #require(seeds.randomElement(using: &random))
+            let seed = try require(seeds.randomElement(using: &random))
             let methods = [seed.method, seed.method, seed.method, "HEAD", "PUT"]
             let request = ClientRequest(
                 methods.randomElement(using: &random) ?? "GET",
@@ -98,7 +99,7 @@ import VersionTree
             }
         }
         // A quarter is sent whole: whoever answers nothing tells nothing, either.
-        #expect(answered > 20)
+        expect(answered > 20)
         return failures
     }
 
@@ -132,12 +133,12 @@ import VersionTree
         let hidden = try model.publish("3", ["secret": "4"], in: try ChannelName("hidden"))
         let gone = try model.publish("4", ["a": "gone"])
         model.withdraw(gone)
-        let hash = try #require(first.packageHash)
+        let hash = try require(first.packageHash)
         let (old, new) = (
-            try #require(first.version?.content), try #require(second.version?.content)
+            try require(first.version?.content), try require(second.version?.content)
         )
-        let secret = try #require(hidden.version?.content)
-        let lost = try #require(gone.version?.content)
+        let secret = try require(hidden.version?.content)
+        let lost = try require(gone.version?.content)
         let query =
             "deployment_key=KEY&app_version=1.0.0&package_hash=\(hash)&is_companion=false&label=v1"
             + "&client_unique_id=dev-1"
@@ -163,7 +164,7 @@ import VersionTree
             seeds, to: CodePushDecider.self, model.configuration, model.origin,
             hidden: [secret.description, lost.description, hidden.packageHash ?? ""],
             offered: offered)
-        #expect(failures == [])
+        expect(failures, equals: [])
     }
 
     @Test func `hot-updater`() throws {
@@ -173,8 +174,8 @@ import VersionTree
         let hidden = try model.publish("3", ["secret": "4"], in: try ChannelName("hidden"))
         let gone = try model.publish("4", ["a": "gone"])
         model.withdraw(gone)
-        let ids = try [first, second, hidden, gone].map { try #require($0.id) }
-        let contents = try [first, second, hidden, gone].map { try #require($0.version?.content) }
+        let ids = try [first, second, hidden, gone].map { try require($0.id) }
+        let contents = try [first, second, hidden, gone].map { try require($0.version?.content) }
         let zero = HotUpdaterCheck.builtIn
         let prefix = "/for/hot-updater/"
         var seeds = [
@@ -193,6 +194,6 @@ import VersionTree
             seeds, to: HotUpdaterDecider.self, model.configuration, model.origin,
             hidden: [ids[2], ids[3], contents[2].description, contents[3].description],
             offered: offered)
-        #expect(failures == [])
+        expect(failures, equals: [])
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import ClientSystems
+import Expectations
 import HotPush
 import Platform
 import StrictJSON
@@ -90,12 +91,12 @@ import VersionTree
         ]
         let configuration = ClientConfiguration(
             .codePush, baseURL: "https://u", deployments: ["KEY": .stable])
-        #expect(try failures(rows, CodePushPublishing.self, configuration) == [])
+        try expect(failures(rows, CodePushPublishing.self, configuration), equals: [])
         let nobody = ClientConfiguration(.codePush, baseURL: "https://u")
-        #expect(
-            try failures(
-                [Row(words: ["origin enable ORIGIN codepush"])], CodePushPublishing.self, nobody)
-                == [])
+        try expect(
+            failures(
+                [Row(words: ["origin enable ORIGIN codepush"])], CodePushPublishing.self, nobody),
+            equals: [])
     }
 
     @Test func `hot-updater`() throws {
@@ -140,7 +141,7 @@ import VersionTree
         let configuration = ClientConfiguration(
             .hotUpdater, baseURL: "https://u",
             deployments: ["ios/production": .stable, "android/production": .stable])
-        #expect(try failures(rows, HotUpdaterPublishing.self, configuration) == [])
+        try expect(failures(rows, HotUpdaterPublishing.self, configuration), equals: [])
     }
 
     @Test func `A signed release of CodePush may not bring a signature of its own`() throws {
@@ -158,8 +159,8 @@ import VersionTree
         let strange = Requirement(kind: "later", value: "1")
         var model = HotUpdaterModel()
         try model.publish("1", nil, [strange])
-        #expect(try model.check()?["status"]?.asString == "UP_TO_DATE")
-        #expect(CodePushTerms([strange]) == nil)
-        #expect(HotUpdaterTerms([strange], platform: "ios") == nil)
+        try expect(model.check()?["status"]?.asString, equals: "UP_TO_DATE")
+        expect(CodePushTerms([strange]) == nil)
+        expect(HotUpdaterTerms([strange], platform: "ios") == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import StorageTestSupport
 import StrictJSON
@@ -174,7 +175,7 @@ import VersionTree
                 }
             }
         }
-        #expect(Set(statuses.keys).isSubset(of: [200, 204, 400, 404, 405, 406]), "\(statuses)")
-        #expect(statuses[200, default: 0] > 300 && statuses[404, default: 0] > 300, "\(statuses)")
+        expect(Set(statuses.keys).isSubset(of: [200, 204, 400, 404, 405, 406]), "\(statuses)")
+        expect(statuses[200, default: 0] > 300 && statuses[404, default: 0] > 300, "\(statuses)")
     }
 }

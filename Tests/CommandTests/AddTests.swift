@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -9,44 +10,45 @@ import Testing
 
     @Test func `init creates a store and says which`() throws {
         let created = try place.castree("init", "--json")
-        #expect(created.status == 0)
+        expect(created.status, equals: 0)
         let document = try created.document(InitDocument.self)
-        #expect(document.store == ".castree")
-        #expect(document.format == 1)
-        #expect(place.exists(".castree/FORMAT"))
+        expect(document.store, equals: ".castree")
+        expect(document.format, equals: 1)
+        expect(place.exists(".castree/FORMAT"))
     }
 
     @Test func `init of a store that is there changes nothing and succeeds`() throws {
         try place.add("1", Release.first)
-        #expect(try place.castree("init").status == 0)
-        #expect(try place.castree("show", "1").status == 0)
+        try expect(place.castree("init").status, equals: 0)
+        try expect(place.castree("show", "1").status, equals: 0)
     }
 
     @Test func `init refuses a directory that holds something else`() throws {
         try place.write(["precious.txt": "mine"], to: "other")
         let refused = try place.castree("--store", "other", "init", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "storeExists")
-        #expect(try place.contents("other/precious.txt") == "mine")
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "storeExists")
+        try expect(place.contents("other/precious.txt"), equals: "mine")
     }
 
     @Test func `add creates the store, counts what is new, and shows the tree`() throws {
         let added = try place.add("1", Release.first, "--json")
-        #expect(added.status == 0)
+        expect(added.status, equals: 0)
         let document = try added.document(AddDocument.self)
-        #expect(document.version == "1")
-        #expect(document.files == Release.first.count)
-        #expect(document.bytes == Release.first.values.reduce(0) { $0 + $1.utf8.count })
-        #expect(document.newObjects == Release.first.count)
-        #expect(document.newBytes == document.bytes)
-        #expect(try place.contents(".castree/versions/1/index.html") == Release.first["index.html"])
+        expect(document.version, equals: "1")
+        expect(document.files, equals: Release.first.count)
+        expect(document.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
+        expect(document.newObjects, equals: Release.first.count)
+        expect(document.newBytes, equals: document.bytes)
+        try expect(
+            place.contents(".castree/versions/1/index.html"), equals: Release.first["index.html"])
     }
 
     @Test func `add of a second version stores only what is new`() throws {
         try place.add("1", Release.first)
         let document = try place.add("2", Release.second, "--json").document(AddDocument.self)
-        #expect(document.newObjects == 2)
-        #expect(document.newBytes == "<h1>two</h1>".utf8.count + "more()".utf8.count)
+        expect(document.newObjects, equals: 2)
+        expect(document.newBytes, equals: "<h1>two</h1>".utf8.count + "more()".utf8.count)
     }
 
     @Test func `add of the same content again changes nothing and succeeds`() throws {
@@ -54,8 +56,8 @@ import Testing
         for cache in [[], ["--no-cache"]] {
             let again = try place.run(
                 .castree, ["add", "release-1", "--version", "1", "--json"] + cache)
-            #expect(again.status == 0)
-            #expect(try again.document(AddDocument.self).newObjects == 0)
+            expect(again.status, equals: 0)
+            try expect(again.document(AddDocument.self).newObjects, equals: 0)
         }
     }
 
@@ -63,8 +65,8 @@ import Testing
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release-2")
         let refused = try place.castree("add", "release-2", "--version", "1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "versionExists")
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "versionExists")
     }
 
     @Test func `a refusal of other content says which paths differ and how to replace the version`()
@@ -73,18 +75,19 @@ import Testing
         try place.add("1", Release.first)
         try place.write(Release.second, to: "release-2")
         let refused = try place.castree("add", "release-2", "--version", "1", "--no-cache")
-        #expect(refused.status == 1)
+        expect(refused.status, equals: 1)
         for words in [
             "other bytes or another mode: \"index.html\"", "only in the directory: \"js/more.js\"",
             "only in the version: \"empty\"", "\"old/name.txt → new/name.txt\"",
             "castree retire 1",
         ] {
-            #expect(refused.errors.contains(words), "\(refused.errors)")
+            expect(refused.errors.contains(words), "\(refused.errors)")
         }
         // What it says to do is enough.
         try place.castree("retire", "1")
-        #expect(try place.castree("add", "release-2", "--version", "1", "--no-cache").status == 0)
-        #expect(try place.castree("cat", "1:index.html").text == Release.second["index.html"])
+        try expect(
+            place.castree("add", "release-2", "--version", "1", "--no-cache").status, equals: 0)
+        try expect(place.castree("cat", "1:index.html").text, equals: Release.second["index.html"])
     }
 
     @Test func `a refusal of a thousand other files stays short, and shows no terminal codes`()
@@ -95,16 +98,17 @@ import Testing
         for number in 0..<1000 { files["new/\(number)"] = "\(number)" }
         try place.write(files, to: "release-2")
         let refused = try place.castree("add", "release-2", "--version", "1")
-        #expect(refused.status == 1)
-        #expect(refused.errors.contains("and 995 more"))
-        #expect(refused.errors.utf8.count < 1000 && !refused.errors.contains("\u{1b}"))
+        expect(refused.status, equals: 1)
+        expect(refused.errors.contains("and 995 more"))
+        expect(refused.errors.utf8.count < 1000 && !refused.errors.contains("\u{1b}"))
     }
 
     @Test func `add --activate makes the version current`() throws {
         try place.add("1", Release.first, "--activate")
         let lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
-        #expect(lifecycle.current == "1")
-        #expect(try place.contents(".castree/current/index.html") == Release.first["index.html"])
+        expect(lifecycle.current, equals: "1")
+        try expect(
+            place.contents(".castree/current/index.html"), equals: Release.first["index.html"])
     }
 
     @Test func `a symbolic link is refused with its path, and followed with --follow`() throws {
@@ -113,45 +117,46 @@ import Testing
             atPath: place.directory.appending(path: "release/css/link.css").path,
             withDestinationPath: "site.css")
         let refused = try place.castree("add", "release", "--version", "1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().message.contains("css/link.css"))
-        #expect(try place.castree("add", "release", "--version", "1", "--follow").status == 0)
-        #expect(try place.castree("cat", "1:css/link.css").text == Release.first["css/site.css"])
+        expect(refused.status, equals: 1)
+        try expect(refused.error().message.contains("css/link.css"))
+        try expect(place.castree("add", "release", "--version", "1", "--follow").status, equals: 0)
+        try expect(
+            place.castree("cat", "1:css/link.css").text, equals: Release.first["css/site.css"])
     }
 
     @Test func `a directory that is not there fails and leaves no store behind`() throws {
         let refused = try place.castree("add", "nowhere", "--version", "1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().message.contains("nowhere"))
-        #expect(!place.exists(".castree"))
+        expect(refused.status, equals: 1)
+        try expect(refused.error().message.contains("nowhere"))
+        expect(!place.exists(".castree"))
     }
 
     @Test func `a store inside the directory to be imported is refused and not made`() throws {
         try place.write(Release.first, to: "release")
         let refused = try place.castree(
             "--store", "release/deeper/.castree", "add", "release", "--version", "1")
-        #expect(refused.status == 1)
-        #expect(!place.exists("release/deeper"))
+        expect(refused.status, equals: 1)
+        expect(!place.exists("release/deeper"))
     }
 
     @Test func `a name that cannot be a version's is refused`() throws {
         try place.write(Release.first, to: "release")
         let refused = try place.castree("add", "release", "--version", "../1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "badName")
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "badName")
     }
 
     @Test func `add without a version is a usage error`() throws {
         try place.write(Release.first, to: "release")
-        #expect(try place.castree("add", "release").status == 2)
+        try expect(place.castree("add", "release").status, equals: 2)
     }
 
     @Test func `names that other systems would merge are noted`() throws {
         let added = try place.add("1", ["a.txt": "1", "A.txt": "2"])
-        try #require(added.status == 0)
-        #expect(added.errors.contains("castree: note: "))
-        #expect(added.errors.contains("a.txt"))
+        try require(added.status == 0)
+        expect(added.errors.contains("castree: note: "))
+        expect(added.errors.contains("a.txt"))
         let quiet = try place.castree("add", "release-1", "--version", "1", "--quiet")
-        #expect(quiet.errors.isEmpty)
+        expect(quiet.errors.isEmpty)
     }
 }

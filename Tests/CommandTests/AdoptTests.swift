@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -26,14 +27,14 @@ import Testing
     {
         try place.write(Release.first, to: "shipped")
         let first: Adopted = try adopt("shipped", "--version", "1", "--json").document()
-        #expect(first.version == "1" && first.isNew && first.becameCurrent)
-        #expect(try lifecycle().current == "1" && lifecycle().embedded == "1")
+        expect(first.version == "1" && first.isNew && first.becameCurrent)
+        try expect(lifecycle().current == "1" && lifecycle().embedded == "1")
         let second: Adopted = try adopt("shipped", "--version", "1", "--json").document()
-        #expect(!second.isNew && !second.becameCurrent)
-        #expect(try adopt("shipped", "--version", "1").text.contains("adopted before"))
+        expect(!second.isNew && !second.becameCurrent)
+        try expect(adopt("shipped", "--version", "1").text.contains("adopted before"))
         // Nothing that cleans up takes it.
         try place.add("2", Release.second, "--activate")
-        #expect(try place.castree("retire", "1").status == 1)
+        try expect(place.castree("retire", "1").status, equals: 1)
     }
 
     @Test func `an app update wins over a download, unless the download comes first by choice`()
@@ -44,12 +45,12 @@ import Testing
         let late: Adopted = try adopt(
             "shipped", "--version", "2", "--downloads-first", "--json"
         ).document()
-        #expect(late.isNew && !late.becameCurrent)
-        #expect(try lifecycle().current == "9")
+        expect(late.isNew && !late.becameCurrent)
+        try expect(lifecycle().current, equals: "9")
         try place.write(["index.html": "three"], to: "shipped")
         let next: Adopted = try adopt("shipped", "--version", "3", "--json").document()
-        #expect(next.becameCurrent)
-        #expect(try lifecycle().current == "3")
+        expect(next.becameCurrent)
+        try expect(lifecycle().current, equals: "3")
     }
 
     /// The name of app/a.js is the SHA-1 of its bytes, "run(1)".
@@ -67,21 +68,21 @@ import Testing
         for arguments in [["--version", "build-7"], []] {
             let answer = try place.run(.castree, ["adopt", "shipped", "--json"] + arguments)
             let adopted: Adopted = try answer.document()
-            #expect(adopted.version == "m1", "\(answer)")
+            expect(adopted.version, equals: "m1", "\(answer)")
         }
-        #expect(try place.castree("versions", "--json").text.contains("m1"))
-        #expect(try !place.castree("versions", "--json").text.contains("build-7"))
+        try expect(place.castree("versions", "--json").text.contains("m1"))
+        try expect(!place.castree("versions", "--json").text.contains("build-7"))
         // An add takes the files as they are, and says what else there is.
         let added = try place.castree("add", "shipped", "--version", "plain")
-        #expect(added.status == 0)
-        #expect(added.errors.contains("castree adopt shipped"))
+        expect(added.status, equals: 0)
+        expect(added.errors.contains("castree adopt shipped"))
     }
 
     @Test func `what has no name, or is not there, is refused and leaves no store`() throws {
         try place.write(Release.first, to: "shipped")
         let nameless = try adopt("shipped")
-        #expect(nameless.status == 2 && nameless.errors.contains("--version"))
-        #expect(try adopt("nowhere", "--version", "1").status == 1)
-        #expect(!place.exists(".castree"))
+        expect(nameless.status == 2 && nameless.errors.contains("--version"))
+        try expect(adopt("nowhere", "--version", "1").status, equals: 1)
+        expect(!place.exists(".castree"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -20,7 +21,7 @@ import Testing
     @discardableResult
     private func shell(_ script: String) throws -> Finished {
         let done = try Running(.shell, ["-c", script], in: place.directory).finished()
-        #expect(done.status == 0, "\(done.errors)")
+        expect(done.status, equals: 0, "\(done.errors)")
         return done
     }
 
@@ -46,20 +47,20 @@ import Testing
             // The name of the directory's version is taken by other content, if it is other content.
             for version in [name, name, "directory"] {
                 let added = try place.castree("add", name, "--version", version, "--json")
-                #expect(added.status == 0, "\(added.errors)")
+                expect(added.status, equals: 0, "\(added.errors)")
                 let document = try added.document(AddDocument.self)
-                #expect(document.files == Self.files.count && document.newObjects == 0)
+                expect(document.files == Self.files.count && document.newObjects == 0)
             }
         }
         let path = place.directory.path + "/.castree/versions/release.zip/tools/serve"
-        #expect(FileManager.default.isExecutableFile(atPath: path))
-        #expect(try place.castree("fsck").status == 0)
+        expect(FileManager.default.isExecutableFile(atPath: path))
+        try expect(place.castree("fsck").status, equals: 0)
         // The name is taken by other content.
         try place.write(["index.html": "two"], to: "release")
         try zip()
         let refused = try place.castree("add", "release.zip", "--version", "directory", "--json")
-        #expect(try refused.error().code == "versionExists")
-        #expect(try refused.error().message.contains("\"index.html\""))
+        try expect(refused.error().code, equals: "versionExists")
+        try expect(refused.error().message.contains("\"index.html\""))
     }
 
     @Test func `an archive makes a store, counts what is new, and becomes current`() throws {
@@ -67,28 +68,28 @@ import Testing
         let added = try place.castree(
             "add", "release.zip", "--version", "1", "--strip", "CodePush/", "--activate", "--json")
         let document = try added.document(AddDocument.self)
-        #expect(document.newObjects == Self.files.count)
-        #expect(document.newBytes == Self.files.values.reduce(0) { $0 + $1.utf8.count })
-        #expect(try place.contents(".castree/current/css/site.css") == "body {}")
-        #expect(try place.castree("log").text.contains("1"))
+        expect(document.newObjects, equals: Self.files.count)
+        expect(document.newBytes, equals: Self.files.values.reduce(0) { $0 + $1.utf8.count })
+        try expect(place.contents(".castree/current/css/site.css"), equals: "body {}")
+        try expect(place.castree("log").text.contains("1"))
     }
 
     @Test func `what of an archive is probably not meant is said, and not done`() throws {
         try zip()
-        #expect(try !place.castree("add", "release.zip", "--version", "1").errors.contains("--"))
+        try expect(!place.castree("add", "release.zip", "--version", "1").errors.contains("--"))
         try zip(below: "app/")
         let below = try place.castree("add", "release.zip", "--version", "2")
-        #expect(below.errors.contains("below app/") && below.errors.contains("--strip app/"))
+        expect(below.errors.contains("below app/") && below.errors.contains("--strip app/"))
         let stripped = try place.castree("add", "release.zip", "--version", "1", "--strip", "app")
-        #expect(!stripped.errors.contains("--"), "\(stripped)")
+        expect(!stripped.errors.contains("--"), "\(stripped)")
         try place.write(["__MACOSX/app/._index.html": "x"], to: "mac")
         try shell("tar -cf mac.tar -C mac . && tar -rf mac.tar --transform s,^release,app, release")
         let mac = try place.castree("add", "mac.tar", "--version", "3")
         for words in ["__MACOSX/app/._index.html", "--skip-junk", "--strip app/"] {
-            #expect(mac.errors.contains(words), "\(mac)")
+            expect(mac.errors.contains(words), "\(mac)")
         }
         let quiet = try place.castree("add", "mac.tar", "--version", "3", "--quiet")
-        #expect(quiet.errors.isEmpty, "\(quiet)")
+        expect(quiet.errors.isEmpty, "\(quiet)")
         try place.castree("add", "mac.tar", "--version", "1", "--strip", "app", "--skip-junk")
     }
 
@@ -96,12 +97,12 @@ import Testing
         try zip()
         let castree = ProgramUnderTest.castree.url.path
         try shell("tar -C release -cz . | '\(castree)' add - --version piped")
-        #expect(try place.castree("show", "piped").status == 0)
+        try expect(place.castree("show", "piped").status, equals: 0)
         let refused = try Running(
             .shell, ["-c", "cat release.zip | '\(castree)' add - --version zip"],
             in: place.directory
         ).finished()
-        #expect(refused.status == 1 && refused.errors.contains("from a pipe"))
+        expect(refused.status == 1 && refused.errors.contains("from a pipe"))
     }
 
     @Test func `a refused archive leaves neither a version nor a store`() throws {
@@ -118,21 +119,21 @@ import Testing
         ]
         for words in refusals {
             let refused = try place.run(.castree, ["add", "--version", "1", "--json"] + words)
-            #expect(refused.status == 1, "\(words)")
-            #expect(try !refused.error().message.isEmpty)
-            #expect(!place.exists(".castree"), "\(words)")
+            expect(refused.status, equals: 1, "\(words)")
+            try expect(!refused.error().message.isEmpty)
+            expect(!place.exists(".castree"), "\(words)")
         }
         for words in [["nowhere.zip"], ["nowhere.zip", "--skip-junk"]] {
             let absent = try place.run(.castree, ["add", "--version", "1"] + words)
-            #expect(absent.errors.contains("no directory or archive nowhere.zip"), "\(absent)")
+            expect(absent.errors.contains("no directory or archive nowhere.zip"), "\(absent)")
         }
         let link = try place.castree("add", "link.tar", "--version", "1", "--json").error()
-        #expect(link.code == "badArchive")
-        #expect(link.message.contains("\"link\"") && link.message.contains("symbolic link"))
+        expect(link.code, equals: "badArchive")
+        expect(link.message.contains("\"link\"") && link.message.contains("symbolic link"))
         try place.castree("init")
-        #expect(try place.castree("add", "link.tar", "--version", "1").status == 1)
-        #expect(try place.castree("versions", "--json").text.hasPrefix("[]"))
-        #expect(try place.castree("du", "--json").status == 0)
+        try expect(place.castree("add", "link.tar", "--version", "1").status, equals: 1)
+        try expect(place.castree("versions", "--json").text.hasPrefix("[]"))
+        try expect(place.castree("du", "--json").status, equals: 0)
     }
 
     @Test func `options that mean nothing for what is added are refused`() throws {
@@ -144,8 +145,8 @@ import Testing
             ["release.zip", "--max-size", "x"],
         ] {
             let refused = try place.run(.castree, ["add", "--version", "1"] + words)
-            #expect(refused.status == 2, "\(words): \(refused.errors)")
-            #expect(!place.exists(".castree"))
+            expect(refused.status, equals: 2, "\(words): \(refused.errors)")
+            expect(!place.exists(".castree"))
         }
     }
 
@@ -165,14 +166,14 @@ import Testing
         running.signal(signal)
         let ended = try running.finished()
         try pipe.fileHandleForWriting.close()
-        #expect(ended.status == (signal == SIGKILL ? -SIGKILL : 130))
-        #expect(try place.castree("versions", "--json").text.hasPrefix("[]"))
+        expect(ended.status, equals: (signal == SIGKILL ? -SIGKILL : 130))
+        try expect(place.castree("versions", "--json").text.hasPrefix("[]"))
         try place.castree("gc")
-        #expect(try place.castree("fsck").status == 0)
+        try expect(place.castree("fsck").status, equals: 0)
         let added = try place.castree("add", "release.tar", "--version", "1", "--json")
-        #expect(try added.document(AddDocument.self).files == Self.files.count + 1)
+        try expect(added.document(AddDocument.self).files, equals: Self.files.count + 1)
         let staging = place.directory.appending(path: ".castree/staging").path
-        #expect(try FileManager.default.contentsOfDirectory(atPath: staging) == [])
+        try expect(FileManager.default.contentsOfDirectory(atPath: staging), equals: [])
     }
 
     @Test func `without castree-import, an archive is refused and a directory is added`() throws {
@@ -180,9 +181,9 @@ import Testing
         try zip()
         let refused = try place.run(
             "alone/castree", "add", "release.zip", "--version", "1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "noImportingProgram")
-        #expect(try refused.error().message.contains("castree-import"))
-        #expect(try place.run("alone/castree", "add", "release", "--version", "1").status == 0)
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "noImportingProgram")
+        try expect(refused.error().message.contains("castree-import"))
+        try expect(place.run("alone/castree", "add", "release", "--version", "1").status, equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
@@ -50,11 +51,11 @@ import Testing
 
         func make(in directory: String) throws {
             switch self {
-            case .pipe: #expect(mkfifo(directory + "/pipe", 0o644) == 0)
+            case .pipe: expect(mkfifo(directory + "/pipe", 0o644), equals: 0)
             case .listener: try TestSocket.leave(at: directory + "/socket")
             // 1:5 is /dev/zero: whoever reads it never ends.
             case .device:
-                #expect(mknod(directory + "/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)) == 0)
+                expect(mknod(directory + "/zero", S_IFCHR | 0o644, dev_t(1 << 8 | 5)), equals: 0)
             case .link: symlink("../index.html", directory + "/link")
             case .danglingLink: symlink("nowhere", directory + "/link")
             case .linkCircle:
@@ -78,7 +79,7 @@ import Testing
     }
 
     private func expectWords(_ words: [String], in text: String) {
-        for word in words { #expect(text.contains(word), "\(word) in \(text)") }
+        for word in words { expect(text.contains(word), "\(word) in \(text)") }
     }
 
     @Test(arguments: Trouble.possible)
@@ -89,26 +90,26 @@ import Testing
         try trouble.make(in: place.directory.appending(path: "release/d").path)
         let arguments = ["add", "release", "--version", "1"] + trouble.options
         let refused = try place.run(.castree, arguments + ["--json"])
-        #expect(refused.status == 1)
-        #expect(refused.output.isEmpty)
+        expect(refused.status, equals: 1)
+        expect(refused.output.isEmpty)
         let error = try refused.error()
-        #expect(error.code == trouble.code)
+        expect(error.code, equals: trouble.code)
         expectWords(trouble.words, in: error.message)
-        #expect(!place.exists(".castree"))
+        expect(!place.exists(".castree"))
         // The same sentence for people.
         let spoken = try place.run(.castree, arguments)
-        #expect(spoken.status == 1)
+        expect(spoken.status, equals: 1)
         expectWords(trouble.words, in: spoken.errors)
-        #expect(!place.exists(".castree"))
+        expect(!place.exists(".castree"))
         // The same in a store that is there already, which keeps what it has and gets nothing new.
         try place.add("0", ["index.html": "<h1>", "other": "o"])
-        #expect(try place.run(.castree, arguments + ["--json"]).error().code == trouble.code)
-        #expect(
-            try place.castree("versions", "--json").document([ListedVersion].self)
-                .map(\.version) == ["0"])
-        #expect(
-            try place.castree("du", "--json").document(UsageDocument.self).store.objects == 2)
-        #expect(try place.castree("fsck").status == 0)
+        try expect(place.run(.castree, arguments + ["--json"]).error().code, equals: trouble.code)
+        try expect(
+            place.castree("versions", "--json").document([ListedVersion].self)
+                .map(\.version), equals: ["0"])
+        try expect(
+            place.castree("du", "--json").document(UsageDocument.self).store.objects, equals: 2)
+        try expect(place.castree("fsck").status, equals: 0)
     }
 
     @Test func `what cannot be made since its directory is missing is told which, and what to do`()
@@ -123,20 +124,20 @@ import Testing
             (["publish", "1", "release-1/missing/origin/"], "release-1/missing"),
         ] {
             let refused = try place.run(.castree, words)
-            #expect(refused.status == 1, "\(refused)")
+            expect(refused.status, equals: 1, "\(refused)")
             let first = directory == "missing/deep" ? "missing" : directory
-            #expect(refused.errors.contains("there is no directory \(first);"), "\(refused)")
-            #expect(refused.errors.contains("(mkdir -p \(directory))"), "\(refused)")
+            expect(refused.errors.contains("there is no directory \(first);"), "\(refused)")
+            expect(refused.errors.contains("(mkdir -p \(directory))"), "\(refused)")
         }
-        #expect(!place.exists("missing"))
+        expect(!place.exists("missing"))
     }
 
     @Test func `a first add that is refused for its name leaves no store behind`() throws {
         try place.write(Release.first, to: "release")
         for name in ["../1", "", "a b", String(repeating: "v", count: 129)] {
             let refused = try place.castree("add", "release", "--version", name, "--json")
-            #expect(refused.status == 1 || refused.status == 2, "\(name)")
-            #expect(!place.exists(".castree"))
+            expect(refused.status == 1 || refused.status == 2, "\(name)")
+            expect(!place.exists(".castree"))
         }
     }
 
@@ -145,11 +146,11 @@ import Testing
         symlink("index.html", place.directory.appending(path: "release/link.html").path)
         let added = try place.castree(
             "add", "release", "--version", "1", "--follow", "--activate", "--json")
-        #expect(added.status == 0)
-        #expect(try added.document(AddDocument.self).files == Release.first.count + 1)
-        #expect(
-            try place.contents(".castree/current/link.html") == Release.first["index.html"])
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        expect(added.status, equals: 0)
+        try expect(added.document(AddDocument.self).files, equals: Release.first.count + 1)
+        try expect(
+            place.contents(".castree/current/link.html"), equals: Release.first["index.html"])
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 
     // MARK: No permission
@@ -193,13 +194,13 @@ import Testing
         chmod(place.directory.appending(path: hidden).path, 0)
         defer { chmod(place.directory.appending(path: hidden).path, 0o755) }
         let refused = try castreeUnprivileged("add", "release", "--version", "1", "--json")
-        #expect(refused.status == 1)
+        expect(refused.status, equals: 1)
         let error = try refused.error()
-        #expect(error.code == "permission")
-        #expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
+        expect(error.code, equals: "permission")
+        expect(error.message.contains(path.hasPrefix("locked") ? "locked" : "d/secret"))
         if place.exists(".castree") {
             let listed = try castreeUnprivileged("versions", "--json")
-            #expect(listed.text == "[]\n")
+            expect(listed.text, equals: "[]\n")
         }
     }
 
@@ -211,12 +212,12 @@ import Testing
         // Its own owner may always write; root's store is nobody's.
         guard getuid() == 0 else { return }
         let refused = try castreeUnprivileged("add", "release", "--version", "2", "--json")
-        #expect(refused.status == 1)
+        expect(refused.status, equals: 1)
         let error = try refused.error()
-        #expect(["permission", "readOnly", "notOwner"].contains(error.code))
-        #expect(try place.castree("fsck", "--deep").status == 0)
-        #expect(
-            try place.castree("versions", "--json").document([ListedVersion].self).count == 1)
+        expect(["permission", "readOnly", "notOwner"].contains(error.code))
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try expect(
+            place.castree("versions", "--json").document([ListedVersion].self).count, equals: 1)
     }
 
     // MARK: Stores that are none
@@ -238,27 +239,27 @@ import Testing
             atPath: place.directory.appending(path: ".castree").path
         ).sorted()
         let refused = try place.run(.castree, command + ["--json"])
-        #expect(refused.status == (command[0] == "fsck" ? 8 : 1))
+        expect(refused.status, equals: (command[0] == "fsck" ? 8 : 1))
         let error = try refused.error()
-        #expect(error.code == "unsupportedFormat")
+        expect(error.code, equals: "unsupportedFormat")
         expectWords([".castree", "format 2", "up to 1", "newer castree"], in: error.message)
-        #expect(try place.contents(".castree/FORMAT") == "castree 2\n")
+        try expect(place.contents(".castree/FORMAT"), equals: "castree 2\n")
         let after = try FileManager.default.contentsOfDirectory(
             atPath: place.directory.appending(path: ".castree").path
         ).sorted()
-        #expect(after == before)
-        #expect(!place.exists("out"))
-        #expect(!place.exists("origin"))
+        expect(after, equals: before)
+        expect(!place.exists("out"))
+        expect(!place.exists("origin"))
     }
 
     @Test(arguments: commands)
     func `where there is no store none is made`(_ command: [String]) throws {
         let refused = try place.run(.castree, command + ["--json"])
-        #expect(refused.status == (command[0] == "fsck" ? 8 : 3))
+        expect(refused.status, equals: (command[0] == "fsck" ? 8 : 3))
         let error = try refused.error()
-        #expect(error.code == "noStore")
-        #expect(error.message == "no store at .castree; create one with castree init")
-        #expect(!place.exists(".castree"))
+        expect(error.code, equals: "noStore")
+        expect(error.message, equals: "no store at .castree; create one with castree init")
+        expect(!place.exists(".castree"))
     }
 
     @Test(arguments: commands + [["add", "release", "--version", "2"], ["init"]])
@@ -267,10 +268,10 @@ import Testing
         try place.write(["store": "precious"], to: ".")
         let refused = try place.run(.castree, ["--store", "store"] + command + ["--json"])
         let isMaking = ["add", "init"].contains(command[0])
-        #expect(refused.status == (command[0] == "fsck" ? 8 : isMaking ? 1 : 3))
+        expect(refused.status, equals: (command[0] == "fsck" ? 8 : isMaking ? 1 : 3))
         let error = try refused.error()
-        #expect(error.code == (isMaking ? "storeExists" : "noStore"))
+        expect(error.code, equals: (isMaking ? "storeExists" : "noStore"))
         expectWords(["store is ", "directory"], in: error.message)
-        #expect(try place.contents("store") == "precious")
+        try expect(place.contents("store"), equals: "precious")
     }
 }

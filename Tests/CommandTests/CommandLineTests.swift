@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -21,9 +22,9 @@ import Testing
         let root = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let list = try #require(readme.firstRange(of: "Exit codes are"))
+        let list = try require(readme.firstRange(of: "Exit codes are"))
         let codes = String(readme[list.upperBound...].prefix { $0 != "." })
-        let pulls = try #require(codes.firstRange(of: "of `pull` besides"))
+        let pulls = try require(codes.firstRange(of: "of `pull` besides"))
         func numbers(_ text: Substring) -> Set<Int> {
             Set(text.split { !$0.isNumber }.compactMap { Int($0) })
         }
@@ -33,19 +34,19 @@ import Testing
                 .prefix { $0.hasPrefix("  ") }
             return Set(lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } })
         }
-        #expect(try numbers(codes[..<pulls.lowerBound]) == helped())
-        #expect(try numbers(codes[...]) == helped("pull"))
+        try expect(numbers(codes[..<pulls.lowerBound]), equals: helped())
+        try expect(numbers(codes[...]), equals: helped("pull"))
     }
 
     @Test(arguments: commands)
     func `without a store, a command is status 3 and makes none`(_ arguments: [String]) throws {
         let refused = try place.run(.castree, arguments + ["--json"])
-        #expect(refused.status == 3)
-        #expect(refused.output.isEmpty)
+        expect(refused.status, equals: 3)
+        expect(refused.output.isEmpty)
         let reason = try refused.error()
-        #expect(reason.code == "noStore")
-        #expect(reason.message == "no store at .castree; create one with castree init")
-        #expect(!place.exists(".castree"))
+        expect(reason.code, equals: "noStore")
+        expect(reason.message, equals: "no store at .castree; create one with castree init")
+        expect(!place.exists(".castree"))
     }
 
     @Test(
@@ -55,25 +56,26 @@ import Testing
         ])
     func `every command has help with an example`(_ command: String) throws {
         let help = try place.castree(command, "--help")
-        #expect(help.status == 0)
-        #expect(help.text.hasPrefix("Usage: castree \(command)"))
-        #expect(help.text.contains("\n    "))
-        #expect(try place.castree("help", command).text == help.text)
+        expect(help.status, equals: 0)
+        expect(help.text.hasPrefix("Usage: castree \(command)"))
+        expect(help.text.contains("\n    "))
+        try expect(place.castree("help", command).text, equals: help.text)
     }
 
     @Test func `the store is --store, else the variable, else .castree`() throws {
         try place.write(["a": "a"], to: "release")
         let variable = ["CASTREE_STORE": "by-variable"]
         let add = ["add", "release", "--version", "1", "--no-sync"]
-        #expect(try place.run(.castree, add).status == 0)
-        #expect(try place.run(.castree, add, environment: variable).status == 0)
+        try expect(place.run(.castree, add).status, equals: 0)
+        try expect(place.run(.castree, add, environment: variable).status, equals: 0)
         let option = ["--store", "by-option"]
-        #expect(try place.run(.castree, option + add, environment: variable).status == 0)
+        try expect(place.run(.castree, option + add, environment: variable).status, equals: 0)
         for store in [".castree", "by-variable", "by-option"] {
-            #expect(place.exists("\(store)/FORMAT"))
+            expect(place.exists("\(store)/FORMAT"))
         }
-        #expect(
-            try place.castree("versions", "--json", environment: ["CASTREE_STORE": ""]).status == 0)
+        try expect(
+            place.castree("versions", "--json", environment: ["CASTREE_STORE": ""]).status,
+            equals: 0)
     }
 
     @Test(arguments: [
@@ -89,21 +91,21 @@ import Testing
             try place.add("2", ["a": "b"])
             answers.append(try place.run(.castree, command + ["--json"]))
         }
-        #expect(answers[0].status == answers[1].status)
-        #expect(answers[0].errors == answers[1].errors)
+        expect(answers[0].status, equals: answers[1].status)
+        expect(answers[0].errors, equals: answers[1].errors)
         func withoutTimes(_ text: String) -> String {
             text.replacing(/"createdAt":"[^"]*"/, with: "").replacing(
                 /"manifest":"[^"]*"/, with: "")
         }
-        #expect(withoutTimes(answers[0].text) == withoutTimes(answers[1].text))
+        expect(withoutTimes(answers[0].text), equals: withoutTimes(answers[1].text))
     }
 
     @Test func `a line of help and a completion lead to each synonym`() throws {
         let help = try place.castree("--help").text.split(separator: "\n")
         let completions = try place.castree("__complete", "zsh", "").text
         for word in ["ls", "list", "rm", "use"] {
-            #expect(help.contains { $0.hasPrefix("  \(word) ") && $0.contains("the same as") })
-            #expect(completions.contains("\n\(word)\tthe same as"))
+            expect(help.contains { $0.hasPrefix("  \(word) ") && $0.contains("the same as") })
+            expect(completions.contains("\n\(word)\tthe same as"))
         }
     }
 
@@ -111,14 +113,14 @@ import Testing
         try place.add("1", ["a": "a"])
         let before = try place.castree("--json", "--store", ".castree", "versions")
         let after = try place.castree("versions", "--store=.castree", "--json")
-        #expect(before.status == 0)
-        #expect(before.text == after.text)
+        expect(before.status, equals: 0)
+        expect(before.text, equals: after.text)
     }
 
     @Test func `two hyphens end the options`() throws {
         try place.write(["a": "a"], to: "-release")
-        #expect(try place.castree("add", "--version", "1", "--", "-release").status == 0)
-        #expect(try place.castree("add", "--version", "2", "-release").status == 2)
+        try expect(place.castree("add", "--version", "1", "--", "-release").status, equals: 0)
+        try expect(place.castree("add", "--version", "2", "-release").status, equals: 2)
     }
 
     @Test(arguments: [
@@ -129,8 +131,8 @@ import Testing
         _ arguments: [String], _ suggestion: String
     ) throws {
         let refused = try place.run(.castree, arguments)
-        #expect(refused.status == 2)
-        #expect(refused.errors.contains("did you mean '\(suggestion)'?"))
+        expect(refused.status, equals: 2)
+        expect(refused.errors.contains("did you mean '\(suggestion)'?"))
     }
 
     @Test(arguments: [
@@ -138,22 +140,22 @@ import Testing
         ["du", "--largest", "many"], ["gc", "--dry-run=yes"],
     ])
     func `a wrong command line is status 2, in JSON too`(_ arguments: [String]) throws {
-        #expect(try place.run(.castree, arguments).status == 2)
+        try expect(place.run(.castree, arguments).status, equals: 2)
         let refused = try place.run(.castree, arguments + ["--json"])
-        #expect(refused.status == 2)
-        #expect(refused.output.isEmpty)
-        #expect(try refused.error().code == "usage")
+        expect(refused.status, equals: 2)
+        expect(refused.output.isEmpty)
+        try expect(refused.error().code, equals: "usage")
     }
 
     @Test func `the version is printed`() throws {
-        #expect(try place.castree("--version").text == "castree 0.1.0\n")
-        #expect(try place.checker("--version").text == "castree-fsck 0.1.0\n")
+        try expect(place.castree("--version").text, equals: "castree 0.1.0\n")
+        try expect(place.checker("--version").text, equals: "castree-fsck 0.1.0\n")
     }
 
     @Test func `nothing is coloured when nobody looks`() throws {
         try place.add("1", ["a": "a"], "--activate")
         for arguments in [["versions"], ["diff", "1", "1"], ["fsck"], ["lifecycle"]] {
-            #expect(try !place.run(.castree, arguments).text.contains("\u{1B}"))
+            try expect(!place.run(.castree, arguments).text.contains("\u{1B}"))
         }
     }
 
@@ -177,22 +179,22 @@ import Testing
                 URL(filePath: Self.terminal), ["-qec", words.joined(separator: " "), "/dev/null"],
                 in: place.directory, environment: ["TERM": "xterm"].merging(environment) { $1 }
             ).finished()
-            #expect(shown.status == 0)
+            expect(shown.status, equals: 0)
             let text = shown.text
-            #expect(!text.isEmpty)
-            #expect(text.contains("\u{1B}[") == isColoured, "\(command): \(text)")
+            expect(!text.isEmpty)
+            expect(text.contains("\u{1B}["), equals: isColoured, "\(command): \(text)")
         }
     }
 
     @Test func `names cannot command the terminal`() throws {
         try place.add("1", ["a\u{1B}[2Jb": "a"])
         let shown = try place.castree("show", "1")
-        #expect(!shown.text.contains("\u{1B}"))
-        #expect(shown.text.contains("a\\u{1B}[2Jb"))
+        expect(!shown.text.contains("\u{1B}"))
+        expect(shown.text.contains("a\\u{1B}[2Jb"))
     }
 
     @Test func `output that cannot be written is status 1`() throws {
-        try #require(FileManager.default.fileExists(atPath: "/dev/full"))
+        try require(FileManager.default.fileExists(atPath: "/dev/full"))
         try place.add("1", ["a": "a"])
         let full = Pipe()
         let descriptor = open("/dev/full", O_WRONLY)
@@ -201,16 +203,16 @@ import Testing
         let running = try Running(
             .castree, ["versions"], in: place.directory, output: full)
         let finished = try running.finished()
-        #expect(finished.status == 1)
-        #expect(finished.errors.contains("standard output"))
+        expect(finished.status, equals: 1)
+        expect(finished.errors.contains("standard output"))
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `completions are printed for a shell`(_ shell: String) throws {
         let script = try place.castree("completions", shell)
-        #expect(script.status == 0)
-        #expect(script.text.contains("castree"))
-        #expect(try place.castree("completions", "dos").status == 2)
+        expect(script.status, equals: 0)
+        expect(script.text.contains("castree"))
+        try expect(place.castree("completions", "dos").status, equals: 2)
     }
 
     @Test(arguments: [
@@ -230,7 +232,7 @@ import Testing
                 ["__complete", shell] + line.split(separator: " ").map(String.init) + [""]
             let found = try place.run(.castree, arguments).text
             let offered = found.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
-            #expect(offered == words.split(separator: " ").map(String.init), "\(shell)")
+            expect(offered, equals: words.split(separator: " ").map(String.init), "\(shell)")
         }
     }
 
@@ -239,40 +241,40 @@ import Testing
     {
         let kinds = try place.castree("__complete", "zsh", "publish", "--require", "").text
         for kind in ["compatibility=\t", "minimumAppVersion=\t", "group=\t"] {
-            #expect(kinds.contains(kind))
+            expect(kinds.contains(kind))
         }
         for word in kinds.split(separator: "\n").map({ $0.prefix { $0 != "=" } }) {
             let refused = try place.castree("publish", "1", "origin", "--require", "\(word)=")
-            #expect(refused.errors.contains("\(word) needs a value"))
+            expect(refused.errors.contains("\(word) needs a value"))
         }
         let options = try place.castree("__complete", "zsh", "serve", "--pull-option", "").text
-        #expect(options.contains("--cacert=\t") && options.contains("--no-packs\t"))
-        #expect(!options.contains("--activate") && !options.contains("--channel"))
+        expect(options.contains("--cacert=\t") && options.contains("--no-packs\t"))
+        expect(!options.contains("--activate") && !options.contains("--channel"))
     }
 
     @Test func `help says how every time is written, and so does a refusal`() throws {
         let words = "ms, s, m, h, d, w"
         for command in ["serve", "pull", "gc", "prune", "versions"] {
             let help = try place.castree(command, "--help").text
-            #expect(help.contains("TIME is one or more numbers with units, \(words)"), "\(command)")
+            expect(help.contains("TIME is one or more numbers with units, \(words)"), "\(command)")
         }
         for arguments in [
             ["checkout", "1", "x", "--wait", "soon"], ["gc", "--older-than", "1y"],
             ["versions", "--wait", "1"], ["log", "--since", "then"],
         ] {
-            #expect(
-                try place.run(.castree, arguments).errors.contains("(units \(words))"),
+            try expect(
+                place.run(.castree, arguments).errors.contains("(units \(words))"),
                 "\(arguments)")
         }
     }
 
     @Test func `versions are completed from the store`() throws {
         try place.add("2025.1", ["a": "a"])
-        #expect(try place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))
+        try expect(place.castree("__complete", "bash", "show", "20").text.contains("2025.1"))
         let nowhere = try place.castree(
             "__complete", "bash", "--store", "nowhere", "show", "")
-        #expect(nowhere.status == 0)
-        #expect(nowhere.errors.isEmpty)
+        expect(nowhere.status, equals: 0)
+        expect(nowhere.errors.isEmpty)
     }
 
     @Test func `files of versions are completed level by level`() throws {
@@ -283,15 +285,15 @@ import Testing
                 String($0.dropLast())
             }
         }
-        #expect(try offered("20") == ["2025.1:"])
-        #expect(
-            try offered("2025.1:").sorted() == ["2025.1:a b/", "2025.1:css.txt", "2025.1:css/"])
-        #expect(try offered("2025.1:css/") == ["2025.1:css/img/", "2025.1:css/site.css"])
-        #expect(try offered("2025.1:a b/c") == ["2025.1:a b/c d"])
-        #expect(try offered("2025.1:nothing").isEmpty && offered("2024:").isEmpty)
+        try expect(offered("20"), equals: ["2025.1:"])
+        try expect(
+            offered("2025.1:").sorted(), equals: ["2025.1:a b/", "2025.1:css.txt", "2025.1:css/"])
+        try expect(offered("2025.1:css/"), equals: ["2025.1:css/img/", "2025.1:css/site.css"])
+        try expect(offered("2025.1:a b/c"), equals: ["2025.1:a b/c d"])
+        try expect(offered("2025.1:nothing").isEmpty && offered("2024:").isEmpty)
         // bash splits words at colons.
         let bash = try place.castree("__complete", "bash", "cat", "2025.1", ":", "css/i").text
-        #expect(bash == "css/img/\t\n")
+        expect(bash, equals: "css/img/\t\n")
     }
 
     @Test func `an interrupted add leaves a sound store and can be repeated`() throws {
@@ -307,13 +309,13 @@ import Testing
             running.signal(SIGINT)
             let finished = try running.finished()
             // Before its handlers are installed the signal ends it; after its work nothing does.
-            #expect([130, 0, -SIGINT].contains(finished.status))
+            expect([130, 0, -SIGINT].contains(finished.status))
             if finished.status == 130 {
-                #expect(try finished.error().code == "interrupted")
-                #expect(finished.output.isEmpty)
+                try expect(finished.error().code, equals: "interrupted")
+                expect(finished.output.isEmpty)
             }
         }
-        #expect(try place.run(.castree, add).status == 0)
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        try expect(place.run(.castree, add).status, equals: 0)
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 }

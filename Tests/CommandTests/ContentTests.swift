@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -12,16 +13,16 @@ import Testing
 
     @Test func `cat prints the bytes of a file and of an object`() throws {
         let file = try place.castree("cat", "1:index.html")
-        #expect(file.status == 0)
-        #expect(file.text == Release.first["index.html"])
+        expect(file.status, equals: 0)
+        expect(file.text, equals: Release.first["index.html"])
         let address = try place.address(of: "index.html", in: "1")
-        #expect(try place.castree("cat", address).text == Release.first["index.html"])
+        try expect(place.castree("cat", address).text, equals: Release.first["index.html"])
     }
 
     @Test func `cat of an empty file prints nothing`() throws {
         let file = try place.castree("cat", "1:empty")
-        #expect(file.status == 0)
-        #expect(file.output.isEmpty)
+        expect(file.status, equals: 0)
+        expect(file.output.isEmpty)
     }
 
     @Test(arguments: [
@@ -30,34 +31,34 @@ import Testing
     ])
     func `cat of what is not there is status 3`(_ subject: String) throws {
         let refused = try place.castree("cat", subject, "--json")
-        #expect(refused.status == 3)
-        #expect(refused.output.isEmpty)
-        #expect(try refused.error().code == "notFound")
+        expect(refused.status, equals: 3)
+        expect(refused.output.isEmpty)
+        try expect(refused.error().code, equals: "notFound")
     }
 
     @Test func `cat of a version that no name can be is status 3, as show is`() throws {
         for arguments in [["cat", "a b:x", "--json"], ["show", "a b", "--json"]] {
             let refused = try place.run(.castree, arguments)
-            #expect(refused.status == 3)
-            #expect(try refused.error().code == "noVersion")
+            expect(refused.status, equals: 3)
+            try expect(refused.error().code, equals: "noVersion")
         }
     }
 
     @Test func `cat of neither a file nor an address is a usage error`() throws {
-        #expect(try place.castree("cat", "index.html").status == 2)
+        try expect(place.castree("cat", "index.html").status, equals: 2)
     }
 
     @Test func `cat says how what was nearly right is written`() throws {
         let slash = try place.castree("cat", "1/css/site.css")
-        #expect(slash.status == 2)
-        #expect(slash.errors.contains("; for a file of version 1 write 1:css/site.css\n"))
+        expect(slash.status, equals: 2)
+        expect(slash.errors.contains("; for a file of version 1 write 1:css/site.css\n"))
         for text in ["/index.html", "a b/index.html", "1/"] {
-            #expect(try !place.castree("cat", text).errors.contains("for a file of version"))
+            try expect(!place.castree("cat", text).errors.contains("for a file of version"))
         }
         let address = try place.address(of: "index.html", in: "1")
         let algorithm = try place.castree("cat", "sha256:" + address)
-        #expect(algorithm.status == 3)
-        #expect(algorithm.errors.contains("without that word: castree cat \(address)"))
+        expect(algorithm.status, equals: 3)
+        expect(algorithm.errors.contains("without that word: castree cat \(address)"))
     }
 
     @Test func `of an address the first four digits are enough, where only one object has them`()
@@ -66,13 +67,13 @@ import Testing
         let address = try place.address(of: "index.html", in: "1")
         for count in [4, 5, 12, 63, 64] {
             let found = try place.castree("cat", String(address.prefix(count)))
-            #expect(found.text == Release.first["index.html"], "\(count) digits: \(found)")
+            expect(found.text, equals: Release.first["index.html"], "\(count) digits: \(found)")
         }
-        #expect(try place.castree("cat", String(address.prefix(3))).status == 2)
-        #expect(try place.castree("cat", address.prefix(12).uppercased()).status == 2)
+        try expect(place.castree("cat", String(address.prefix(3))).status, equals: 2)
+        try expect(place.castree("cat", address.prefix(12).uppercased()).status, equals: 2)
         let other = address.prefix(4) == "0000" ? "ffff" : "0000"
-        #expect(try place.castree("cat", other, "--json").error().code == "notFound")
-        #expect(try place.castree("cat", other).status == 3)
+        try expect(place.castree("cat", other, "--json").error().code, equals: "notFound")
+        try expect(place.castree("cat", other).status, equals: 3)
     }
 
     @Test func `an ambiguous address is refused with what it may be`() throws {
@@ -81,26 +82,26 @@ import Testing
         try place.add("2", twins)
         let addresses = try twins.keys.map { try place.address(of: $0, in: "2") }
         let digits = String(addresses[0].commonPrefix(with: addresses[1]))
-        #expect((4..<12).contains(digits.count))
+        expect((4..<12).contains(digits.count))
         let refused = try place.castree("cat", String(digits.prefix(4)), "--json")
-        #expect(refused.status == 1 && refused.output.isEmpty)
+        expect(refused.status == 1 && refused.output.isEmpty)
         let reason = try refused.error()
-        #expect(reason.code == "ambiguousAddress")
+        expect(reason.code, equals: "ambiguousAddress")
         for (address, path) in zip(addresses, twins.keys) {
-            #expect(
+            expect(
                 reason.message.contains("\(address.prefix(12)) (2:\(path))"), "\(reason.message)")
         }
         for (address, path) in zip(addresses, twins.keys) {
             let longer = String(address.prefix(digits.count + 1))
-            #expect(try place.castree("cat", longer).text == twins[path])
+            try expect(place.castree("cat", longer).text, equals: twins[path])
         }
     }
 
     @Test func `cat of a damaged object fails`() throws {
         try place.damage(place.object(try place.address(of: "index.html", in: "1")))
         let refused = try place.castree("cat", "1:index.html", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "damagedObject")
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "damagedObject")
     }
 
     @Test func `cat stops without complaint when nobody reads`() throws {
@@ -112,8 +113,8 @@ import Testing
         try pipe.fileHandleForWriting.close()
         try pipe.fileHandleForReading.close()
         let finished = try running.finished()
-        #expect(finished.status == 0)
-        #expect(finished.errors.isEmpty)
+        expect(finished.status, equals: 0)
+        expect(finished.errors.isEmpty)
     }
 
     @Test func `SIGINT ends cat with status 130`() throws {
@@ -128,69 +129,69 @@ import Testing
         running.signal(SIGINT)
         _ = try pipe.fileHandleForReading.readToEnd()
         let finished = try running.finished()
-        #expect(finished.status == 130)
-        #expect(finished.errors.hasPrefix("castree: interrupted"))
+        expect(finished.status, equals: 130)
+        expect(finished.errors.hasPrefix("castree: interrupted"))
     }
 
     @Test(arguments: ["link", "reflink", "copy"])
     func `checkout builds the tree elsewhere and tells how`(_ mode: String) throws {
         let built = try place.castree("checkout", "1", "target", "--mode", mode, "--json")
-        #expect(built.status == 0)
+        expect(built.status, equals: 0)
         let document = try built.document(CheckoutDocument.self)
-        #expect(document.version == "1")
-        #expect(document.target == "target")
-        #expect(document.mode == mode)
-        #expect(document.files == Release.first.count)
-        #expect(document.linked + document.copied + document.reflinked == document.files)
-        if mode != "link" { #expect(document.linked == 0) }
+        expect(document.version, equals: "1")
+        expect(document.target, equals: "target")
+        expect(document.mode, equals: mode)
+        expect(document.files, equals: Release.first.count)
+        expect(document.linked + document.copied + document.reflinked, equals: document.files)
+        if mode != "link" { expect(document.linked, equals: 0) }
         for (path, content) in Release.first {
-            #expect(try place.contents("target/\(path)") == content)
+            try expect(place.contents("target/\(path)"), equals: content)
         }
     }
 
     @Test func `checkout links unless told otherwise`() throws {
         let document = try place.castree("checkout", "1", "target", "--json")
             .document(CheckoutDocument.self)
-        #expect(document.mode == "link")
+        expect(document.mode, equals: "link")
     }
 
     @Test func `checkout refuses a target that exists`() throws {
         try place.write(["mine": "precious"], to: "target")
         let refused = try place.castree("checkout", "1", "target", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "targetExists")
-        #expect(try place.contents("target/mine") == "precious")
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "targetExists")
+        try expect(place.contents("target/mine"), equals: "precious")
     }
 
     @Test func `checkout knows three modes`() throws {
         let refused = try place.castree("checkout", "1", "target", "--mode", "hard")
-        #expect(refused.status == 2)
-        #expect(!place.exists("target"))
+        expect(refused.status, equals: 2)
+        expect(!place.exists("target"))
     }
 
     @Test func `missing of a complete version is empty`() throws {
         let missing = try place.castree("missing", "1", "--json").document(MissingDocument.self)
-        #expect(missing.version == "1")
-        #expect(missing.objects.isEmpty)
-        #expect(missing.bytes == 0)
+        expect(missing.version, equals: "1")
+        expect(missing.objects.isEmpty)
+        expect(missing.bytes, equals: 0)
     }
 
     @Test func `missing lists what a repair took away, and add brings it back`() throws {
         let address = try place.address(of: "js/app.js", in: "1")
         try place.damage(place.object(address))
         // 4 where the version is the current one, 1 otherwise: its content is not back yet.
-        #expect([1, 4].contains(try place.castree("fsck", "--repair").status))
+        expect([1, 4].contains(try place.castree("fsck", "--repair").status))
         let answer = try place.castree("missing", "1", "--json")
         let missing = try answer.document(MissingDocument.self)
-        #expect(missing.objects.map(\.address) == [address])
-        #expect(missing.objects.map(\.paths) == [["js/app.js"]])
-        #expect(missing.bytes == Release.first["js/app.js"]?.utf8.count)
-        #expect(answer.text.contains("\"label\":null"))
-        #expect(missing.objects.map(\.sizeKnown) == [true] && !missing.isLowerBound)
-        #expect(try place.castree("cat", "1:js/app.js").status == 3)
-        #expect(try place.castree("add", "release-1", "--version", "1").status == 0)
+        expect(missing.objects.map(\.address), equals: [address])
+        expect(missing.objects.map(\.paths), equals: [["js/app.js"]])
+        expect(missing.bytes, equals: Release.first["js/app.js"]?.utf8.count)
+        expect(answer.text.contains("\"label\":null"))
+        expect(missing.objects.map(\.sizeKnown) == [true] && !missing.isLowerBound)
+        try expect(place.castree("cat", "1:js/app.js").status, equals: 3)
+        try expect(place.castree("add", "release-1", "--version", "1").status, equals: 0)
         let healed = try place.castree("missing", "1", "--json").document(MissingDocument.self)
-        #expect(healed.objects.isEmpty)
-        #expect(try place.castree("cat", "1:js/app.js").text == Release.first["js/app.js"])
+        expect(healed.objects.isEmpty)
+        try expect(place.castree("cat", "1:js/app.js").text, equals: Release.first["js/app.js"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -11,7 +12,7 @@ import Testing
         try place.add("1", Release.first)
         let answer = try place.run(
             .castree, ["publish", "1", "site", "--no-packs", "--no-sync", "--json"])
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
     }
 
     private static let url = ["--base-url", "https://u.example.org"]
@@ -62,11 +63,11 @@ import Testing
         let before = try place.contents("site/origin.json")
         for (arguments, status, words) in cases {
             let answer = try place.run(.castree, ["origin", "enable"] + arguments)
-            #expect(answer.status == status, "\(arguments): \(answer)")
-            #expect(answer.errors.contains(words), "\(arguments): \(answer)")
+            expect(answer.status, equals: status, "\(arguments): \(answer)")
+            expect(answer.errors.contains(words), "\(arguments): \(answer)")
         }
-        #expect(try place.contents("site/origin.json") == before)
-        #expect(!place.exists("site/for") && !place.exists("site/facts"))
+        try expect(place.contents("site/origin.json"), equals: before)
+        expect(!place.exists("site/for") && !place.exists("site/facts"))
     }
 
     private struct StatusDocument: Decodable {
@@ -79,25 +80,25 @@ import Testing
         let document: StatusDocument = try place.run(
             .castree, ["origin", "status", "site", "--json"]
         ).document()
-        #expect(document.origin == "site" && document.systems.isEmpty)
+        expect(document.origin == "site" && document.systems.isEmpty)
         let text = try place.castree("origin", "status", "site").text
-        #expect(text == "The clients of no other system are told anything by site.\n")
+        expect(text, equals: "The clients of no other system are told anything by site.\n")
         let ended = try place.castree("origin", "enable", "site", "expo", "--disable").text
-        #expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
-        #expect(try place.run(.castree, ["origin", "status", "none"]).status == 3)
+        expect(ended.hasPrefix("The clients of expo were told nothing.\n"))
+        try expect(place.run(.castree, ["origin", "status", "none"]).status, equals: 3)
         // Who mistypes a channel sees it at once.
         let mistyped = try place.run(
             .castree,
             ["origin", "enable", "site", "chcp", "--deployment", "main=stabel"] + Self.url
         ).text
-        #expect(mistyped.contains("  channel stabel: there is none of that name yet\n"))
+        expect(mistyped.contains("  channel stabel: there is none of that name yet\n"))
     }
 
     @Test func `origin status names documents by what they have`() throws {
         try place.castree("origin", "enable", "site", "expo", Self.url[0], Self.url[1])
         try place.castree("withdraw", "1", "site", "--embedded", "--no-sync")
         let text = try place.castree("origin", "status", "site").text
-        #expect(text.hasSuffix("    what was shipped with the app: offered\n"), "\(text)")
+        expect(text.hasSuffix("    what was shipped with the app: offered\n"), "\(text)")
     }
 
     @Test func `publish --for wants systems that are told of the channel`() throws {
@@ -108,13 +109,14 @@ import Testing
         ] {
             let answer = try place.run(
                 .castree, ["publish", "2", "site", "--no-packs", "--for", systems])
-            #expect(answer.status != 0 && answer.errors.contains(words), "\(answer)")
+            expect(answer.status != 0 && answer.errors.contains(words), "\(answer)")
         }
-        #expect(
-            try place.contents("site/channels/stable.json").contains("\"version\":\"2\"") == false)
+        try expect(
+            place.contents("site/channels/stable.json").contains("\"version\":\"2\""), equals: false
+        )
         let bucket = try place.run(
             .castree, ["publish", "2", "s3://bucket/site", "--for", "expo"])
-        #expect(bucket.status == 2 && bucket.errors.contains("--for"), "\(bucket)")
+        expect(bucket.status == 2 && bucket.errors.contains("--for"), "\(bucket)")
     }
 
     @Test
@@ -124,18 +126,18 @@ import Testing
     {
         // The first system of an origin, and the second.
         let meteor = try place.run(.castree, ["origin", "enable", "site", "meteor"] + Self.url)
-        #expect(meteor.errors.contains("meteor: version 1: Meteor's clients cannot run"))
+        expect(meteor.errors.contains("meteor: version 1: Meteor's clients cannot run"))
         let expo = try place.run(.castree, ["origin", "enable", "site", "expo"] + Self.url)
-        #expect(expo.errors.contains("expo: version 1: Expo's clients cannot run this version"))
-        #expect(!expo.errors.contains("meteor"), "\(expo)")
+        expect(expo.errors.contains("expo: version 1: Expo's clients cannot run this version"))
+        expect(!expo.errors.contains("meteor"), "\(expo)")
         let hotUpdater = try place.run(
             .castree,
             ["origin", "enable", "site", "hot-updater", "--deployment", "ios/production=stable"]
                 + ["--deployment", "android/production=typo"] + Self.url)
-        #expect(hotUpdater.errors.contains("channel typo of site offers nothing so far"))
-        #expect(!hotUpdater.errors.contains("channel stable of"), "\(hotUpdater)")
+        expect(hotUpdater.errors.contains("channel typo of site offers nothing so far"))
+        expect(!hotUpdater.errors.contains("channel stable of"), "\(hotUpdater)")
         // The ids are those of the offer: its manifest is for every app.
-        #expect(hotUpdater.text.contains("    1: id "), "\(hotUpdater)")
-        #expect(!hotUpdater.text.contains("runtime version"), "\(hotUpdater)")
+        expect(hotUpdater.text.contains("    1: id "), "\(hotUpdater)")
+        expect(!hotUpdater.text.contains("runtime version"), "\(hotUpdater)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -17,26 +18,26 @@ import Testing
             try place.castree("--store", store, "init", "--no-sync")
             let pull = try place.run(
                 .castree, ["--store", store, "pull", "http://127.0.0.1:9/app"] + arguments)
-            #expect(pull.status != 0 && pull.errors.contains("127.0.0.1"))
+            expect(pull.status != 0 && pull.errors.contains("127.0.0.1"))
             // Nobody watches, so nothing is said meanwhile.
-            #expect(pull.errors.split(separator: "\n").count == 1, "\(pull.errors)")
+            expect(pull.errors.split(separator: "\n").count, equals: 1, "\(pull.errors)")
             return try place.castree("--store", store, "log", "--json").text
                 .components(separatedBy: #""event":"retry""#).count - 1
         }
-        #expect(try retries() == 2)
-        #expect(try retries("--retries", "0") == 0)
-        #expect(try retries("--retries", "3") == 3)
+        try expect(retries(), equals: 2)
+        try expect(retries("--retries", "0"), equals: 0)
+        try expect(retries("--retries", "3"), equals: 3)
     }
 
     @Test func `a slip in the URL is told what was probably meant`() throws {
         let slip = try pull("127.0.0.1:8080/app")
-        #expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
+        expect(slip.errors.contains("http://127.0.0.1:8080/app"), "\(slip)")
         let plain = try pull("nothing-here")
-        #expect(plain.errors.contains("check the path"), "\(plain)")
+        expect(plain.errors.contains("check the path"), "\(plain)")
         try place.write(["index.html": "a"], to: "site")
         let origin = try WebOrigin(place.directory.appending(path: "site"))
         let inside = try pull("\(origin.url)/__cordova/")
-        #expect(
+        expect(
             inside.errors.contains("inside a Meteor server: give \(origin.url)\n"), "\(inside)")
     }
 
@@ -45,14 +46,14 @@ import Testing
     {
         for _ in 1...2 {
             let refused = try pull("http://127.0.0.1:9/app", "--retries", "0")
-            #expect(refused.status != 0)
-            #expect(!place.exists("device"))
+            expect(refused.status != 0)
+            expect(!place.exists("device"))
         }
         // A store that was there stays.
         try place.castree("--store", "device", "init", "--no-sync")
         _ = try pull("http://127.0.0.1:9/app", "--retries", "0")
-        #expect(place.exists("device/FORMAT"))
-        #expect(try place.castree("--store", "device", "fsck").status == 0)
+        expect(place.exists("device/FORMAT"))
+        try expect(place.castree("--store", "device", "fsck").status, equals: 0)
     }
 
     @Test func `a pull that fails after something came keeps it`() throws {
@@ -63,7 +64,7 @@ import Testing
             at: place.directory.appending(
                 path: "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"))
         let failed = try pull("site", "--retries", "0")
-        #expect(failed.status == 1, "\(failed)")
-        #expect(place.exists("device/manifests/1.json"))
+        expect(failed.status, equals: 1, "\(failed)")
+        expect(place.exists("device/manifests/1.json"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -31,9 +32,9 @@ import Testing
         let number = Int(answer.text.trimmingCharacters(in: .whitespacesAndNewlines))
         // Kibibytes on Linux, bytes on macOS (getrusage(2)).
         #if canImport(Darwin)
-            return try #require(number, "\(answer)")
+            return try require(number, "\(answer)")
         #else
-            return try #require(number, "\(answer)") * 1024
+            return try require(number, "\(answer)") * 1024
         #endif
     }
 
@@ -41,8 +42,8 @@ import Testing
         let origin = try HostileOrigin(.dripHints)
         let answer = try pull(origin.url, "--timeout", "1s", "--retries", "0")
         // The server answers after a hundred hints: who waits for it gets 3, that nothing is there. 23: no answer came.
-        #expect(answer.status == 23, "\(answer)")
-        #expect(answer.errors.contains("nothing came for 1 s"), "\(answer)")
+        expect(answer.status, equals: 23, "\(answer)")
+        expect(answer.errors.contains("nothing came for 1 s"), "\(answer)")
     }
 
     @Test
@@ -54,23 +55,23 @@ import Testing
             let answer = try place.run(
                 .castree,
                 ["--store", "device", "pull", origin.url, "--max-entries", "2999", "--json"] + more)
-            #expect(answer.status == 1)
+            expect(answer.status, equals: 1)
             let message = try answer.error().message
-            #expect(message.contains("more than 2999 entries"), "\(message)")
-            #expect(message.contains("--max-entries allows more"), "\(message)")
+            expect(message.contains("more than 2999 entries"), "\(message)")
+            expect(message.contains("--max-entries allows more"), "\(message)")
         }
-        #expect(try pull(origin.url, "--max-entries", "3000", "--dry-run").status == 0)
-        #expect(try pull(origin.url, "--max-entries", "0").status == 2)
+        try expect(pull(origin.url, "--max-entries", "3000", "--dry-run").status, equals: 0)
+        try expect(pull(origin.url, "--max-entries", "0").status, equals: 2)
         let help = try place.castree("pull", "--help").text
-        #expect(help.contains("--max-entries") && help.contains("250000"))
+        expect(help.contains("--max-entries") && help.contains("250000"))
     }
 
     @Test func `pull refuses a manifest of more bytes than its entries may need, unread`() throws {
         let origin = try HostileOrigin(.manifest(entries: 20_000))
-        #expect(origin.packedBytes * 20 < origin.manifestBytes)
+        expect(origin.packedBytes * 20 < origin.manifestBytes)
         let answer = try pull(origin.url, "--max-entries", "100", "--dry-run")
-        #expect(answer.status == 1)
-        #expect(answer.errors.contains("--max-entries allows more"), "\(answer)")
+        expect(answer.status, equals: 1)
+        expect(answer.errors.contains("--max-entries allows more"), "\(answer)")
     }
 
     @Test func `pull reads a packed manifest in no more memory than ten times its bytes`() throws {
@@ -78,7 +79,7 @@ import Testing
         let large = try HostileOrigin(.manifest(entries: 20_000))
         let before = try peak(small.url, "--dry-run")
         let after = try peak(large.url, "--dry-run")
-        #expect(after - before <= 10 * large.manifestBytes, "\(before), then \(after)")
+        expect(after - before <= 10 * large.manifestBytes, "\(before), then \(after)")
     }
 
     private func serve(_ sequence: Int, releases: String = "[]") throws {
@@ -91,39 +92,39 @@ import Testing
 
     @Test func `pull ends with 21 for an older copy, and --force takes it for good`() throws {
         try place.add("1", Release.first)
-        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
         let older = try place.contents("site/channels/stable.json")
-        #expect(try pull("site").status == 0)
+        try expect(pull("site").status, equals: 0)
         try place.add("2", Release.second)
-        #expect(try place.castree("publish", "2", "site", "--no-sync").status == 0)
-        #expect(try pull("site").status == 0)
+        try expect(place.castree("publish", "2", "site", "--no-sync").status, equals: 0)
+        try expect(pull("site").status, equals: 0)
         try Data(older.utf8).write(
             to: place.directory.appending(path: "site/channels/stable.json"))
         for more in [[], ["--dry-run"]] {
             let answer = try place.run(
                 .castree, ["--store", "device", "pull", "site", "--json"] + more)
-            #expect(answer.status == 21, "\(answer)")
-            #expect(try answer.members().isSuperset(of: ["version", "requests", "reasons"]))
+            expect(answer.status, equals: 21, "\(answer)")
+            try expect(answer.members().isSuperset(of: ["version", "requests", "reasons"]))
         }
-        #expect(try pull("site").text.contains("older copy"))
-        #expect(try pull("site", "--force").status == 0)
-        #expect(try pull("site").status == 0)
+        try expect(pull("site").text.contains("older copy"))
+        try expect(pull("site", "--force").status, equals: 0)
+        try expect(pull("site").status, equals: 0)
     }
 
     @Test func `one empty pointer with the largest sequence ends neither pulls nor publishing`()
         throws
     {
         try place.add("1", Release.first)
-        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
         try serve(9_007_199_254_740_991)
-        #expect(try pull("site").status == 0)
-        #expect(try place.castree("publish", "1", "site", "--no-sync").status == 0)
+        try expect(pull("site").status, equals: 0)
+        try expect(place.castree("publish", "1", "site", "--no-sync").status, equals: 0)
         let answer = try pull("site")
-        #expect(answer.status == 0 && answer.text.hasPrefix("Pulled version 1"), "\(answer)")
+        expect(answer.status == 0 && answer.text.hasPrefix("Pulled version 1"), "\(answer)")
         try place.add("2", Release.second)
-        #expect(try place.castree("publish", "2", "site", "--no-sync").status == 0)
-        #expect(try pull("site").text.hasPrefix("Pulled version 2"))
-        #expect(try place.castree("withdraw", "2", "site").status == 0)
-        #expect(try pull("site", "--activate").status == 0)
+        try expect(place.castree("publish", "2", "site", "--no-sync").status, equals: 0)
+        try expect(pull("site").text.hasPrefix("Pulled version 2"))
+        try expect(place.castree("withdraw", "2", "site").status, equals: 0)
+        try expect(pull("site", "--activate").status, equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -38,49 +39,49 @@ import Testing
 
     @Test func `puts programs, a page for each command and completions in place`() throws {
         let done = try install("--prefix", prefix)
-        #expect(done.status == 0, "\(done)")
+        expect(done.status, equals: 0, "\(done)")
         let installed = try files(below: "prefix")
         for program in [
             "castree", "castree-pull", "castree-import", "castree-origin", "castree-fsck",
         ] {
-            #expect(installed.contains("bin/\(program)"))
-            #expect(installed.contains("share/bash-completion/completions/\(program)"))
-            #expect(installed.contains("share/zsh/site-functions/_\(program)"))
-            #expect(installed.contains("share/fish/vendor_completions.d/\(program).fish"))
+            expect(installed.contains("bin/\(program)"))
+            expect(installed.contains("share/bash-completion/completions/\(program)"))
+            expect(installed.contains("share/zsh/site-functions/_\(program)"))
+            expect(installed.contains("share/fish/vendor_completions.d/\(program).fish"))
         }
         for page in [
             "castree", "castree-add", "castree-serve", "castree-pull", "castree-fsck",
             "castree-origin", "castree-origin-serve", "castree-trust-add",
         ] {
-            #expect(installed.contains("share/man/man1/\(page).1.gz"))
+            expect(installed.contains("share/man/man1/\(page).1.gz"))
         }
         let listed = Set(
             try place.contents("prefix/share/castree/installed").split(separator: "\n"))
-        #expect(listed == Set(installed.map { $0[...] }))
+        expect(listed, equals: Set(installed.map { $0[...] }))
         // They work where they are, the one that fetches too.
         let version = try Running(
             URL(filePath: prefix + "/bin/castree"), ["pull", "--help"], in: place.directory
         ).finished()
-        #expect(version.status == 0 && version.text.contains("castree pull"))
+        expect(version.status == 0 && version.text.contains("castree pull"))
     }
 
     @Test func `a page says what the help of its command says`() throws {
-        #expect(try install("--prefix", prefix).status == 0)
+        try expect(install("--prefix", prefix).status, equals: 0)
         let page = try Running(
             URL(filePath: "/bin/sh"),
             ["-c", "gzip -dc '\(prefix)/share/man/man1/castree-gc.1.gz'"], in: place.directory
         ).finished().text
-        #expect(page.hasPrefix(".TH CASTREE\\-GC 1"))
+        expect(page.hasPrefix(".TH CASTREE\\-GC 1"))
         for line in [
             ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS", ".SH EXIT STATUS",
             ".B \\-\\-keep N", "castree gc \\-\\-dry\\-run \\-\\-keep 5",
         ] {
-            #expect(page.contains(line + "\n"), "\(line)")
+            expect(page.contains(line + "\n"), "\(line)")
         }
     }
 
     @Test func `an uninstallation takes away what was installed, and nothing else`() throws {
-        #expect(try install("--prefix", prefix).status == 0)
+        try expect(install("--prefix", prefix).status, equals: 0)
         try place.write(["mine": "precious"], to: "prefix/share/man/man1")
         // A list that somebody has changed leads nowhere else.
         try place.write(["other": "precious"], to: "elsewhere")
@@ -89,42 +90,42 @@ import Testing
         try (text + "../elsewhere/other\n/etc/hostname\n").write(
             to: list, atomically: true, encoding: .utf8)
         let done = try install("--prefix", prefix, "--uninstall")
-        #expect(done.status == 0, "\(done)")
-        #expect(try files(below: "prefix") == ["share/man/man1/mine"])
-        #expect(try place.contents("elsewhere/other") == "precious")
+        expect(done.status, equals: 0, "\(done)")
+        try expect(files(below: "prefix"), equals: ["share/man/man1/mine"])
+        try expect(place.contents("elsewhere/other"), equals: "precious")
         let again = try install("--prefix", prefix, "--uninstall")
-        #expect(again.status == 0 && again.text.contains("nothing of castree is installed"))
+        expect(again.status == 0 && again.text.contains("nothing of castree is installed"))
     }
 
     @Test func `twice is as good as once, and what an older one had besides goes`() throws {
-        #expect(try install("--prefix", prefix).status == 0)
+        try expect(install("--prefix", prefix).status, equals: 0)
         let once = try files(below: "prefix")
         try place.write(["castree-old": "old"], to: "prefix/bin")
         let list = place.directory.appending(path: "prefix/share/castree/installed")
         let text = try String(contentsOf: list, encoding: .utf8)
         try ("bin/castree-old\n" + text).write(to: list, atomically: true, encoding: .utf8)
-        #expect(try install("--prefix", prefix).status == 0)
-        #expect(try files(below: "prefix") == once)
+        try expect(install("--prefix", prefix).status, equals: 0)
+        try expect(files(below: "prefix"), equals: once)
     }
 
     @Test func `a package is made below another root`() throws {
         let root = place.directory.appending(path: "package").path
-        #expect(try install("--prefix", "/usr", "--destdir", root).status == 0)
-        #expect(try files(below: "package").contains("usr/bin/castree"))
+        try expect(install("--prefix", "/usr", "--destdir", root).status, equals: 0)
+        try expect(files(below: "package").contains("usr/bin/castree"))
     }
 
     @Test func `says what is wrong, and leaves nothing half`() throws {
         let relative = try install("--prefix", "here")
-        #expect(relative.status == 2 && relative.errors.contains("not absolute"))
+        expect(relative.status == 2 && relative.errors.contains("not absolute"))
         try place.write(["bin": "a file"], to: "taken")
         let taken = try install("--prefix", place.directory.appending(path: "taken").path)
-        #expect(taken.status == 1 && taken.errors.contains("/taken/bin"), "\(taken)")
+        expect(taken.status == 1 && taken.errors.contains("/taken/bin"), "\(taken)")
         let unbuilt = try Running(
             URL(filePath: "/usr/bin/env"),
             ["python3", Self.script, "--build", "nowhere", "--prefix", prefix], in: place.directory,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
         ).finished()
-        #expect(unbuilt.status == 3 && unbuilt.errors.contains("make build"), "\(unbuilt)")
-        #expect(!(place.exists("prefix/bin")))
+        expect(unbuilt.status == 3 && unbuilt.errors.contains("make build"), "\(unbuilt)")
+        expect(!(place.exists("prefix/bin")))
     }
 }

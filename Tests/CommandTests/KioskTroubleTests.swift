@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -16,29 +17,29 @@ import Testing
         let page = try kiosk.page()
         /// What an update comes to.
         func update() throws -> (name: String, said: String) {
-            #expect(try page.post("update").status == 202)
+            try expect(page.post("update").status, equals: 202)
             let heard = try page.hear("ready", "up-to-date", "update-failed")
             return (heard.name, "\(heard.detail)")
         }
         try place.publish("3")
-        #expect(try update().name == "ready")
+        try expect(update().name, equals: "ready")
         try place.reject("3")
         try place.publish("2")
-        #expect(try update().name == "ready")
+        try expect(update().name, equals: "ready")
         try place.publish("3")
         // Another release stands before it, and it is still there to be had.
         let banned = try update()
-        #expect(banned.name == "up-to-date" && banned.said.contains("banned"), "\(banned)")
-        #expect(try place.deviceLifecycle().pending == "2")
-        #expect(try place.device("status").text.contains("is not taken: it is banned"))
+        expect(banned.name == "up-to-date" && banned.said.contains("banned"), "\(banned)")
+        try expect(place.deviceLifecycle().pending, equals: "2")
+        try expect(place.device("status").text.contains("is not taken: it is banned"))
         try place.withdraw("2")
         let taken = try update()
-        #expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
-        #expect(try place.deviceLifecycle().pending == nil)
+        expect(taken.said.contains("banned") && taken.said.contains("taken back"), "\(taken)")
+        try expect(place.deviceLifecycle().pending == nil)
         try kiosk.hear("version 2 no longer waits")
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(place, origin.url)
-        #expect(try next.visit() == "<h1>one</h1>")
+        try expect(next.visit(), equals: "<h1>one</h1>")
     }
 
     @Test func `answers that say the same are one event, however often they come`() throws {
@@ -52,14 +53,14 @@ import Testing
         let kiosk = try Kiosk(showingFirst: place, origin.url)
         let page = try kiosk.page()
         for _ in 0..<3 {
-            #expect(try page.post("update").status == 202)
+            try expect(page.post("update").status, equals: 202)
             _ = try page.hear("up-to-date")
         }
         let checks: [Event] = try place.device("log", "--json").document([Event].self)
             .filter { $0.event == "check" }
-        #expect(checks.map(\.times) == [1, 3] && checks[1].since != nil, "\(checks)")
-        #expect(checks[1].sentence.hasSuffix("nothing new (3 times in a row)"), "\(checks)")
-        #expect(try place.device("status").text.contains("nothing new"))
+        expect(checks.map(\.times) == [1, 3] && checks[1].since != nil, "\(checks)")
+        expect(checks[1].sentence.hasSuffix("nothing new (3 times in a row)"), "\(checks)")
+        try expect(place.device("status").text.contains("nothing new"))
     }
 
     @Test func `that an origin answers again after failures is said, and noted`() throws {
@@ -70,38 +71,38 @@ import Testing
         let away = place.directory.appending(path: "away")
         try FileManager.default.moveItem(at: site, to: away)
         for _ in 0..<2 {
-            #expect(try page.post("update").status == 202)
+            try expect(page.post("update").status, equals: 202)
             _ = try page.hear("update-failed")
         }
         try FileManager.default.moveItem(at: away, to: site)
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         _ = try page.hear("up-to-date")
         let said = try kiosk.hear("answers again after 2 failures in ")
-        #expect(said.contains(origin.url))
-        #expect(try place.device("log").text.contains("answers again after 2 failures in "))
+        expect(said.contains(origin.url))
+        try expect(place.device("log").text.contains("answers again after 2 failures in "))
     }
 
     @Test func `an unconfirmed first version does not keep its successor away`() throws {
         let origin = try place.origin()
         let kiosk = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
         try kiosk.hear("version 1 is here")
-        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         _ = try page.hear("ready")
         // Nothing confirms it, and there is nothing to go back to.
         try kiosk.hear("nothing to go back to")
-        #expect(try page.hear("version-ready").detail["version"] as? String == "2")
-        #expect(try page.post("update").status == 202)
-        #expect(try page.hear("ready").detail["waitsFor"] == nil)
-        #expect(try kiosk.visit() == "<h1>two</h1>")
+        try expect(page.hear("version-ready").detail["version"] as? String == "2")
+        try expect(page.post("update").status, equals: 202)
+        try expect(page.hear("ready").detail["waitsFor"] == nil)
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
     @Test func `an empty kiosk says that the first release comes by itself`() throws {
         let kiosk = try Kiosk(place, "http://127.0.0.1:9", ["--pull-option", "--retries=0"])
-        #expect(kiosk.served.ready.contains("the first release is shown once it has come"))
-        #expect(try kiosk.served.get().status == 503)
+        expect(kiosk.served.ready.contains("the first release is shown once it has come"))
+        try expect(kiosk.served.get().status, equals: 503)
     }
 
     // MARK: The program that fetches
@@ -131,8 +132,8 @@ import Testing
         while !place.exists("asked") {}
         server.signal(SIGTERM)
         // 1 would say that the program that fetches had said nothing for too long.
-        #expect(try server.finished().status == 130)
-        #expect(!place.exists("device"))
+        try expect(server.finished().status, equals: 130)
+        expect(!place.exists("device"))
     }
 
     @Test func `updates go on although something still holds the output of a child`() throws {
@@ -146,8 +147,8 @@ import Testing
         for _ in 0..<2 { try kiosk.hear("asked") }
         // It is still there.
         let left = try Int32(place.contents("left").trimmingCharacters(in: .newlines))
-        #expect(kill(try #require(left), SIGKILL) == 0)
-        #expect(try kiosk.served.end().status == 0)
+        expect(kill(try require(left), SIGKILL), equals: 0)
+        try expect(kiosk.served.end().status, equals: 0)
     }
 
     @Test func `that the program that fetches is stopped is said, and it may go on`() throws {
@@ -159,22 +160,22 @@ import Testing
                 """)
         let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
         let line = try kiosk.hear("castree-pull (process ", "is stopped")
-        let process = try #require(
+        let process = try require(
             line.firstRange(of: "kill -CONT ").flatMap { range in
                 Int32(line[range.upperBound...].prefix { $0.isNumber })
             })
-        #expect(try place.device("status").text.contains("is stopped"))
+        try expect(place.device("status").text.contains("is stopped"))
         kill(process, SIGCONT)
         try kiosk.hear("it goes on")
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.served.end().status, equals: 0)
     }
 
     @Test func `what keeps the program that fetches from running is noted, and said`() throws {
         let program = try program(fetchingBy: "echo 'libcurl.so.4: not found'; exit 127")
         let kiosk = try Kiosk(place, "http://127.0.0.1:9", program: program)
         try kiosk.hear("libcurl.so.4: not found")
-        #expect(try place.device("log").text.contains("libcurl.so.4: not found"))
-        #expect(try kiosk.served.end().status == 0)
+        try expect(place.device("log").text.contains("libcurl.so.4: not found"))
+        try expect(kiosk.served.end().status, equals: 0)
     }
 
     // MARK: The clock
@@ -192,14 +193,14 @@ import Testing
             try clock.set(time)
             try place.publish(version)
             try kiosk.hear("version \(version) is here")
-            #expect(try kiosk.visit() == page)
-            #expect(try kiosk.confirm() == 204)
+            try expect(kiosk.visit(), equals: page)
+            try expect(kiosk.confirm(), equals: 204)
             try kiosk.hear("version \(version) is confirmed")
         }
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.served.end().status, equals: 0)
         let status = try place.device("status")
-        #expect(status.status == 0 && status.text.contains("nothing needs anybody"), "\(status)")
+        expect(status.status == 0 && status.text.contains("nothing needs anybody"), "\(status)")
         let log = try place.device("log").text
-        #expect(log.contains("1970-01-01T00:01"), "\(log)")
+        expect(log.contains("1970-01-01T00:01"), "\(log)")
     }
 }

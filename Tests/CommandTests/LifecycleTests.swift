@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -18,69 +19,71 @@ import Testing
     /// Boots and confirms.
     private func start() throws {
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        #expect(try place.castree("confirm", boot.version, "--token", boot.token).status == 0)
+        try expect(place.castree("confirm", boot.version, "--token", boot.token).status, equals: 0)
     }
 
     @Test func `lifecycle of a new store is empty, and its nulls are null`() throws {
         let answer = try place.castree("lifecycle", "--json")
-        #expect(
-            answer.text == """
+        expect(
+            answer.text,
+            equals: """
                 {"current":null,"pending":null,"knownGood":[],"embedded":null,"protected":[],"bad":[],"boot":null}
 
                 """)
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
     }
 
     @Test func `lifecycle shows a start while it waits for a confirmation, and no longer`() throws {
         try place.castree("activate", "1")
         try place.castree("boot")
-        #expect(try place.castree("lifecycle").text.contains("not confirmed, token"))
+        try expect(place.castree("lifecycle").text.contains("not confirmed, token"))
         try start()
         try place.castree("boot")
         let lifecycle = try place.castree("lifecycle").text
-        #expect(!lifecycle.contains("not confirmed") && !lifecycle.contains("watched by"))
-        #expect(try self.lifecycle().boot != nil)
+        expect(!lifecycle.contains("not confirmed") && !lifecycle.contains("watched by"))
+        try expect(self.lifecycle().boot != nil)
     }
 
     @Test func `activate tells the current and the previous version`() throws {
         let first = try place.castree("activate", "1", "--json")
-        #expect(first.status == 0)
-        #expect(first.text == "{\"current\":\"1\",\"previous\":null}\n")
+        expect(first.status, equals: 0)
+        expect(first.text, equals: "{\"current\":\"1\",\"previous\":null}\n")
         let second = try place.castree("activate", "2", "--json").document(ActivateDocument.self)
-        #expect(second.current == "2")
-        #expect(second.previous == "1")
-        #expect(try lifecycle().current == "2")
-        #expect(try place.contents(".castree/current/index.html") == Release.second["index.html"])
+        expect(second.current, equals: "2")
+        expect(second.previous, equals: "1")
+        try expect(lifecycle().current, equals: "2")
+        try expect(
+            place.contents(".castree/current/index.html"), equals: Release.second["index.html"])
     }
 
     @Test func `activate --at-next-boot makes pending, and boot switches`() throws {
         try place.castree("activate", "1")
         let pending = try place.castree("activate", "2", "--at-next-boot", "--json")
-        #expect(pending.text == "{\"pending\":\"2\"}\n")
-        #expect(try lifecycle().current == "1")
-        #expect(try lifecycle().pending == "2")
+        expect(pending.text, equals: "{\"pending\":\"2\"}\n")
+        try expect(lifecycle().current, equals: "1")
+        try expect(lifecycle().pending, equals: "2")
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        #expect(boot.version == "2")
-        #expect(boot.rolledBackFrom == nil)
-        #expect(try lifecycle().pending == nil)
+        expect(boot.version, equals: "2")
+        expect(boot.rolledBackFrom == nil)
+        try expect(lifecycle().pending == nil)
     }
 
     @Test func `boot without anything to start is status 3`() throws {
         let refused = try place.castree("boot", "--json")
-        #expect(refused.status == 3)
-        #expect(try refused.error().code == "noVersion")
+        expect(refused.status, equals: 3)
+        try expect(refused.error().code, equals: "noVersion")
     }
 
     @Test func `boot tells version and token, and null when nothing was rolled back`() throws {
         try place.castree("activate", "1")
         let answer = try place.castree("boot", "--json")
-        #expect(try answer.members() == ["version", "token", "mandatory", "rolledBackFrom"])
-        #expect(answer.text.contains("\"rolledBackFrom\":null"))
+        try expect(answer.members(), equals: ["version", "token", "mandatory", "rolledBackFrom"])
+        expect(answer.text.contains("\"rolledBackFrom\":null"))
         let boot = try answer.document(BootDocument.self)
-        let shown = try #require(try lifecycle().boot)
-        #expect(shown.version == "1")
-        #expect(shown.token == boot.token)
-        #expect(shown.startedAt.hasSuffix("Z"))
+        let shown = try require(try lifecycle().boot)
+        expect(shown.version, equals: "1")
+        expect(shown.token, equals: boot.token)
+        expect(shown.startedAt.hasSuffix("Z"))
     }
 
     @Test func `confirm makes known good, and twice is as good as once`() throws {
@@ -88,11 +91,11 @@ import Testing
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
         for _ in 1...2 {
             let confirmed = try place.castree("confirm", "1", "--token", boot.token, "--json")
-            #expect(confirmed.status == 0)
-            #expect(confirmed.text == "{\"knownGood\":\"1\"}\n")
+            expect(confirmed.status, equals: 0)
+            expect(confirmed.text, equals: "{\"knownGood\":\"1\"}\n")
         }
-        #expect(try lifecycle().knownGood == ["1"])
-        #expect(try lifecycle().boot == nil)
+        try expect(lifecycle().knownGood, equals: ["1"])
+        try expect(lifecycle().boot == nil)
     }
 
     @Test func `confirm needs the version and the token of the boot`() throws {
@@ -100,10 +103,10 @@ import Testing
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
         for (version, token) in [("1", "0123456789abcdef"), ("2", boot.token)] {
             let refused = try place.castree("confirm", version, "--token", token, "--json")
-            #expect(refused.status == 1)
-            #expect(try refused.error().code == "wrongToken")
+            expect(refused.status, equals: 1)
+            try expect(refused.error().code, equals: "wrongToken")
         }
-        #expect(try place.castree("confirm", "1").status == 2)
+        try expect(place.castree("confirm", "1").status, equals: 2)
     }
 
     @Test(arguments: [1, 2])
@@ -117,22 +120,22 @@ import Testing
         for _ in 1..<strikes {
             _ = try place.run(.castree, boots)
             let back = try place.run(.castree, boots + ["--json"])
-            #expect(try back.document(BootDocument.self).rolledBackFrom == "2")
-            #expect(back.text.contains("\"banned\":false"))
-            #expect(try lifecycle().bad.isEmpty)
-            #expect(try lifecycle().pending == "2")
+            try expect(back.document(BootDocument.self).rolledBackFrom, equals: "2")
+            expect(back.text.contains("\"banned\":false"))
+            try expect(lifecycle().bad.isEmpty)
+            try expect(lifecycle().pending, equals: "2")
         }
         _ = try place.run(.castree, boots)
         let answer = try place.run(.castree, boots + ["--json"])
-        #expect(answer.text.contains("\"banned\":true"))
+        expect(answer.text.contains("\"banned\":true"))
         let boot = try answer.document(BootDocument.self)
-        #expect(boot.version == "1")
-        #expect(boot.rolledBackFrom == "2")
-        let ban = try #require(try lifecycle().bad.first)
-        #expect(ban.version == "2")
-        #expect(ban.count == 1)
-        #expect(!ban.reason.isEmpty)
-        #expect(ban.at.hasSuffix("Z"))
+        expect(boot.version, equals: "1")
+        expect(boot.rolledBackFrom, equals: "2")
+        let ban = try require(try lifecycle().bad.first)
+        expect(ban.version, equals: "2")
+        expect(ban.count, equals: 1)
+        expect(!ban.reason.isEmpty)
+        expect(ban.at.hasSuffix("Z"))
     }
 
     @Test func `confirm refuses the token of a start that was rolled back since`() throws {
@@ -141,13 +144,13 @@ import Testing
         try place.castree("activate", "2")
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
         let confirm = ["confirm", "2", "--token", boot.token]
-        #expect(try place.run(.castree, confirm).status == 0)
-        #expect(try place.run(.castree, confirm).status == 0)
+        try expect(place.run(.castree, confirm).status, equals: 0)
+        try expect(place.run(.castree, confirm).status, equals: 0)
         for verb in ["rollback", "forgive 2", "activate 2"] {
             let words = verb.split(separator: " ").map(String.init)
-            #expect(try place.run(.castree, words).status == 0)
+            try expect(place.run(.castree, words).status, equals: 0)
         }
-        #expect(try place.run(.castree, confirm).status != 0)
+        try expect(place.run(.castree, confirm).status != 0)
     }
 
     @Test func `boot says whether what it left waits`() throws {
@@ -157,14 +160,14 @@ import Testing
         try place.castree("activate", "2")
         _ = try place.run(.castree, ["boot"])
         let waiting = try place.run(.castree, ["boot"]).text
-        #expect(waiting.contains("never confirmed; the next boot tries it again."), "\(waiting)")
+        expect(waiting.contains("never confirmed; the next boot tries it again."), "\(waiting)")
         _ = try place.run(.castree, ["boot"])
         try place.castree("activate", "3", "--at-next-boot")
         let replaced = try place.run(.castree, ["boot", "--strikes", "3"]).text
-        #expect(replaced.contains("Start version 3."), "\(replaced)")
-        #expect(replaced.contains("no boot tries it again"), "\(replaced)")
+        expect(replaced.contains("Start version 3."), "\(replaced)")
+        expect(replaced.contains("no boot tries it again"), "\(replaced)")
         let banned = try place.run(.castree, ["boot", "--strikes", "1"]).text
-        #expect(
+        expect(
             banned.contains("never confirmed; it is banned (castree forgive lifts the ban)."),
             "\(banned)")
     }
@@ -174,38 +177,38 @@ import Testing
         try start()
         try place.castree("activate", "2")
         let back = try place.castree("rollback", "--reason", "white page", "--json")
-        #expect(back.status == 0)
+        expect(back.status, equals: 0)
         let document = try back.document(RollbackDocument.self)
-        #expect(document.current == "1")
-        #expect(document.rolledBackFrom == "2")
-        #expect(try lifecycle().bad.map(\.reason) == ["white page"])
+        expect(document.current, equals: "1")
+        expect(document.rolledBackFrom, equals: "2")
+        try expect(lifecycle().bad.map(\.reason), equals: ["white page"])
         let listed = try place.castree("versions", "--json").document([ListedVersion].self)
-        #expect(listed.map(\.bad) == [true, false])
-        #expect(listed.map(\.knownGood) == [false, true])
+        expect(listed.map(\.bad), equals: [true, false])
+        expect(listed.map(\.knownGood), equals: [false, true])
 
         let refused = try place.castree("activate", "2", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "bannedVersion")
-        #expect(try place.castree("forgive", "2", "--json").text == "{\"version\":\"2\"}\n")
-        #expect(try place.castree("activate", "2").status == 0)
-        #expect(try place.castree("forgive", "2").status == 3)
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "bannedVersion")
+        try expect(place.castree("forgive", "2", "--json").text, equals: "{\"version\":\"2\"}\n")
+        try expect(place.castree("activate", "2").status, equals: 0)
+        try expect(place.castree("forgive", "2").status, equals: 3)
     }
 
     @Test func `rollback with nothing to go back to fails and changes nothing`() throws {
         try place.castree("activate", "1")
         let refused = try place.castree("rollback", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "nothingToRollBackTo")
-        #expect(try lifecycle().current == "1")
-        #expect(try lifecycle().bad.isEmpty)
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "nothingToRollBackTo")
+        try expect(lifecycle().current, equals: "1")
+        try expect(lifecycle().bad.isEmpty)
     }
 
     @Test func `pending and last known good versions are not retired`() throws {
         try place.castree("activate", "1")
         try start()
         try place.castree("activate", "2", "--at-next-boot")
-        #expect(try place.castree("retire", "2").status == 1)
+        try expect(place.castree("retire", "2").status, equals: 1)
         try place.castree("activate", "2")
-        #expect(try place.castree("retire", "1").status == 1)
+        try expect(place.castree("retire", "1").status, equals: 1)
     }
 }

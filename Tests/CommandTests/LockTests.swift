@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -71,13 +72,13 @@ import Testing
     func bounded(_ lock: String, _ words: [String]) throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/" + lock, in: place)
-        #expect(holder.hasLocked)
+        expect(holder.hasLocked)
         let finished = try place.run(.castree, words + ["--wait", "2500ms"])
         let name = "process \(holder.processIdentifier) (python3, stopped)"
-        #expect(finished.status == 24, "\(words): \(finished)")
-        #expect(finished.errors.contains("waiting for \(name)\n"), "\(finished)")
-        #expect(finished.errors.contains("castree: the store is in use: \(name)"), "\(finished)")
-        #expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
+        expect(finished.status, equals: 24, "\(words): \(finished)")
+        expect(finished.errors.contains("waiting for \(name)\n"), "\(finished)")
+        expect(finished.errors.contains("castree: the store is in use: \(name)"), "\(finished)")
+        expect(finished.errors.contains("kill -CONT \(holder.processIdentifier)"), "\(finished)")
     }
 
     /// How long everything that is not waiting takes at most, here.
@@ -100,21 +101,21 @@ import Testing
         let begun = clock.now
         let served = try Served(place, options)
         // Three waits or more would be 18 s.
-        if holder != nil { #expect(clock.now - begun < .seconds(6) + Self.slack) }
+        if holder != nil { expect(clock.now - begun < .seconds(6) + Self.slack) }
         if holder == nil {
-            #expect(try served.get("/app.js").status == 404)
+            try expect(served.get("/app.js").status, equals: 404)
             holder = try Holder(leases(place) + "/" + lock, in: place)
         }
-        #expect(holder?.hasLocked == true)
+        expect(holder?.hasLocked, equals: true)
         let asked = clock.now
-        #expect(try served.get().status == 503)
-        #expect(clock.now - asked < .seconds(6) + Self.slack)
+        try expect(served.get().status, equals: 503)
+        expect(clock.now - asked < .seconds(6) + Self.slack)
         let ended = clock.now
-        #expect(try served.end().status == 0)
-        #expect(clock.now - ended < .seconds(10) + Self.slack)
+        try expect(served.end().status, equals: 0)
+        expect(clock.now - ended < .seconds(10) + Self.slack)
         holder = nil
         let lifecycle = try place.castree("lifecycle", "--json").text
-        #expect(lifecycle.contains("\"current\":\"1\"") && !lifecycle.contains("trials"))
+        expect(lifecycle.contains("\"current\":\"1\"") && !lifecycle.contains("trials"))
     }
 
     @Test("that is no file is named with what to do", arguments: [".lifecycle", ".start"])
@@ -124,27 +125,27 @@ import Testing
         unlink(path)
         mkdir(path, 0o755)
         let boot = try place.run(.castree, ["boot"])
-        #expect(boot.status == 1, "\(boot)")
-        #expect(boot.errors.contains("leases/\(lock) in the store is not a file"), "\(boot)")
+        expect(boot.status, equals: 1, "\(boot)")
+        expect(boot.errors.contains("leases/\(lock) in the store is not a file"), "\(boot)")
         let check = try place.castree("fsck", "--json")
-        #expect(check.status == 4)
-        #expect(check.text.contains("leases/\(lock)"), "\(check)")
+        expect(check.status, equals: 4)
+        expect(check.text.contains("leases/\(lock)"), "\(check)")
         rmdir(path)
-        #expect(try place.run(.castree, ["boot"]).status == 0)
-        #expect(try place.castree("fsck").status == 0)
+        try expect(place.run(.castree, ["boot"]).status, equals: 0)
+        try expect(place.castree("fsck").status, equals: 0)
     }
 
     @Test("is told of in JSON", .disabled(if: python != nil, "\(python ?? "")"))
     func json() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
-        #expect(holder.hasLocked)
+        expect(holder.hasLocked)
         let finished = try place.castree("versions", "--json", "--wait", "1ms")
-        #expect(finished.status == 24)
-        #expect(try finished.error().code == "locked")
+        expect(finished.status, equals: 24)
+        try expect(finished.error().code, equals: "locked")
         // A check has statuses of its own.
-        #expect(try place.castree("fsck", "--wait", "1ms").status == 8)
-        #expect(try place.checker("check", ".castree", "--wait", "1ms").status == 8)
+        try expect(place.castree("fsck", "--wait", "1ms").status, equals: 8)
+        try expect(place.checker("check", ".castree", "--wait", "1ms").status, equals: 8)
     }
 
     @Test(
@@ -174,16 +175,16 @@ import Testing
             isStopped = text.contains("stopped by SIGSTOP")
         }
         let stopped = try place.castree("gc", "--wait", "2100ms")
-        #expect(stopped.status == 24)
-        #expect(stopped.errors.contains(" (add, stopped)"), "\(stopped)")
+        expect(stopped.status, equals: 24)
+        expect(stopped.errors.contains(" (add, stopped)"), "\(stopped)")
     }
 
     @Test("does not stop the event log's writers", .disabled(if: python != nil, "\(python ?? "")"))
     func events() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.events", in: place)
-        #expect(holder.hasLocked)
-        #expect(try place.castree("activate", "2", "--wait", "1ms").status == 0)
+        expect(holder.hasLocked)
+        try expect(place.castree("activate", "2", "--wait", "1ms").status, equals: 0)
     }
 
     @Test(
@@ -193,9 +194,9 @@ import Testing
         let place = try prepared()
         for lock in [".index", ".writer", ".lifecycle"] {
             let holder = try Holder(leases(place) + "/" + lock, in: place, as: Self.nobody)
-            #expect(!holder.hasLocked)
+            expect(!holder.hasLocked)
         }
-        #expect(try place.castree("versions", "--wait", "1ms").status == 0)
+        try expect(place.castree("versions", "--wait", "1ms").status, equals: 0)
     }
 
     @Test(
@@ -207,19 +208,19 @@ import Testing
         for name in names { chmod(leases(place) + "/" + name, 0o644) }
         // Whoever has got it before keeps it until he is found.
         var holder: Holder? = try Holder(leases(place) + "/.index", in: place, as: Self.nobody)
-        #expect(holder?.hasLocked == true)
+        expect(holder?.hasLocked, equals: true)
         let finished = try place.castree("versions", "--wait", "2100ms")
-        #expect(finished.status == 24)
-        #expect(
+        expect(finished.status, equals: 24)
+        expect(
             finished.errors.contains(
                 "process \(holder?.processIdentifier ?? 0) (python3, stopped)"),
             "\(finished)")
         holder = nil
-        #expect(try place.castree("activate", "2").status == 0)
+        try expect(place.castree("activate", "2").status, equals: 0)
         var status = stat()
         for name in names {
-            #expect(lstat(leases(place) + "/" + name, &status) == 0)
-            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+            expect(lstat(leases(place) + "/" + name, &status), equals: 0)
+            expect(status.st_mode & 0o777, equals: 0o600, "\(name)")
         }
     }
 
@@ -227,7 +228,7 @@ import Testing
     func interrupted() throws {
         let place = try prepared()
         let holder = try Holder(leases(place) + "/.index", in: place)
-        #expect(holder.hasLocked)
+        expect(holder.hasLocked)
         let running = try Running(.castree, ["versions"], in: place.directory)
         // The first line says that it waits.
         while true {
@@ -240,7 +241,7 @@ import Testing
             sched_yield()
         }
         running.signal(SIGINT)
-        #expect(try running.finished().status == 130)
+        try expect(running.finished().status, equals: 130)
     }
 
     @Test(
@@ -249,17 +250,17 @@ import Testing
     func serving() throws {
         let place = try prepared()
         let served = try Served(place, ["--wait", "500ms"])
-        #expect(try served.get().body == "one")
+        try expect(served.get().body, equals: "one")
         let holder = try Holder(leases(place) + "/.lifecycle", in: place)
-        #expect(holder.hasLocked)
+        expect(holder.hasLocked)
         // Its page is here.
-        #expect(try served.get().status == 200)
+        try expect(served.get().status, equals: 200)
         // What only the store knows.
         let page = "castree_page_\(served.port)=abcdefghijklmnop.2"
         let answer = try served.get(
             "/index.html", ["Cookie": page, "Sec-Fetch-Dest": "empty", "Referer": "\(served.url)/"])
-        #expect(answer.status == 503, "\(answer)")
-        #expect(answer.head.contains("Retry-After"), "\(answer)")
+        expect(answer.status, equals: 503, "\(answer)")
+        expect(answer.head.contains("Retry-After"), "\(answer)")
         _ = try served.end()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -23,9 +24,9 @@ import Testing
 
     @Test func `holds on the sample app, step by step, on one screen`() throws {
         let shown = try run(ProgramUnderTest.castree.url.path, "--no-browser", "demo")
-        #expect(shown.status == 0, "\(shown)")
-        #expect(shown.errors.isEmpty)
-        #expect(shown.text.split(separator: "\n").count <= 48)
+        expect(shown.status, equals: 0, "\(shown)")
+        expect(shown.errors.isEmpty)
+        expect(shown.text.split(separator: "\n").count <= 48)
         // Every step, in order.
         var rest = shown.text[...]
         let steps = [
@@ -49,18 +50,18 @@ import Testing
         // What it leaves to be explored.
         for store in ["demo", "demo-kiosk"] {
             let checked = try place.checker("check", "--deep", store)
-            #expect(checked.status == 0, "\(checked)")
+            expect(checked.status, equals: 0, "\(checked)")
         }
         let listed = try place.castree("--store", "demo-kiosk", "versions", "--json")
         let current = try listed.document([ListedVersion].self).filter(\.current)
-        #expect(current.map(\.version) == ["2.0"])
+        expect(current.map(\.version), equals: ["2.0"])
     }
 
     @Test func `says so and fails where the program does not do its work`() throws {
         let failed = try run("/bin/true", "demo")
-        #expect(failed.status == 1)
-        #expect(failed.errors.contains("scripts/run: stopped: "))
-        #expect(!failed.errors.contains("Traceback"))
+        expect(failed.status, equals: 1)
+        expect(failed.errors.contains("scripts/run: stopped: "))
+        expect(!failed.errors.contains("Traceback"))
     }
 
     @Test(arguments: [
@@ -77,17 +78,17 @@ import Testing
             """
         try place.write(["castree": program], to: "bin")
         let path = place.directory.appending(path: "bin/castree").path
-        #expect(chmod(path, 0o755) == 0)
+        expect(chmod(path, 0o755), equals: 0)
         let failed = try run(path, "--no-browser", "demo")
-        #expect(failed.status == 1)
-        #expect(failed.errors.contains("scripts/run: stopped: \(sentence)"), "\(failed)")
-        #expect(!failed.errors.contains("Traceback"))
+        expect(failed.status, equals: 1)
+        expect(failed.errors.contains("scripts/run: stopped: \(sentence)"), "\(failed)")
+        expect(!failed.errors.contains("Traceback"))
     }
 
     @Test func `leaves a directory alone that it has not made`() throws {
         try place.write(["mine.txt": "precious"], to: "demo")
         let refused = try run(ProgramUnderTest.castree.url.path, "demo")
-        #expect(refused.status == 1)
-        #expect(try place.contents("demo/mine.txt") == "precious")
+        expect(refused.status, equals: 1)
+        try expect(place.contents("demo/mine.txt"), equals: "precious")
     }
 }

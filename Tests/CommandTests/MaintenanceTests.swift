@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -14,26 +15,26 @@ import Testing
     @Test func `gc deletes exactly what its dry run announced`() throws {
         try place.castree("retire", "2")
         let planned = try place.castree("gc", "--dry-run", "--json").document(CollectDocument.self)
-        #expect(planned.objects == 2)
-        #expect(planned.bytes == "<h1>two</h1>more()".utf8.count)
-        #expect(planned.dryRun)
+        expect(planned.objects, equals: 2)
+        expect(planned.bytes, equals: "<h1>two</h1>more()".utf8.count)
+        expect(planned.dryRun)
         let answer = try place.castree("gc", "--json")
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
         let done = try answer.document(CollectDocument.self)
-        #expect(done.objects == planned.objects)
-        #expect(done.bytes == planned.bytes)
-        #expect(!done.dryRun)
-        #expect(try place.castree("gc", "--json").document(CollectDocument.self).objects == 0)
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        expect(done.objects, equals: planned.objects)
+        expect(done.bytes, equals: planned.bytes)
+        expect(!done.dryRun)
+        try expect(place.castree("gc", "--json").document(CollectDocument.self).objects, equals: 0)
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 
     @Test func `gc names the largest garbage when it is asked first`() throws {
         let address = try place.address(of: "index.html", in: "2")
         try place.castree("retire", "2")
         let plan = try place.castree("gc", "--dry-run")
-        #expect(plan.status == 0)
-        #expect(plan.text.contains(address))
-        #expect(place.exists(place.object(address)))
+        expect(plan.status, equals: 0)
+        expect(plan.text.contains(address))
+        expect(place.exists(place.object(address)))
     }
 
     @Test func `retire says what the next gc frees, and gc says that it did`() throws {
@@ -48,18 +49,18 @@ import Testing
         }
         let own = "<h1>two</h1>more()".utf8.count
         let retired = try place.castree("retire", "2", "--json").document(Retired.self)
-        #expect(retired.unusedObjects == 2 && retired.unusedBytes == own, "\(retired)")
-        #expect(retired.references > retired.unusedObjects)
+        expect(retired.unusedObjects == 2 && retired.unusedBytes == own, "\(retired)")
+        expect(retired.references > retired.unusedObjects)
         let collected = try place.castree("gc", "--json").document(Collected.self)
-        #expect(collected.objects == 2 && collected.bytes == own, "\(collected)")
+        expect(collected.objects == 2 && collected.bytes == own, "\(collected)")
         // In words, and of a version that shares all it has.
         try place.add("3", Release.second)
         try place.add("4", Release.second)
         let shared = try place.castree("retire", "4").text
-        #expect(shared.contains("other versions use them, too"), "\(shared)")
+        expect(shared.contains("other versions use them, too"), "\(shared)")
         let last = try place.castree("retire", "3").text
-        #expect(last.contains("castree gc now frees what only it used: 2 objects, 18 B"), "\(last)")
-        #expect(try place.castree("gc").text.hasPrefix("Deleted 2 objects, 18 B; "))
+        expect(last.contains("castree gc now frees what only it used: 2 objects, 18 B"), "\(last)")
+        try expect(place.castree("gc").text.hasPrefix("Deleted 2 objects, 18 B; "))
     }
 
     @Test func `gc retires by policy what it said it would, and nothing that is needed`() throws {
@@ -68,17 +69,17 @@ import Testing
         let planned = try place.run(.castree, arguments + ["--dry-run"])
             .document(RetentionDocument.self)
         // "1" is current, "3" is the newest.
-        #expect(planned.retired.map(\.version) == ["2"])
-        #expect(planned.kept.map(\.version) == ["3", "1"])
-        #expect((planned.retired + planned.kept).allSatisfy { $0.reason.contains(" ") })
-        #expect(planned.objects == 2)
-        #expect(planned.retired.first?.bytes == "<h1>two</h1>more()".utf8.count)
+        expect(planned.retired.map(\.version), equals: ["2"])
+        expect(planned.kept.map(\.version), equals: ["3", "1"])
+        expect((planned.retired + planned.kept).allSatisfy { $0.reason.contains(" ") })
+        expect(planned.objects, equals: 2)
+        expect(planned.retired.first?.bytes, equals: "<h1>two</h1>more()".utf8.count)
         let done = try place.run(.castree, arguments).document(RetentionDocument.self)
-        #expect(done.retired.map(\.version) == ["2"])
-        #expect(done.objects == planned.objects && done.bytes == planned.bytes)
-        #expect(done.bytesLeft == planned.bytesLeft && done.maxBytes == 1)
-        #expect(!place.exists(".castree/versions/2"))
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        expect(done.retired.map(\.version), equals: ["2"])
+        expect(done.objects == planned.objects && done.bytes == planned.bytes)
+        expect(done.bytesLeft == planned.bytesLeft && done.maxBytes == 1)
+        expect(!place.exists(".castree/versions/2"))
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 
     @Test func `gc keeps as many good versions as it is told, else all, and says so`() throws {
@@ -93,28 +94,28 @@ import Testing
             let plan = try place.run(.castree, ["gc", "--dry-run", "--json"] + arguments)
             return try plan.document(RetentionDocument.self).retired.map(\.version)
         }
-        #expect(try gone("--keep", "0") == ["6"])
-        #expect(try gone("--keep-good", "2") == ["3", "2"])
-        #expect(try gone("--keep-good", "1") == ["4", "3", "2"])
-        #expect(try gone("--keep-good", "9").isEmpty)
-        #expect(try gone("--keep-good", "2", "--keep", "0") == ["6", "3", "2"])
-        #expect(try gone("--keep-good", "2", "--keep", "2") == ["2"])
-        #expect(try gone("--keep-good", "1", "--older-than", "1h").isEmpty)
+        try expect(gone("--keep", "0"), equals: ["6"])
+        try expect(gone("--keep-good", "2"), equals: ["3", "2"])
+        try expect(gone("--keep-good", "1"), equals: ["4", "3", "2"])
+        try expect(gone("--keep-good", "9").isEmpty)
+        try expect(gone("--keep-good", "2", "--keep", "0"), equals: ["6", "3", "2"])
+        try expect(gone("--keep-good", "2", "--keep", "2"), equals: ["2"])
+        try expect(gone("--keep-good", "1", "--older-than", "1h").isEmpty)
         let kept = try place.castree("gc", "--keep", "1")
-        #expect(kept.text.contains("3 versions stay, known good; --keep-good N"), "\(kept)")
-        #expect(try place.castree("gc", "--keep-good", "2").text.contains("Retired version 3"))
-        #expect(try !place.castree("gc", "--keep-good", "2").text.contains("--keep-good N"))
-        #expect(try place.castree("gc", "--keep-good", "0").status == 2)
+        expect(kept.text.contains("3 versions stay, known good; --keep-good N"), "\(kept)")
+        try expect(place.castree("gc", "--keep-good", "2").text.contains("Retired version 3"))
+        try expect(!place.castree("gc", "--keep-good", "2").text.contains("--keep-good N"))
+        try expect(place.castree("gc", "--keep-good", "0").status, equals: 2)
     }
 
     @Test func `gc says why a version goes or stays, and whose an object was`() throws {
         let plan = try place.castree("gc", "--dry-run", "--keep", "0").text
-        #expect(plan.contains("Would retire 1 version:"))
-        #expect(plan.contains("nothing needs it"))
-        #expect(plan.contains("it is current"))
-        #expect(plan.contains("last in version 2, which would be retired"))
+        expect(plan.contains("Would retire 1 version:"))
+        expect(plan.contains("nothing needs it"))
+        expect(plan.contains("it is current"))
+        expect(plan.contains("last in version 2, which would be retired"))
         try place.castree("retire", "2")
-        #expect(try place.castree("gc", "--dry-run").text.contains("last in version 2, retired "))
+        try expect(place.castree("gc", "--dry-run").text.contains("last in version 2, retired "))
     }
 
     @Test(arguments: [
@@ -122,65 +123,66 @@ import Testing
         ["--max-size", "0"], ["--max-size", "20X"],
     ])
     func `gc refuses a policy that it does not understand`(options: [String]) throws {
-        #expect(try place.run(.castree, ["gc"] + options).status == 2)
-        #expect(place.exists(".castree/versions/2"))
+        try expect(place.run(.castree, ["gc"] + options).status, equals: 2)
+        expect(place.exists(".castree/versions/2"))
     }
 
     @Test func `du tells store, versions and largest objects`() throws {
         let answer = try place.castree("du", "--json")
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
         let usage = try answer.document(UsageDocument.self)
         let bytes = { (files: [String: String]) in files.values.reduce(0) { $0 + $1.utf8.count } }
         let apparent = bytes(Release.first) + bytes(Release.second)
-        #expect(usage.store.objects == 8)
-        #expect(usage.store.apparentBytes == apparent)
-        #expect(usage.store.objectBytes == bytes(Release.first) + "<h1>two</h1>more()".utf8.count)
-        #expect(usage.store.stagedBytes == 0 && usage.store.unreferencedBytes == 0)
-        #expect(usage.store.diskBytes > 0)
-        #expect(
+        expect(usage.store.objects, equals: 8)
+        expect(usage.store.apparentBytes, equals: apparent)
+        expect(
+            usage.store.objectBytes, equals: bytes(Release.first) + "<h1>two</h1>more()".utf8.count)
+        expect(usage.store.stagedBytes == 0 && usage.store.unreferencedBytes == 0)
+        expect(usage.store.diskBytes > 0)
+        expect(
             abs(usage.store.ratio - Double(apparent) / Double(usage.store.objectBytes)) < 1e-9)
-        #expect(usage.versions.map(\.version) == ["2", "1"])
-        #expect(usage.versions[1].files == Release.first.count)
-        #expect(usage.versions[1].apparentBytes == bytes(Release.first))
-        #expect(usage.versions[1].uniqueBytes == "<h1>one</h1>".utf8.count)
-        #expect(
-            usage.versions[1].sharedBytes == bytes(Release.first) - "<h1>one</h1>".utf8.count)
-        #expect(usage.largest.map(\.bytes) == usage.largest.map(\.bytes).sorted(by: >))
-        let app = try #require(usage.largest.first { $0.paths.contains("1:js/app.js") })
-        #expect(app.references == 2)
-        #expect(app.paths.contains("2:js/app.js"))
+        expect(usage.versions.map(\.version), equals: ["2", "1"])
+        expect(usage.versions[1].files, equals: Release.first.count)
+        expect(usage.versions[1].apparentBytes, equals: bytes(Release.first))
+        expect(usage.versions[1].uniqueBytes, equals: "<h1>one</h1>".utf8.count)
+        expect(
+            usage.versions[1].sharedBytes, equals: bytes(Release.first) - "<h1>one</h1>".utf8.count)
+        expect(usage.largest.map(\.bytes), equals: usage.largest.map(\.bytes).sorted(by: >))
+        let app = try require(usage.largest.first { $0.paths.contains("1:js/app.js") })
+        expect(app.references, equals: 2)
+        expect(app.paths.contains("2:js/app.js"))
     }
 
     @Test func `du shows the versions asked for, and as many objects as asked for`() throws {
         let usage = try place.castree("du", "1", "--largest", "3", "--json")
             .document(UsageDocument.self)
-        #expect(usage.versions.map(\.version) == ["1"])
-        #expect(usage.largest.count == 3)
+        expect(usage.versions.map(\.version), equals: ["1"])
+        expect(usage.largest.count, equals: 3)
     }
 
     @Test func `sizes are exact with --bytes`() throws {
         let large = String(repeating: "x", count: 123_456)
         try place.add("3", ["large": large])
-        #expect(try place.castree("du").text.contains("120.6 KiB"))
-        #expect(try place.castree("du", "--bytes").text.contains("123456 B"))
+        try expect(place.castree("du").text.contains("120.6 KiB"))
+        try expect(place.castree("du", "--bytes").text.contains("123456 B"))
     }
 
     @Test func `report tells everything but secrets and content`() throws {
         try place.castree("boot")
         let boot = try place.castree("lifecycle", "--json").document(LifecycleDocument.self).boot
-        let token = try #require(boot?.token)
+        let token = try require(boot?.token)
         let document = try place.castree("report", "--json")
-        #expect(document.status == 0)
+        expect(document.status, equals: 0)
         let members = try document.members()
-        #expect(
+        expect(
             members.isSuperset(of: [
                 "castree", "system", "store", "usage", "versions", "lifecycle", "events",
             ]))
         let text = try place.castree("report")
-        #expect(text.text.contains("castree 0.1.0"))
+        expect(text.text.contains("castree 0.1.0"))
         for report in [document, text] {
-            #expect(!report.text.contains(token))
-            #expect(!report.text.contains("index.html"))
+            expect(!report.text.contains(token))
+            expect(!report.text.contains("index.html"))
         }
     }
 
@@ -195,35 +197,36 @@ import Testing
         try place.castree("gc")
         let report = try place.castree("report", "--json").document(ReportDocument.self)
         let names = report.events.map(\.event)
-        #expect(
-            names == [
+        expect(
+            names,
+            equals: [
                 "add", "switch", "add", "boot", "confirm", "pending", "switch", "boot", "ban",
                 "rollback", "forgive", "retire", "collect",
             ])
-        #expect(report.events.map(\.sequence) == Array(1...report.events.count))
-        #expect(report.events.allSatisfy { $0.at.hasSuffix("Z") && !$0.sentence.isEmpty })
+        expect(report.events.map(\.sequence), equals: Array(1...report.events.count))
+        expect(report.events.allSatisfy { $0.at.hasSuffix("Z") && !$0.sentence.isEmpty })
         let text = try place.castree("report").text
-        #expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
-        #expect(!text.contains("secret") && !text.contains("user:pw"))
+        expect(text.contains("went back from version 2 to 1: see http://h.example/?key=*"))
+        expect(!text.contains("secret") && !text.contains("user:pw"))
     }
 
     @Test func `report goes to a file, and replaces one that is there`() throws {
         try place.write(["report.txt": String(repeating: "old ", count: 10_000)], to: ".")
-        #expect(try place.castree("report", "report.txt").status == 0)
+        try expect(place.castree("report", "report.txt").status, equals: 0)
         let text = try place.contents("report.txt")
-        #expect(text.hasPrefix("castree 0.1.0"))
-        #expect(!text.contains("old "))
-        #expect(try place.castree("report", "report.json", "--json").status == 0)
+        expect(text.hasPrefix("castree 0.1.0"))
+        expect(!text.contains("old "))
+        try expect(place.castree("report", "report.json", "--json").status, equals: 0)
         let report = try JSONSerialization.jsonObject(
             with: Data(contentsOf: place.directory.appending(path: "report.json")))
-        #expect((report as? [String: Any])?["castree"] as? String == "0.1.0")
+        expect((report as? [String: Any])?["castree"] as? String == "0.1.0")
     }
 
     @Test func `report tells what is broken instead of failing`() throws {
         let file = place.directory.appending(path: ".castree/lifecycle.json")
         try Data("{".utf8).write(to: file)
         let document = try place.castree("report", "--json")
-        #expect(document.status == 0)
-        #expect(document.text.contains("\"lifecycle\":{\"error\":{\"code\":\"badLifecycle\""))
+        expect(document.status, equals: 0)
+        expect(document.text.contains("\"lifecycle\":{\"error\":{\"code\":\"badLifecycle\""))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -33,7 +34,7 @@ import Testing
         let configuration =
             #"{"meteorRelease":"METEOR@1","ROOT_URL":"https://app.example/","#
             + #""appId":"1waqgcidafgwubeqj8o","autoupdateVersionCordova":"version1"}"#
-        let encoded = try #require(
+        let encoded = try require(
             configuration.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
         var entries: [String] = []
         var site = [
@@ -59,27 +60,27 @@ import Testing
         let origin = try WebOrigin(place.directory.appending(path: "server"))
         let pulled = try place.castree(
             "pull", origin.url, "--format", "meteor", "--platform", "ios", "--activate")
-        #expect(pulled.status == 0, "\(pulled)")
+        expect(pulled.status, equals: 0, "\(pulled)")
         let served = try Served(place, ["--meteor"])
-        #expect(served.ready.contains("Serving version version1"))
+        expect(served.ready.contains("Serving version version1"))
         for target in ["/", "/anything", "/application/packages/meteor.js"] {
             let page = try served.get(target, ["Accept": "*/*"])
-            #expect(page.status == 200, "\(target)")
-            #expect(page.head.contains("Content-Type: text/html"))
-            #expect(page.body.contains("<title>mobileapp</title>"))
+            expect(page.status, equals: 200, "\(target)")
+            expect(page.head.contains("Content-Type: text/html"))
+            expect(page.body.contains("<title>mobileapp</title>"))
         }
-        #expect(try served.get("/favicon.ico", ["Accept": "*/*"]).status == 404)
+        try expect(served.get("/favicon.ico", ["Accept": "*/*"]).status, equals: 404)
         for file in Self.files {
             let plain = try served.get(file.url, ["Accept": "*/*"])
-            #expect(plain.status == 200 && plain.body == file.text)
-            #expect(plain.head.contains("ETag: \"\(file.hash)\"\r\n"), "\(plain.head)")
-            #expect(plain.head.contains("Cache-Control: no-cache"))
+            expect(plain.status == 200 && plain.body == file.text)
+            expect(plain.head.contains("ETag: \"\(file.hash)\"\r\n"), "\(plain.head)")
+            expect(plain.head.contains("Cache-Control: no-cache"))
             guard file.isCacheable else { continue }
             let busted = try served.get("\(file.url)?hash=\(file.hash)", ["Accept": "*/*"])
-            #expect(busted.body == file.text)
-            #expect(busted.head.contains("max-age=31536000"))
+            expect(busted.body, equals: file.text)
+            expect(busted.head.contains("max-age=31536000"))
         }
         let known = try served.get("/some-file", ["If-None-Match": "\"\(Self.files[2].hash)\""])
-        #expect(known.status == 304)
+        expect(known.status, equals: 304)
     }
 }

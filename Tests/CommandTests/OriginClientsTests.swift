@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
@@ -60,13 +61,13 @@ import Testing
     private func update(_ served: Served, hash: String? = nil) throws -> Update.Info {
         let query = hash.map { "&package_hash=\($0)" } ?? ""
         let answer = try served.get(Self.check + query, [:])
-        #expect(answer.status == 200 && answer.head.contains("content-type: application/json"))
+        expect(answer.status == 200 && answer.head.contains("content-type: application/json"))
         return try JSONDecoder().decode(Update.self, from: Data(answer.body.utf8)).update_info
     }
 
     /// The target that a URL of the operator's base leads to.
     private func target(_ url: String) throws -> String {
-        try #require(url.hasPrefix("http://u.example.org/"))
+        try require(url.hasPrefix("http://u.example.org/"))
         return String(url.dropFirst("http://u.example.org".count))
     }
 
@@ -97,7 +98,7 @@ import Testing
             guard count > 0 else { break }
             all += piece[..<count]
         }
-        let end = try #require(all.firstRange(of: Array("\r\n\r\n".utf8)))
+        let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
         let head = String(decoding: all[..<end.lowerBound], as: UTF8.self)
         return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, Array(all[end.upperBound...]))
     }
@@ -125,52 +126,53 @@ import Testing
         throws
     {
         let served = try serve()
-        #expect(served.ready.hasSuffix("to clients of capgo, chcp, codepush, hot-updater\n"))
+        expect(served.ready.hasSuffix("to clients of capgo, chcp, codepush, hot-updater\n"))
         let first = try update(served)
         let path = try target(first.download_url)
         let whole = try fetch(served, path)
-        #expect(whole.status == 200 && whole.bytes.count == first.package_size)
-        #expect(whole.head.contains("Content-Length: \(first.package_size)\r\n"))
-        #expect(
+        expect(whole.status == 200 && whole.bytes.count == first.package_size)
+        expect(whole.head.contains("Content-Length: \(first.package_size)\r\n"))
+        expect(
             !whole.head.lowercased().contains("transfer-encoding") && !whole.head.contains("evil"))
         let one = [
             "CodePush/index.html": "<h1>one</h1>", "CodePush/js/ü.js": "run(1)",
             "CodePush/index.ios.bundle": "ios",
         ]
-        #expect(try unpacked(whole.bytes) == one)
+        try expect(unpacked(whole.bytes), equals: one)
         // Any two ranges together are the archive.
-        let tag = try #require(
+        let tag = try require(
             whole.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }
         ).dropFirst(6)
         for cut in [1, 30, 31, 50, 90, 200, first.package_size - 22, first.package_size - 1] {
             let left = try fetch(served, path, "Range: bytes=0-\(cut - 1)")
             let right = try fetch(served, path, "Range: bytes=\(cut)-", "If-Range: \(tag)")
-            #expect(left.status == 206 && right.status == 206)
-            #expect(left.bytes + right.bytes == whole.bytes, "\(cut)")
+            expect(left.status == 206 && right.status == 206)
+            expect(left.bytes + right.bytes, equals: whole.bytes, "\(cut)")
         }
         let head = try fetch(served, Array(path.utf8), method: "HEAD")
-        #expect(head.status == 200 && head.bytes.isEmpty)
-        #expect(head.head.contains("Content-Length: \(first.package_size)\r\n"))
-        #expect(try fetch(served, path, "If-None-Match: \(tag)").status == 304)
-        #expect(try fetch(served, path, "Range: bytes=\(first.package_size)-").status == 416)
+        expect(head.status == 200 && head.bytes.isEmpty)
+        expect(head.head.contains("Content-Length: \(first.package_size)\r\n"))
+        try expect(fetch(served, path, "If-None-Match: \(tag)").status, equals: 304)
+        try expect(fetch(served, path, "Range: bytes=\(first.package_size)-").status, equals: 416)
 
         try place.add("2", ["index.html": "<h1>two</h1>", "index.ios.bundle": "ios"])
         try castree("publish", "2", "origin", "--no-sync", "--no-packs")
         let second = try update(served, hash: first.package_hash)
-        #expect(second.is_available && second.label != first.label)
+        expect(second.is_available && second.label != first.label)
         let difference = try fetch(served, try target(second.download_url))
-        #expect(difference.bytes.count == second.package_size)
+        expect(difference.bytes.count, equals: second.package_size)
         let files = try unpacked(difference.bytes)
-        #expect(
-            files == [
+        expect(
+            files,
+            equals: [
                 "CodePush/index.html": "<h1>two</h1>",
                 "hotcodepush.json": "{\"deletedFiles\":[\"CodePush/js/ü.js\",\"CodePush/js\"]}",
             ])
-        #expect(try update(served, hash: second.package_hash).is_available == false)
+        try expect(update(served, hash: second.package_hash).is_available, equals: false)
         // A release that is taken back is served to nobody any more.
         try castree("withdraw", "2", "origin", "--no-sync")
-        #expect(try fetch(served, try target(second.download_url)).status == 404)
-        #expect(try served.end().errors.isEmpty)
+        try expect(fetch(served, try target(second.download_url)).status, equals: 404)
+        try expect(served.end().errors.isEmpty)
     }
 
     @Test func `a client that asks while somebody publishes gets the old release whole or the new`()
@@ -187,11 +189,11 @@ import Testing
             let now = try update(served)
             labels.insert(now.label)
             let archive = try fetch(served, try target(now.download_url))
-            #expect(archive.status == 200 && archive.bytes.count == now.package_size)
+            expect(archive.status == 200 && archive.bytes.count == now.package_size)
         }
-        #expect(try publisher.finished().status == 0)
-        #expect(try update(served).label != old.label)
-        #expect(try served.end().errors.isEmpty)
+        try expect(publisher.finished().status, equals: 0)
+        try expect(update(served).label != old.label)
+        try expect(served.end().errors.isEmpty)
     }
 
     @Test func `the other systems' clients are answered as well`() throws {
@@ -203,7 +205,7 @@ import Testing
             let status, fileUrl, fileHash: String
         }
         let found = try JSONDecoder().decode(Bundle.self, from: Data(bundle.body.utf8))
-        #expect(found.status == "UPDATE")
+        expect(found.status, equals: "UPDATE")
         let archive = try fetch(served, try target(found.fileUrl))
         try Data(archive.bytes).write(to: place.directory.appending(path: "bundle.zip"))
         let sum = try Running(
@@ -215,7 +217,7 @@ import Testing
             in: place.directory,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
         ).finished()
-        #expect(sum.text == found.fileHash + "\n")
+        expect(sum.text, equals: found.fileHash + "\n")
         // chcp's clients send names beyond ASCII as they are.
         let json = try served.get("/for/chcp/web/chcp.json", [:])
         struct Config: Decodable { let content_url: String }
@@ -223,23 +225,23 @@ import Testing
         let folder = try target(config.content_url)
         for name in ["js/ü.js", "js/%C3%BC.js", "js/%c3%bc.js"] {
             let file = try fetch(served, Array("\(folder)/\(name)".utf8))
-            #expect(file.status == 200 && file.bytes == Array("run(1)".utf8), "\(name)")
+            expect(file.status == 200 && file.bytes == Array("run(1)".utf8), "\(name)")
         }
-        #expect(try fetch(served, Array("\(folder)/js/".utf8) + [0xfc]).status == 400)
+        try expect(fetch(served, Array("\(folder)/js/".utf8) + [0xfc]).status, equals: 400)
         // Capgo's post what they run.
         let body =
             #"{"app_id":"com.example","device_id":"device-7","platform":"ios","version_name":"builtin","version_build":"1.0.0"}"#
         let answer = try served.post("/for/capgo/updates", body)
-        #expect(answer.status == 200, "\(answer)")
+        expect(answer.status, equals: 200, "\(answer)")
         // They ask for their channel by PUT, and leave it by DELETE: an answer of theirs, no refusal of the method.
         for method in ["PUT", "DELETE", "POST", "GET"] {
             let said = try fetch(
                 served, Array("/for/capgo/channel_self".utf8), ["Content-Length: 0"], method: method
             )
-            #expect(said.status == 200 && said.bytes.starts(with: "{\"error\":".utf8), "\(method)")
+            expect(said.status == 200 && said.bytes.starts(with: "{\"error\":".utf8), "\(method)")
         }
         let wrong = try fetch(served, Array("/for/capgo/updates".utf8), method: "PUT")
-        #expect(wrong.status == 405 && wrong.head.contains("allow: POST"), "\(wrong.head)")
+        expect(wrong.status == 405 && wrong.head.contains("allow: POST"), "\(wrong.head)")
         try place.write(["post.json": body], to: ".")
         let printed = try place.castree(
             "origin", "answer", "origin", "POST", "/for/capgo/updates", "--body", "post.json",
@@ -249,8 +251,8 @@ import Testing
             let body: String
         }
         let said = try printed.document(Printed.self)
-        #expect(said.status == 200 && said.body == answer.body)
-        #expect(try served.end().errors.isEmpty)
+        expect(said.status == 200 && said.body == answer.body)
+        try expect(served.end().errors.isEmpty)
     }
 
     @Test func `what a prune removes while an archive is sent cuts it, and gives no wrong byte`()
@@ -268,13 +270,13 @@ import Testing
         let update = try update(served)
         let path = try target(update.download_url)
         let whole = try fetch(served, path)
-        #expect(whole.bytes.count == update.package_size)
+        expect(whole.bytes.count, equals: update.package_size)
         let socket = try TestSocket.connected(to: served.port)
         let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         _ = write(socket, request, request.utf8.count)
         var first = [UInt8](repeating: 0, count: 1000)
         let count = read(socket, &first, first.count)
-        #expect(count > 0)
+        expect(count > 0)
         try castree("withdraw", "3", "origin", "--no-sync")
         try castree("prune", "origin", "--grace", "0s", "--no-sync")
         var all = Array(first[..<max(count, 0)])
@@ -285,8 +287,8 @@ import Testing
             all += piece[..<count]
         }
         close(socket)
-        let end = try #require(all.firstRange(of: Array("\r\n\r\n".utf8)))
-        #expect(whole.bytes.starts(with: all[end.upperBound...]))
-        #expect(try fetch(served, path).status == 404)
+        let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
+        expect(whole.bytes.starts(with: all[end.upperBound...]))
+        try expect(fetch(served, path).status, equals: 404)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -11,7 +12,7 @@ import Testing
         try place.add("1", Release.first, "--activate")
         let published = try place.run(
             .castree, ["publish", "1", "site", "--no-sync", "--no-packs"])
-        #expect(published.status == 0, "\(published)")
+        expect(published.status, equals: 0, "\(published)")
     }
 
     struct Step: Decodable, Equatable {
@@ -78,17 +79,17 @@ import Testing
         let from =
             server?.url ?? (origin == "file:" ? "file://\(place.directory.path)/site" : origin)
         let repaired = try place.castree("fsck", "--from", from, "--json")
-        #expect(repaired.status == 1, "\(repaired)")
+        expect(repaired.status, equals: 1, "\(repaired)")
         let report = try repaired.document(RepairDocument.self)
         // The tree's file is one of its own then, and is exchanged.
         let deeds = ["fetchObject", "fetchObject"] + (isMissing ? ["rebuildTree"] : [])
-        #expect(report.plan?.map(\.action) == deeds)
-        #expect(Set(report.findings.compactMap(\.object)) == Set(lost))
-        #expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
+        expect(report.plan?.map(\.action), equals: deeds)
+        expect(Set(report.findings.compactMap(\.object)), equals: Set(lost))
+        expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
         if let server {
             let paths = try server.requests().map { $0.split(separator: " ")[0] }
-            #expect(
-                Set(paths) == Set(lost.map { "/objects/\($0.prefix(2))/\($0.dropFirst(2))" }))
+            expect(
+                Set(paths), equals: Set(lost.map { "/objects/\($0.prefix(2))/\($0.dropFirst(2))" }))
         }
         try expectWhole()
     }
@@ -100,25 +101,26 @@ import Testing
         let lost = try damage()
         try FileManager.default.removeItem(
             at: place.directory.appending(path: place.object(lost)))
-        #expect(try place.castree("fsck", "--repair").status == 1)
-        #expect(try place.castree("fsck").status == 0)
+        try expect(place.castree("fsck", "--repair").status, equals: 1)
+        try expect(place.castree("fsck").status, equals: 0)
         let server =
             try origin == "http:"
             ? WebOrigin(place.directory.appending(path: "site")) : nil
         let planned = try place.castree(
             "fsck", "--from", server?.url ?? origin, "--dry-run", "--json")
-        #expect(planned.status == 0)
-        #expect(
-            try planned.document(RepairDocument.self).plan == [
+        expect(planned.status, equals: 0)
+        try expect(
+            planned.document(RepairDocument.self).plan,
+            equals: [
                 Step(action: "fetchMissing", object: nil, version: "1", path: nil)
             ])
         let repaired = try place.castree("fsck", "--from", server?.url ?? origin, "--json")
-        #expect(repaired.status == 1, "\(repaired)")
+        expect(repaired.status, equals: 1, "\(repaired)")
         let report = try repaired.document(RepairDocument.self)
-        #expect(report.findings.map(\.kind) == ["incompleteVersion"])
-        #expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
-        #expect(place.exists(".castree/versions/1/index.html"))
-        #expect(try place.castree("fsck", "--from", server?.url ?? origin).status == 0)
+        expect(report.findings.map(\.kind), equals: ["incompleteVersion"])
+        expect(report.findings.allSatisfy { $0.repaired && $0.version == "1" })
+        expect(place.exists(".castree/versions/1/index.html"))
+        try expect(place.castree("fsck", "--from", server?.url ?? origin).status, equals: 0)
     }
 
     @Test func `what no origin has is asked for, and no damage`() throws {
@@ -127,8 +129,8 @@ import Testing
         for path in [place.object(lost), "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"] {
             try FileManager.default.removeItem(at: place.directory.appending(path: path))
         }
-        #expect(try place.castree("fsck", "--repair").status == 1)
-        #expect(try place.castree("fsck", "--from", "site").status == 0)
+        try expect(place.castree("fsck", "--repair").status, equals: 1)
+        try expect(place.castree("fsck", "--from", "site").status, equals: 0)
     }
 
     @Test(arguments: ["site", "http:"])
@@ -142,16 +144,16 @@ import Testing
             ? WebOrigin(place.directory.appending(path: "site")) : nil
         let from = server?.url ?? origin
         let planned = try place.castree("fsck", "--from", from, "--dry-run", "--json")
-        #expect(planned.status == 4)
+        expect(planned.status, equals: 4)
         let plan = [Step(action: "fetchManifest", object: nil, version: "1", path: nil)]
-        #expect(try planned.document(RepairDocument.self).plan == plan)
-        #expect(!place.exists(file))
+        try expect(planned.document(RepairDocument.self).plan, equals: plan)
+        expect(!place.exists(file))
         let repaired = try place.castree("fsck", "--from", from, "--json")
-        #expect(repaired.status == 1, "\(repaired)")
+        expect(repaired.status, equals: 1, "\(repaired)")
         let report = try repaired.document(RepairDocument.self)
-        #expect(report.plan == plan)
-        #expect(report.findings.map(\.kind) == ["missingManifest"])
-        #expect(try place.contents(file).contains("\"format\":\"castree"))
+        expect(report.plan, equals: plan)
+        expect(report.findings.map(\.kind), equals: ["missingManifest"])
+        try expect(place.contents(file).contains("\"format\":\"castree"))
         try expectWhole()
     }
 
@@ -159,9 +161,9 @@ import Testing
         try place.add("2", Release.second, "--activate")
         let file = ".castree/manifests/2.json"
         try FileManager.default.removeItem(at: place.directory.appending(path: file))
-        #expect(try place.castree("fsck", "--from", "site").status == 1)
-        #expect(place.exists(file))
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        try expect(place.castree("fsck", "--from", "site").status, equals: 1)
+        expect(place.exists(file))
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
     }
 
     @Test(arguments: ["site", "http:"])
@@ -172,9 +174,9 @@ import Testing
             ? WebOrigin(place.directory.appending(path: "site")) : nil
         let repaired = try place.checker(
             "repair", ".castree", "--from", server?.url ?? origin, "--json")
-        #expect(repaired.status == 1, "\(repaired)")
-        #expect(
-            try repaired.document(RepairDocument.self).plan?.map(\.action) == ["fetchObject"])
+        expect(repaired.status, equals: 1, "\(repaired)")
+        try expect(
+            repaired.document(RepairDocument.self).plan?.map(\.action), equals: ["fetchObject"])
         try expectWhole()
     }
 
@@ -184,11 +186,11 @@ import Testing
         let there = "site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))"
         try FileManager.default.removeItem(at: place.directory.appending(path: there))
         let repaired = try place.castree("fsck", "--from", "site", "--json")
-        #expect(repaired.status == 4)
+        expect(repaired.status, equals: 4)
         let findings = try repaired.document(RepairDocument.self).findings
-        #expect(findings.first { $0.object == kept }?.repaired == true)
-        #expect(findings.contains { $0.kind == "incompleteVersion" && !$0.repaired })
-        #expect(place.exists(".castree/quarantine/\(lost)"))
+        expect(findings.first { $0.object == kept }?.repaired, equals: true)
+        expect(findings.contains { $0.kind == "incompleteVersion" && !$0.repaired })
+        expect(place.exists(".castree/quarantine/\(lost)"))
     }
 
     @Test func `content that the origin has lost as well is not taken`() throws {
@@ -196,11 +198,11 @@ import Testing
         let lost = try damage("js/app.js")
         try place.damage("site/objects/\(lost.prefix(2))/\(lost.dropFirst(2))", with: "run(2)")
         let repaired = try place.castree("fsck", "--from", "site", "--json")
-        #expect(repaired.status == 4, "\(repaired)")
-        #expect(
-            try repaired.document(RepairDocument.self).findings.first { $0.object == kept }?
-                .repaired == true)
-        #expect(!place.exists(place.object(lost)))
+        expect(repaired.status, equals: 4, "\(repaired)")
+        try expect(
+            repaired.document(RepairDocument.self).findings.first { $0.object == kept }?
+                .repaired, equals: true)
+        expect(!place.exists(place.object(lost)))
     }
 
     @Test(arguments: ["nowhere", "ftp://host/", "http://host/?query"])
@@ -209,39 +211,40 @@ import Testing
     ) throws {
         let address = try damage()
         let refused = try place.castree("fsck", "--from", origin, "--json")
-        #expect(refused.status == 8, "\(refused)")
-        #expect(place.exists(place.object(address)))
-        #expect(try place.castree("fsck").status == 4)
+        expect(refused.status, equals: 8, "\(refused)")
+        expect(place.exists(place.object(address)))
+        try expect(place.castree("fsck").status, equals: 4)
     }
 
     @Test func `a sound store is not asked about at all`() throws {
         let server = try WebOrigin(place.directory.appending(path: "site"))
-        #expect(try place.castree("fsck", "--from", server.url).status == 0)
-        #expect(try server.requests() == [])
+        try expect(place.castree("fsck", "--from", server.url).status, equals: 0)
+        try expect(server.requests(), equals: [])
     }
 
     @Test func `the plan comes first, and alone with --dry-run`() throws {
         let address = try damage()
         let before = try place.castree("fsck", "--json")
         let planned = try place.castree("fsck", "--repair", "--dry-run", "--json")
-        #expect(planned.status == 4)
+        expect(planned.status, equals: 4)
         let document = try planned.document(RepairDocument.self)
-        #expect(document.dryRun)
-        #expect(
-            document.plan == [
+        expect(document.dryRun)
+        expect(
+            document.plan,
+            equals: [
                 Step(action: "quarantineObject", object: address, version: nil, path: nil),
                 Step(action: "keepTree", object: nil, version: "1", path: "versions/1"),
             ])
-        #expect(try place.castree("fsck", "--json").text == before.text)
+        try expect(place.castree("fsck", "--json").text, equals: before.text)
         let told = try place.castree("fsck", "--repair", "--dry-run").text
-        #expect(told.contains("A repair would:") && told.contains("Nothing was changed."))
-        #expect(told.contains(address))
+        expect(told.contains("A repair would:") && told.contains("Nothing was changed."))
+        expect(told.contains(address))
         let done = try place.castree("fsck", "--repair").text
-        let plan = try #require(done.range(of: "The repair will:"))
+        let plan = try require(done.range(of: "The repair will:"))
         // What has no copy is not called repaired.
-        let deed = try #require(done.range(of: "(noted: lost)"))
-        #expect(plan.lowerBound < deed.lowerBound && !done.contains("(repaired)"))
-        #expect(try place.checker("repair", "--dry-run", ".castree").status == 4)
+        let deed = try require(done.range(of: "(noted: lost)"))
+        expect(plan.lowerBound < deed.lowerBound && !done.contains("(repaired)"))
+        try expect(place.checker("repair", "--dry-run", ".castree").status, equals: 4)
     }
 
     @Test func `findings come as lines of JSON, the report last`() throws {
@@ -250,24 +253,24 @@ import Testing
         let lines = try answer.text.split(separator: "\n").map {
             try JSONDecoder().decode(Line.self, from: Data($0.utf8))
         }
-        #expect(lines.count == 3)
-        #expect(lines.first?.finding?.object == address)
-        #expect(lines.first?.finding?.repaired == false)
-        #expect(lines[1].plan?.map(\.action) == ["quarantineObject", "keepTree"])
-        #expect(lines.last?.report?.findings.first?.repaired == true)
+        expect(lines.count, equals: 3)
+        expect(lines.first?.finding?.object, equals: address)
+        expect(lines.first?.finding?.repaired, equals: false)
+        expect(lines[1].plan?.map(\.action), equals: ["quarantineObject", "keepTree"])
+        expect(lines.last?.report?.findings.first?.repaired, equals: true)
         let clean = try place.checker("check", "--json-lines", ".castree").text
-        #expect(clean.split(separator: "\n").count == 2)
+        expect(clean.split(separator: "\n").count, equals: 2)
     }
 
     @Test func `a sample says what it looked at, and how to look at the same again`() throws {
         let one = try place.castree("fsck", "--sample", "50", "--seed", "7", "--json")
         let document = try one.document(RepairDocument.self)
-        #expect(document.sample?.percent == 50 && document.sample?.seed == 7)
-        #expect(document.checkedObjects + document.skippedObjects == Release.first.count)
-        #expect(
-            try place.castree("fsck", "--sample=50%", "--seed", "7", "--json").text == one.text)
+        expect(document.sample?.percent == 50 && document.sample?.seed == 7)
+        expect(document.checkedObjects + document.skippedObjects, equals: Release.first.count)
+        try expect(
+            place.castree("fsck", "--sample=50%", "--seed", "7", "--json").text, equals: one.text)
         let told = try place.castree("fsck", "--sample", "0.5").text
-        #expect(told.contains("--seed") && told.contains("of the objects"))
+        expect(told.contains("--seed") && told.contains("of the objects"))
     }
 
     @Test func `castree-fsck fetches from a directory without a program for networks`() throws {
@@ -276,25 +279,26 @@ import Testing
             _ = try damage()
             let repaired = try place.run(
                 "local/castree-fsck", "repair", "--from", origin, ".castree")
-            #expect(repaired.status == 1, "\(repaired)")
+            expect(repaired.status, equals: 1, "\(repaired)")
             try expectWhole()
         }
         _ = try damage()
         let refused = try place.run(
             "local/castree-fsck", "repair", "--from", "http://127.0.0.1:9", ".castree")
-        #expect(refused.errors.contains("castree-pull, which speaks to networks, is not installed"))
+        expect(refused.errors.contains("castree-pull, which speaks to networks, is not installed"))
     }
 
     @Test func `since leaves out what was found sound`() throws {
-        #expect(try place.castree("fsck").status == 0)
+        try expect(place.castree("fsck").status, equals: 0)
         for since in ["1d", "2w", "600m", "86400s", "2001-09-09", "2001-09-09T01:46:40Z"] {
             let document = try place.castree("fsck", "--since", since, "--json")
                 .document(RepairDocument.self)
-            #expect(document.checkedObjects == 0 && document.since != nil)
-            #expect(document.skippedObjects == Release.first.count)
+            expect(document.checkedObjects == 0 && document.since != nil)
+            expect(document.skippedObjects, equals: Release.first.count)
         }
         let checker = try place.checker("--since", "1d", "--limit-rate", "1G", ".castree", "--json")
-        #expect(try checker.document(RepairDocument.self).skippedObjects == Release.first.count)
+        try expect(
+            checker.document(RepairDocument.self).skippedObjects, equals: Release.first.count)
     }
 
     @Test(arguments: [
@@ -306,19 +310,19 @@ import Testing
     ])
     func `a wrong option is status 16`(options: [String]) throws {
         let refused = try place.run(.castree, ["fsck"] + options)
-        #expect(refused.status == 16, "\(refused)")
+        expect(refused.status, equals: 16, "\(refused)")
     }
 
     @Test func `a server goes on serving while its content is fetched again`() throws {
         let served = try Served(place)
-        #expect(try served.get().body == Release.first["index.html"])
+        try expect(served.get().body, equals: Release.first["index.html"])
         _ = try damage("index.html")
         let running = try Running(
             .castree, ["fsck", "--from", "site", "--quiet"], in: place.directory)
-        #expect(try served.get(until: { try place.castree("fsck").status == 0 }))
-        #expect(try running.finished().status == 1)
+        try expect(served.get(until: { try place.castree("fsck").status == 0 }))
+        try expect(running.finished().status, equals: 1)
         let answer = try served.get()
-        #expect(answer.status == 200 && answer.body == Release.first["index.html"])
+        expect(answer.status == 200 && answer.body == Release.first["index.html"])
         _ = try served.end()
         try expectWhole()
     }

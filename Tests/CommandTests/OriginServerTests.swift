@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
@@ -30,7 +31,7 @@ import Testing
     /// The address of the object with `<h1>one</h1>`, and its path.
     private func page() throws -> (address: String, path: String) {
         let shown = try place.castree("show", "1", "--json").text
-        let address = try #require(
+        let address = try require(
             shown.split(separator: "\"").first { text in
                 text.utf8.count == 64
                     && (try? place.contents(
@@ -69,16 +70,17 @@ import Testing
 
     @Test func `it says when it is ready, devices pull from it, and a signal ends it`() throws {
         let served = try serve()
-        #expect(
-            served.ready
-                == "Serving origin at http://127.0.0.1:\(served.port); no other system is enabled (castree origin enable)\n"
+        expect(
+            served.ready,
+            equals:
+                "Serving origin at http://127.0.0.1:\(served.port); no other system is enabled (castree origin enable)\n"
         )
         let pulled = try place.castree(
             "--store", "device", "pull", served.url, "--activate", "--quiet")
-        #expect(pulled.status == 0, "\(pulled)")
-        #expect(try place.contents("device/current/index.html") == Release.first["index.html"])
+        expect(pulled.status, equals: 0, "\(pulled)")
+        try expect(place.contents("device/current/index.html"), equals: Release.first["index.html"])
         let ended = try served.end()
-        #expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
+        expect(ended.status == 0 && ended.errors.isEmpty, "\(ended)")
         let json = try serve("--json")
         struct Ready: Decodable {
             let url: String
@@ -86,8 +88,8 @@ import Testing
             let systems: [String]
         }
         let ready = try JSONDecoder().decode(Ready.self, from: Data(json.ready.utf8))
-        #expect(ready.url == "http://127.0.0.1:\(ready.port)" && ready.systems.isEmpty)
-        #expect(try json.end(SIGINT).status == 130)
+        expect(ready.url == "http://127.0.0.1:\(ready.port)" && ready.systems.isEmpty)
+        try expect(json.end(SIGINT).status, equals: 130)
     }
 
     /// RFC 9110, sections 9.3.2, 13 and 14.
@@ -95,16 +97,16 @@ import Testing
         let served = try serve()
         let (address, path) = try page()
         let whole = try served.get(path)
-        #expect(whole.status == 200 && whole.body == "<h1>one</h1>")
+        expect(whole.status == 200 && whole.body == "<h1>one</h1>")
         for field in [
             "ETag: \"\(address)\"", "Content-Length: 12", "Accept-Ranges: bytes",
             "Cache-Control: public, max-age=31536000, immutable",
             "content-type: application/octet-stream",
         ] {
-            #expect(whole.head.contains(field), "\(field)")
+            expect(whole.head.contains(field), "\(field)")
         }
         let head = try served.ask("HEAD", path, [:])
-        #expect(head.status == 200 && head.body.isEmpty && head.head.contains("Content-Length: 12"))
+        expect(head.status == 200 && head.body.isEmpty && head.head.contains("Content-Length: 12"))
         let tag = "\"\(address)\""
         let cases: [(fields: [String: String], status: Int, body: String, range: String?)] = [
             (["Range": "bytes=4-6"], 206, "one", "bytes 4-6/12"),
@@ -120,9 +122,9 @@ import Testing
         ]
         for (fields, status, body, range) in cases {
             let answer = try served.get(path, fields)
-            #expect(answer.status == status, "\(fields)")
-            if status < 400 { #expect(answer.body == body, "\(fields)") }
-            if let range { #expect(answer.head.contains("Content-Range: \(range)"), "\(fields)") }
+            expect(answer.status, equals: status, "\(fields)")
+            if status < 400 { expect(answer.body, equals: body, "\(fields)") }
+            if let range { expect(answer.head.contains("Content-Range: \(range)"), "\(fields)") }
         }
     }
 
@@ -130,17 +132,17 @@ import Testing
     {
         let served = try serve()
         let first = try served.get("/channels/stable.json")
-        #expect(first.status == 200 && first.head.contains("cache-control: no-cache"))
-        #expect(first.body == (try place.contents("origin/channels/stable.json")))
-        let tag = try #require(
+        expect(first.status == 200 && first.head.contains("cache-control: no-cache"))
+        expect(first.body, equals: (try place.contents("origin/channels/stable.json")))
+        let tag = try require(
             first.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }
         ).dropFirst(6)
         let same = try served.get("/channels/stable.json", ["If-None-Match": String(tag)])
-        #expect(same.status == 304 && same.body.isEmpty)
+        expect(same.status == 304 && same.body.isEmpty)
         try place.add("2", Release.second)
         try place.castree("publish", "2", "origin", "--no-sync", "--no-packs")
         let second = try served.get("/channels/stable.json", ["If-None-Match": String(tag)])
-        #expect(second.status == 200 && second.body.contains("\"version\":\"2\""))
+        expect(second.status == 200 && second.body.contains("\"version\":\"2\""))
     }
 
     @Test func `what is no file for devices is not there, however it is spelled`() throws {
@@ -161,10 +163,10 @@ import Testing
         ] {
             let answer = try exchange(
                 served, "GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            #expect(answer.hasPrefix("HTTP/1.1 404 "), "\(target.prefix(80)) \(answer.prefix(200))")
-            #expect(!answer.contains("mine") && !answer.contains("deployments"), "\(target)")
+            expect(answer.hasPrefix("HTTP/1.1 404 "), "\(target.prefix(80)) \(answer.prefix(200))")
+            expect(!answer.contains("mine") && !answer.contains("deployments"), "\(target)")
         }
-        #expect(try served.end().errors.isEmpty)
+        try expect(served.end().errors.isEmpty)
     }
 
     @Test func `requests that are malformed, too large or injected are refused or change nothing`()
@@ -192,15 +194,15 @@ import Testing
         ]
         for (request, status) in cases {
             let answer = try exchange(served, request)
-            #expect(
+            expect(
                 answer.hasPrefix("HTTP/1.1 \(status) "),
                 "\(request.prefix(60)): \(answer.prefix(60))")
-            #expect(!answer.contains("evil"))
+            expect(!answer.contains("evil"))
         }
         // Bytes beyond ASCII are no request unless they are UTF-8.
         let torn = Array("GET /".utf8) + [0xc3] + Array(" HTTP/1.1\r\n\(end)".utf8)
-        #expect(try exchange(served, torn).hasPrefix("HTTP/1.1 400 "))
-        #expect(try served.get(path).status == 200)
+        try expect(exchange(served, torn).hasPrefix("HTTP/1.1 400 "))
+        try expect(served.get(path).status, equals: 200)
     }
 
     @Test func `an object that is damaged is not served, and is served again when it is mended`()
@@ -209,11 +211,11 @@ import Testing
         let served = try serve()
         let (_, path) = try page()
         try place.damage("origin\(path)", with: "<h1>0ne</h1>")
-        #expect(try served.get(path).status == 500)
+        try expect(served.get(path).status, equals: 500)
         try place.damage("origin\(path)", with: "<h1>one</h1>")
-        #expect(try served.get(path).body == "<h1>one</h1>")
+        try expect(served.get(path).body, equals: "<h1>one</h1>")
         let ended = try served.end()
-        #expect(
+        expect(
             ended.errors.contains("do not match its address"), "\(ended)")
     }
 
@@ -222,7 +224,7 @@ import Testing
         try place.add("large", ["file": content])
         try place.castree("publish", "large", "origin", "--no-sync", "--no-packs")
         let shown = try place.castree("show", "large", "--json").text
-        let address = try #require(
+        let address = try require(
             shown.split(separator: "\"").first {
                 $0.utf8.count == 64
                     && place.exists("origin/objects/\($0.prefix(2))/\($0.dropFirst(2))")
@@ -234,16 +236,16 @@ import Testing
                 at: place.directory.appending(path: "origin\(path)"))
         }
         // The request may have come after the removal: then it is not there, and never a part of it.
-        #expect(answer.status == 404 || answer.body.utf8.count == content.utf8.count)
-        #expect(try served.get(path).status == 404)
+        expect(answer.status == 404 || answer.body.utf8.count == content.utf8.count)
+        try expect(served.get(path).status, equals: 404)
     }
 
     @Test func `the access log names no device`() throws {
         let served = try serve("--access-log", "log")
         _ = try served.get("/channels/stable.json?client_unique_id=dev-1")
-        #expect(try served.end().status == 0)
+        try expect(served.end().status, equals: 0)
         let log = try place.contents("log")
-        #expect(log.contains(" GET /channels/stable.json 200 ") && !log.contains("dev-1"), "\(log)")
+        expect(log.contains(" GET /channels/stable.json 200 ") && !log.contains("dev-1"), "\(log)")
     }
 
     @Test func `what it cannot serve is said, with the exit status of its kind`() throws {
@@ -258,16 +260,16 @@ import Testing
         ]
         for (arguments, status, message) in cases {
             let outcome = try place.run(.castree, ["origin", "serve"] + arguments)
-            #expect(outcome.status == status, "\(arguments) \(outcome)")
-            #expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
+            expect(outcome.status, equals: status, "\(arguments) \(outcome)")
+            expect(outcome.errors.contains(message), "\(arguments) \(outcome)")
         }
     }
 
     @Test func `an answer is printed as the server would give it`() throws {
         let (address, path) = try page()
         let text = try place.castree("origin", "answer", "origin", "GET", path)
-        #expect(text.status == 0)
-        #expect(
+        expect(text.status, equals: 0)
+        expect(
             text.text.hasPrefix("HTTP/1.1 200 OK\n") && text.text.hasSuffix("\n\n<h1>one</h1>\n"))
         struct Answer: Decodable {
             struct Field: Decodable {
@@ -288,26 +290,27 @@ import Testing
             "origin", "answer", "origin", "GET", "https://u.example.org" + path, "--header",
             "Range: bytes=4-6", "--json", "--output", "part")
         let answer = try json.document(Answer.self)
-        #expect(answer.status == 206 && answer.body == "one" && answer.bytes == 3)
-        #expect(answer.fields.contains { $0.name == "etag" && $0.value == "\"\(address)\"" })
-        #expect(try place.contents("part") == "one" && place.contents("kept") == "before")
+        expect(answer.status == 206 && answer.body == "one" && answer.bytes == 3)
+        expect(answer.fields.contains { $0.name == "etag" && $0.value == "\"\(address)\"" })
+        try expect(place.contents("part") == "one" && place.contents("kept") == "before")
         try place.write(["request": "HEAD \(path) HTTP/1.1\r\nHost: x\r\n\r\n"], to: ".")
         let head = try place.castree("origin", "answer", "origin", "--request", "request")
-        #expect(head.text.hasPrefix("HTTP/1.1 200 OK\n") && !head.text.contains("<h1>"))
+        expect(head.text.hasPrefix("HTTP/1.1 200 OK\n") && !head.text.contains("<h1>"))
         let none = try place.castree("origin", "answer", "origin", "GET", "/nothing")
-        #expect(none.status == 0 && none.text.hasPrefix("HTTP/1.1 404 Not Found\n"))
+        expect(none.status == 0 && none.text.hasPrefix("HTTP/1.1 404 Not Found\n"))
         // A web server that shows the file goes on with what was right.
         let refused = try place.run(
             .castree, ["origin", "answer", "origin", "GET", "/nothing", "--output", "part"])
-        #expect(refused.status != 0 && refused.errors.contains("404 Not Found"), "\(refused)")
-        #expect(try place.contents("part") == "one")
+        expect(refused.status != 0 && refused.errors.contains("404 Not Found"), "\(refused)")
+        try expect(place.contents("part"), equals: "one")
         let whole = try place.castree("origin", "answer", "origin", "GET", path, "--output", "part")
-        #expect(try place.contents("part") == "<h1>one</h1>", "\(whole)")
+        try expect(place.contents("part"), equals: "<h1>one</h1>", "\(whole)")
         for wrong in [
             ["origin"], ["origin", "GET"], ["origin", "GET", "/", "--request", "request"],
             ["origin", "GET", "/a b"],
         ] {
-            #expect(try place.run(.castree, ["origin", "answer"] + wrong).status == 2, "\(wrong)")
+            try expect(
+                place.run(.castree, ["origin", "answer"] + wrong).status, equals: 2, "\(wrong)")
         }
     }
 }

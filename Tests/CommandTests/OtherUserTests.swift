@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -42,7 +43,7 @@ import Testing
         for path in try FileManager.default.subpathsOfDirectory(atPath: store.path) {
             let full = store.appending(path: path).path
             var status = stat()
-            #expect(lstat(full, &status) == 0)
+            expect(lstat(full, &status), equals: 0)
             // A directory or link has no content of its own that would not be seen by its names.
             let content = FileManager.default.contents(atPath: full)?.base64EncodedString() ?? ""
             result[path] = "\(status.st_mode) \(status.st_uid) \(content)"
@@ -66,18 +67,18 @@ import Testing
         let place = try prepared()
         try place.give(to: owner)
         // chown(2) has changed the times of the index: the next command makes it again.
-        #expect(try place.castree("versions").status == 0)
+        try expect(place.castree("versions").status, equals: 0)
         let before = try state(place)
         for words in Self.refused {
             let finished = try Self.stranger(words, in: place.directory)
-            #expect(finished.status == (words[0] == "fsck" ? 8 : 1), "\(words): \(finished)")
-            #expect(
+            expect(finished.status, equals: (words[0] == "fsck" ? 8 : 1), "\(words): \(finished)")
+            expect(
                 finished.errors.hasPrefix("castree: the store .castree belongs to "),
                 "\(words): \(finished)")
-            #expect(finished.errors.contains("uid \(owner)"), "\(words): \(finished)")
-            #expect(finished.errors.contains("(uid 65534)"), "\(words): \(finished)")
+            expect(finished.errors.contains("uid \(owner)"), "\(words): \(finished)")
+            expect(finished.errors.contains("(uid 65534)"), "\(words): \(finished)")
         }
-        #expect(try state(place) == before)
+        try expect(state(place), equals: before)
         // Its files are for everybody.
         let page = try Running(
             URL(filePath: Self.setpriv),
@@ -86,9 +87,9 @@ import Testing
                 ".castree/current/index.html", ".castree/lifecycle.json",
             ], in: place.directory
         ).finished()
-        #expect(page.status == 0 && page.text.hasPrefix("one{"), "\(page)")
+        expect(page.status == 0 && page.text.hasPrefix("one{"), "\(page)")
         let checked = try place.castree("fsck", "--deep")
-        #expect(checked.status == 0, "\(checked)")
+        expect(checked.status, equals: 0, "\(checked)")
     }
 
     @Test(
@@ -105,29 +106,29 @@ import Testing
                 ProgramUnderTest.castree.url.path,
             ], in: place.directory
         ).finished()
-        #expect(made.status == 0, "\(made)")
+        expect(made.status, equals: 0, "\(made)")
         // Who may look into the store follows the umask; what is in it does not.
         var status = stat()
-        #expect(lstat(place.directory.path + "/.castree", &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o755 & ~(UInt32(mask, radix: 8) ?? 0))
+        expect(lstat(place.directory.path + "/.castree", &status), equals: 0)
+        expect(status.st_mode & 0o777, equals: 0o755 & ~(UInt32(mask, radix: 8) ?? 0))
         for (name, mode) in [
             ("lifecycle.json", 0o644), ("FORMAT", 0o644), ("events.jsonl", 0o644),
             ("versions", 0o755),
             ("versions/1", 0o555), ("versions/1/index.html", 0o444), ("objects", 0o755),
             ("manifests/1.json", 0o444), ("index.sqlite", 0o644), ("leases/.index", 0o600),
         ] as [(String, UInt32)] {
-            #expect(lstat(place.directory.path + "/.castree/" + name, &status) == 0, "\(name)")
-            #expect(status.st_mode & 0o777 == mode, "\(name)")
+            expect(lstat(place.directory.path + "/.castree/" + name, &status), equals: 0, "\(name)")
+            expect(status.st_mode & 0o777, equals: mode, "\(name)")
         }
         for path in try FileManager.default.subpathsOfDirectory(
             atPath: place.directory.appending(path: ".castree").path)
         {
             let full = place.directory.appending(path: ".castree/" + path).path
-            #expect(lstat(full, &status) == 0)
+            expect(lstat(full, &status), equals: 0)
             if status.st_mode & S_IFMT == S_IFLNK { continue }
-            #expect(status.st_mode & 0o022 == 0, "\(path)")
+            expect(status.st_mode & 0o022, equals: 0, "\(path)")
         }
-        #expect(try place.castree("fsck", "--deep").status == 0)
-        #expect(try place.castree("cat", "1:index.html").text == "one")
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
+        try expect(place.castree("cat", "1:index.html").text, equals: "one")
     }
 }

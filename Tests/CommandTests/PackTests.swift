@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -59,75 +60,75 @@ import Testing
 
     private func run(_ arguments: String...) throws -> PackingDocument {
         let answer = try place.run(.castree, arguments + ["--no-sync", "--json"])
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
         return try answer.document()
     }
 
     private func release(_ position: Int = 0) throws -> [String: Any] {
         let data = Data(try place.contents("site/channels/stable.json").utf8)
         let pointer = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-        return try #require((pointer?["releases"] as? [[String: Any]])?[position])
+        return try require((pointer?["releases"] as? [[String: Any]])?[position])
     }
 
     @Test func `publish packs everything, and what the version before lacks`() throws {
         let first = try run("publish", "1", "site")
-        #expect(first.packs.map(\.fromVersion) == [nil] && first.packs[0].objects == 3)
-        #expect((first.manifestBytes ?? 0) > 0)
+        expect(first.packs.map(\.fromVersion) == [nil] && first.packs[0].objects == 3)
+        expect((first.manifestBytes ?? 0) > 0)
         let planned = try run("publish", "2", "site", "--dry-run")
         let second = try run("publish", "2", "site")
-        #expect(second.packs.map(\.fromVersion) == [nil, "1"])
-        #expect(planned.packs.map(\.fromVersion) == [nil, "1"])
-        #expect(planned.packs.map(\.content) == second.packs.map(\.content))
-        #expect(planned.packs.allSatisfy { $0.bytes == nil } && planned.dryRun)
-        #expect(second.packs[1].objects == 2)
-        #expect(try #require(second.packs[1].bytes) < 700)
-        #expect(second.packBytes == second.packs.reduce(0) { $0 + ($1.bytes ?? 0) })
-        #expect(second.framesCompressed > 0)
+        expect(second.packs.map(\.fromVersion), equals: [nil, "1"])
+        expect(planned.packs.map(\.fromVersion), equals: [nil, "1"])
+        expect(planned.packs.map(\.content), equals: second.packs.map(\.content))
+        expect(planned.packs.allSatisfy { $0.bytes == nil } && planned.dryRun)
+        expect(second.packs[1].objects, equals: 2)
+        try expect(require(second.packs[1].bytes) < 700)
+        expect(second.packBytes, equals: second.packs.reduce(0) { $0 + ($1.bytes ?? 0) })
+        expect(second.framesCompressed > 0)
         let again = try run("publish", "2", "site")
-        #expect(again.packs.isEmpty && again.packBytes == 0 && !again.changed)
+        expect(again.packs.isEmpty && again.packBytes == 0 && !again.changed)
     }
 
     @Test func `publish with --no-packs makes none, and pack makes up for it`() throws {
         _ = try run("publish", "1", "site", "--no-packs")
         let second = try run("publish", "2", "site", "--no-packs")
-        #expect(second.packs.isEmpty)
-        #expect(try release()["delivery"] == nil && !place.exists("site/packs"))
+        expect(second.packs.isEmpty)
+        try expect(release()["delivery"] == nil && !place.exists("site/packs"))
         let planned = try run("pack", "2", "site", "--dry-run", "--level", "3")
-        #expect(planned.packs.count == 2)
+        expect(planned.packs.count, equals: 2)
         let packed = try run("pack", "2", "site", "--level", "3", "--pack-base", "3")
-        #expect(packed.packs.map(\.fromVersion) == [nil, "1", "3"] && packed.changed)
-        #expect(try release()["delivery"] is String)
+        expect(packed.packs.map(\.fromVersion) == [nil, "1", "3"] && packed.changed)
+        try expect(release()["delivery"] is String)
         let again = try run("pack", "2", "site")
-        #expect(again.packs.isEmpty && !again.changed)
-        #expect(
-            try place.castree("pack", "2", "site").text.hasPrefix("Nothing to pack: version 2"))
+        expect(again.packs.isEmpty && !again.changed)
+        try expect(
+            place.castree("pack", "2", "site").text.hasPrefix("Nothing to pack: version 2"))
     }
 
     @Test func `publish with --packs-later offers the version before its packs`() throws {
         _ = try run("publish", "1", "site")
         let answer = try place.castree("publish", "2", "site", "--no-sync", "--packs-later")
-        #expect(answer.status == 0)
-        #expect(answer.errors.contains("version 2 is offered; its packs follow"))
-        #expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
-        #expect(try release()["delivery"] is String)
+        expect(answer.status, equals: 0)
+        expect(answer.errors.contains("version 2 is offered; its packs follow"))
+        expect(answer.text.contains("Packed what version 1 lacks: 2 objects"))
+        try expect(release()["delivery"] is String)
     }
 
     @Test func `the newest releases keep their packs, as many as --keep-packs says`() throws {
         for version in ["1", "2", "3"] {
             _ = try run("publish", version, "site", "--keep-packs", "1", "--packs-from", "1")
         }
-        #expect(try release()["delivery"] is String)
-        #expect(try release(1)["delivery"] == nil && release(2)["delivery"] == nil)
+        try expect(release()["delivery"] is String)
+        try expect(release(1)["delivery"] == nil && release(2)["delivery"] == nil)
         let pruned = try place.castree("prune", "site", "--grace", "0s")
-        #expect(pruned.text.contains("and 2 deliveries."))
+        expect(pruned.text.contains("and 2 deliveries."))
     }
 
     @Test func `du and channels say what packs cost and save`() throws {
         _ = try run("publish", "1", "site")
         _ = try run("publish", "2", "site")
         let usage = try place.castree("du", "site")
-        #expect(usage.text.contains("stable: 2 from 1: "))
-        #expect(usage.text.contains(" in 3 requests; raw "))
+        expect(usage.text.contains("stable: 2 from 1: "))
+        expect(usage.text.contains(" in 3 requests; raw "))
         struct Usage: Decodable {
             struct Figures: Decodable { let files: Int, bytes: Int }
             struct Channel: Decodable {
@@ -139,15 +140,15 @@ import Testing
             let channels: [Channel]
         }
         let document = try place.castree("du", "site", "--json").document(Usage.self)
-        #expect(document.packs.files == 3 && document.deliveries.files == 2)
-        let legs = try #require(document.channels.first?.releases.first?.packs)
-        #expect(legs.map(\.fromVersion) == [nil, "1"])
-        #expect(legs[1].requests == 3 && legs[1].rawRequests == 4)
-        #expect(legs[1].bytes < legs[1].rawBytes / 10)
+        expect(document.packs.files == 3 && document.deliveries.files == 2)
+        let legs = try require(document.channels.first?.releases.first?.packs)
+        expect(legs.map(\.fromVersion), equals: [nil, "1"])
+        expect(legs[1].requests == 3 && legs[1].rawRequests == 4)
+        expect(legs[1].bytes < legs[1].rawBytes / 10)
         let channels = try place.castree("channels", "site")
-        #expect(channels.text.contains("2 from 1: "), "\(channels)")
+        expect(channels.text.contains("2 from 1: "), "\(channels)")
         // A directory that is no origin may be called like a version.
-        #expect(try place.castree("du", "1").status == 0)
+        try expect(place.castree("du", "1").status, equals: 0)
     }
 
     @Test(arguments: [
@@ -161,29 +162,29 @@ import Testing
         _ options: [String]
     ) throws {
         let answer = try place.run(.castree, ["publish", "1", "site"] + options)
-        #expect(answer.status == 2, "\(answer)")
-        #expect(!place.exists("site"))
+        expect(answer.status, equals: 2, "\(answer)")
+        expect(!place.exists("site"))
     }
 
     @Test func `pack tells what is not offered by exit status 3`() throws {
-        #expect(try place.castree("pack", "1", "site").status == 3)
+        try expect(place.castree("pack", "1", "site").status, equals: 3)
         _ = try run("publish", "1", "site")
-        #expect(try place.castree("pack", "2", "site").status == 3)
-        #expect(try place.castree("publish", "2", "site", "--pack-base", "9").status == 3)
+        try expect(place.castree("pack", "2", "site").status, equals: 3)
+        try expect(place.castree("publish", "2", "site", "--pack-base", "9").status, equals: 3)
     }
 
     @Test func `a dry run of what is offered says so, and which packs would be made`() throws {
         _ = try run("publish", "1", "site", "--no-packs")
         let bare = try place.castree("publish", "1", "site", "--no-packs", "--dry-run")
-        #expect(bare.text.contains("Channel stable of site already offers version 1; "))
+        expect(bare.text.contains("Channel stable of site already offers version 1; "))
         let later = try place.castree("publish", "1", "site", "--packs-later", "--dry-run")
-        #expect(later.text.contains("already offers version 1; "))
-        #expect(later.text.contains("Would pack everything: "))
+        expect(later.text.contains("already offers version 1; "))
+        expect(later.text.contains("Would pack everything: "))
         let packed = try run("pack", "1", "site", "--verify", "--pack-base", "2")
-        #expect(packed.packs.map(\.fromVersion) == [nil, "2"])
+        expect(packed.packs.map(\.fromVersion), equals: [nil, "2"])
         let more = try place.castree("publish", "1", "site", "--pack-base", "3")
-        #expect(more.text.contains("Packed what version 3 lacks"))
-        #expect(more.text.contains("2 packs stay as they are."))
+        expect(more.text.contains("Packed what version 3 lacks"))
+        expect(more.text.contains("2 packs stay as they are."))
     }
 
     @Test func `du says what it takes where it is given something else`() throws {
@@ -194,26 +195,26 @@ import Testing
         ]
         for arguments in refused {
             let answer = try place.run(.castree, ["du"] + arguments)
-            #expect(answer.status == 2, "\(answer)")
+            expect(answer.status, equals: 2, "\(answer)")
         }
         let nowhere = try place.castree("du", "site/nope")
-        #expect(nowhere.status == 3 && nowhere.errors.contains("the directory of an origin"))
-        #expect(try place.castree("du", "--help").text.contains("[VERSION|ORIGIN"))
+        expect(nowhere.status == 3 && nowhere.errors.contains("the directory of an origin"))
+        try expect(place.castree("du", "--help").text.contains("[VERSION|ORIGIN"))
         let storeless = try place.castree("du", "nope", "--store", "nowhere")
-        #expect(storeless.status == 3 && storeless.errors.contains("nope is no origin"))
+        expect(storeless.status == 3 && storeless.errors.contains("nope is no origin"))
     }
 
     @Test func `channels names what it can, and says where nothing is offered`() throws {
         _ = try run("publish", "1", "site")
         _ = try run("publish", "2", "site")
-        #expect(try place.castree("withdraw", "1", "site").status == 0)
-        #expect(
-            try place.castree("channels", "site").text.contains(
+        try expect(place.castree("withdraw", "1", "site").status, equals: 0)
+        try expect(
+            place.castree("channels", "site").text.contains(
                 "2 from a content that no channel here lists ("))
         _ = try run("publish", "3", "site", "--channel", "beta", "--pack-base", "2")
-        #expect(try place.castree("channels", "site").text.contains("beta: 3 from nothing: "))
+        try expect(place.castree("channels", "site").text.contains("beta: 3 from nothing: "))
         let withdrawn = try place.castree("withdraw", "3", "site", "--channel", "beta")
-        #expect(withdrawn.status == 0, "\(withdrawn)")
-        #expect(try place.castree("channels", "site").text.contains("nothing"))
+        expect(withdrawn.status, equals: 0, "\(withdrawn)")
+        try expect(place.castree("channels", "site").text.contains("nothing"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -27,18 +28,19 @@ import Testing
     @Test("stays through every clean-up, and a shell can be served from it")
     func kept() throws {
         let place = try prepared()
-        #expect(try place.castree("protect", "www").text == "Version www is protected now.\n")
-        #expect(try place.castree("protect", "www").text == "Version www is protected already.\n")
+        try expect(place.castree("protect", "www").text, equals: "Version www is protected now.\n")
+        try expect(
+            place.castree("protect", "www").text, equals: "Version www is protected already.\n")
         for policy in [["--keep", "1"], ["--older-than", "0s"], ["--max-size", "1"]] {
             let collected = try place.run(.castree, ["gc"] + policy)
-            #expect(collected.status == 0, "\(collected)")
+            expect(collected.status, equals: 0, "\(collected)")
         }
-        #expect(try versions(place).contains("www"))
+        try expect(versions(place).contains("www"))
         try place.castree("activate", "2")
         let served = try Served(place, ["--shell", "www"])
-        #expect(try served.get("/cordova.js").body == "shell()")
+        try expect(served.get("/cordova.js").body, equals: "shell()")
         // It was protected before: there is nothing to say.
-        #expect(try served.end().errors == "")
+        try expect(served.end().errors, equals: "")
     }
 
     @Test("is what serve --shell makes of its version, which it says once, and which lasts")
@@ -46,11 +48,11 @@ import Testing
         let place = try prepared()
         try place.castree("activate", "2")
         let said = "version www is protected from now on"
-        #expect(try Served(place, ["--shell", "www"]).end().errors.contains(said))
-        #expect(try !Served(place, ["--shell", "www"]).end().errors.contains(said))
-        #expect(try place.castree("gc", "--keep", "0").status == 0)
-        #expect(try versions(place) == ["2", "www"])
-        #expect(try Served(place, ["--shell", "www"]).get("/cordova.js").body == "shell()")
+        try expect(Served(place, ["--shell", "www"]).end().errors.contains(said))
+        try expect(!Served(place, ["--shell", "www"]).end().errors.contains(said))
+        try expect(place.castree("gc", "--keep", "0").status, equals: 0)
+        try expect(versions(place), equals: ["2", "www"])
+        try expect(Served(place, ["--shell", "www"]).get("/cordova.js").body, equals: "shell()")
     }
 
     @Test("is not retired by name, until it is unprotected")
@@ -58,31 +60,34 @@ import Testing
         let place = try prepared()
         try place.castree("protect", "www")
         let refused = try place.castree("retire", "www")
-        #expect(refused.status == 1)
-        #expect(
-            refused.errors == "castree: version www cannot be retired: it is protected; "
+        expect(refused.status, equals: 1)
+        expect(
+            refused.errors,
+            equals: "castree: version www cannot be retired: it is protected; "
                 + "unprotect it first (castree unprotect www)\n")
-        #expect(
-            try place.castree("unprotect", "www").text == "Version www is no longer protected.\n"
+        try expect(
+            place.castree("unprotect", "www").text, equals: "Version www is no longer protected.\n"
         )
-        #expect(try place.castree("retire", "www").status == 0)
-        #expect(try place.castree("unprotect", "www").status == 3)
-        #expect(try place.castree("protect", "nothing").status == 3)
+        try expect(place.castree("retire", "www").status, equals: 0)
+        try expect(place.castree("unprotect", "www").status, equals: 3)
+        try expect(place.castree("protect", "nothing").status, equals: 3)
     }
 
     @Test("is shown as such")
     func shown() throws {
         let place = try prepared()
-        #expect(
-            try place.castree("protect", "1", "--json").text == #"{"version":"1","protected":true}"#
+        try expect(
+            place.castree("protect", "1", "--json").text,
+            equals: #"{"version":"1","protected":true}"#
                 + "\n")
         let listed = try place.castree("versions", "--json").document([Listed].self)
-        #expect(listed.filter(\.protected).map(\.version) == ["1"])
-        #expect(try place.castree("versions").text.contains("protected"))
-        #expect(try place.castree("lifecycle", "--json").document(Shown.self).protected == ["1"])
-        #expect(try place.castree("lifecycle").text.contains("protected"))
+        expect(listed.filter(\.protected).map(\.version), equals: ["1"])
+        try expect(place.castree("versions").text.contains("protected"))
+        try expect(
+            place.castree("lifecycle", "--json").document(Shown.self).protected, equals: ["1"])
+        try expect(place.castree("lifecycle").text.contains("protected"))
         let plan = try place.castree("gc", "--dry-run", "--keep", "1").text
-        #expect(plan.contains("it is protected"), "\(plan)")
+        expect(plan.contains("it is protected"), "\(plan)")
     }
 
     @Test(
@@ -94,9 +99,9 @@ import Testing
         try place.castree("protect", "www")
         let words = ["gc", "--max-size", "1"] + (isDryRun ? ["--dry-run"] : [])
         let finished = try place.run(.castree, words)
-        #expect(finished.status == 0, "\(finished)")
-        #expect(finished.errors.contains("more than 1 B"), "\(finished)")
-        #expect(finished.errors.contains("www (it is protected)"), "\(finished)")
-        #expect(finished.errors.contains("2 (it is current)"), "\(finished)")
+        expect(finished.status, equals: 0, "\(finished)")
+        expect(finished.errors.contains("more than 1 B"), "\(finished)")
+        expect(finished.errors.contains("www (it is protected)"), "\(finished)")
+        expect(finished.errors.contains("2 (it is current)"), "\(finished)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -47,64 +48,64 @@ import Testing
     private func publish(_ arguments: String...) throws -> PublishDocument {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--json"])
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
         return try answer.document()
     }
 
     private func pointer(_ channel: String = "stable") throws -> [String: Any] {
         let data = Data(try place.contents("site/channels/\(channel).json").utf8)
-        return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        return try require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
     }
 
     private func head(_ channel: String = "stable") throws -> [String: Any] {
-        let releases = try #require(try pointer(channel)["releases"] as? [[String: Any]])
-        return try #require(releases.first)
+        let releases = try require(try pointer(channel)["releases"] as? [[String: Any]])
+        return try require(releases.first)
     }
 
     @Test func `a publisher hears that an origin or a channel is new, in case it mistyped one`()
         throws
     {
         let first = try place.castree("publish", "1", "site", "--no-packs")
-        #expect(first.errors == "castree: note: made a new origin in site\n")
-        #expect(try place.castree("publish", "2", "site", "--no-packs").errors.isEmpty)
+        expect(first.errors, equals: "castree: note: made a new origin in site\n")
+        try expect(place.castree("publish", "2", "site", "--no-packs").errors.isEmpty)
         let beta = try place.castree("publish", "2", "site", "--no-packs", "--channel", "beta")
-        #expect(beta.errors == "castree: note: channel beta is new; the origin had stable\n")
-        #expect(try place.castree("publish", "2", "other", "--quiet").errors.isEmpty)
+        expect(beta.errors, equals: "castree: note: channel beta is new; the origin had stable\n")
+        try expect(place.castree("publish", "2", "other", "--quiet").errors.isEmpty)
     }
 
     @Test func `publish writes all of the first release and the difference of the next`() throws {
         let first = try publish("1")
-        #expect(first.objects == 6 && first.reusedObjects == 0)
-        #expect(first.bytes == Release.first.values.reduce(0) { $0 + $1.utf8.count })
-        #expect(first.channel == "stable" && first.origin == "site" && first.changed)
+        expect(first.objects == 6 && first.reusedObjects == 0)
+        expect(first.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
+        expect(first.channel == "stable" && first.origin == "site" && first.changed)
         let second = try publish("2")
-        #expect(second.objects == 2)
-        #expect(second.bytes == "<h1>two</h1>more()".utf8.count)
-        #expect(second.sequence == first.sequence + 1)
+        expect(second.objects, equals: 2)
+        expect(second.bytes, equals: "<h1>two</h1>more()".utf8.count)
+        expect(second.sequence, equals: first.sequence + 1)
         let again = try publish("2")
-        #expect(again.objects == 0 && again.bytes == 0 && !again.changed)
-        #expect(again.sequence == second.sequence)
+        expect(again.objects == 0 && again.bytes == 0 && !again.changed)
+        expect(again.sequence, equals: second.sequence)
         let address = try place.address(of: "js/more.js", in: "2")
         let object = "site/objects/\(address.prefix(2))/\(address.dropFirst(2))"
-        #expect(try place.contents(object) == "more()")
-        #expect(try head()["version"] as? String == "2")
+        try expect(place.contents(object), equals: "more()")
+        try expect(head()["version"] as? String == "2")
     }
 
     @Test func `publish says in words what it did`() throws {
         let first = try place.castree("publish", "1", "site", "--no-sync")
-        #expect(first.status == 0)
-        #expect(
+        expect(first.status, equals: 0)
+        expect(
             first.text.hasPrefix("Published version 1 to site, channel stable: 6 new objects, "))
         let again = try place.castree("publish", "1", "site", "--no-sync")
-        #expect(again.text.hasPrefix("Channel stable of site already offers version 1; "))
+        expect(again.text.hasPrefix("Channel stable of site already offers version 1; "))
     }
 
     @Test func `publish with --dry-run writes nothing`() throws {
         let planned = try publish("1", "--dry-run")
-        #expect(planned.objects == 6 && planned.dryRun)
-        #expect(!place.exists("site"))
-        #expect(
-            try place.castree("publish", "1", "site", "--dry-run").text.hasPrefix("Would publish"))
+        expect(planned.objects == 6 && planned.dryRun)
+        expect(!place.exists("site"))
+        try expect(
+            place.castree("publish", "1", "site", "--dry-run").text.hasPrefix("Would publish"))
     }
 
     @Test func `publish takes roll-out, requirements, force and channel`() throws {
@@ -112,18 +113,18 @@ import Testing
             "1", "--channel", "beta", "--rollout", "12.5%", "--require", "compatibility=ios-3",
             "--require", "runtimeVersion=2=1", "--mandatory")
         let release = try head("beta")
-        #expect(release["rolloutPerMille"] as? Int == 125)
-        #expect(release["rolloutSalt"] as? String == "1")
-        #expect(release["mandatory"] as? Bool == true)
-        #expect(
+        expect(release["rolloutPerMille"] as? Int == 125)
+        expect(release["rolloutSalt"] as? String == "1")
+        expect(release["mandatory"] as? Bool == true)
+        expect(
             release["requirements"] as? [String: String] == [
                 "compatibility": "ios-3", "runtimeVersion": "2=1",
             ])
         _ = try publish("1", "--channel", "beta", "--rollout", "50", "--salt", "s")
-        #expect(try head("beta")["rolloutSalt"] as? String == "s")
+        try expect(head("beta")["rolloutSalt"] as? String == "s")
         _ = try publish("1", "--channel", "beta", "--rollout", "100")
-        #expect(try head("beta")["rolloutPerMille"] == nil)
-        #expect(!place.exists("site/channels/stable.json"))
+        try expect(head("beta")["rolloutPerMille"] == nil)
+        expect(!place.exists("site/channels/stable.json"))
     }
 
     @Test(arguments: [
@@ -133,18 +134,18 @@ import Testing
     ])
     func `publish refuses what makes no sense as a usage error`(_ options: [String]) throws {
         let answer = try place.run(.castree, ["publish", "1", "site", "--json"] + options)
-        #expect(answer.status == 2, "\(answer)")
-        #expect(!place.exists("site"))
+        expect(answer.status, equals: 2, "\(answer)")
+        expect(!place.exists("site"))
     }
 
     @Test func `publish takes file URLs and refuses servers`() throws {
         let url = "file://" + place.directory.path + "/my%20site"
-        #expect(try place.castree("publish", "1", url, "--no-sync").status == 0)
-        #expect(place.exists("my site/origin.json"))
-        #expect(try place.castree("publish", "1", "site/channels/beta.json").status == 2)
+        try expect(place.castree("publish", "1", url, "--no-sync").status, equals: 0)
+        expect(place.exists("my site/origin.json"))
+        try expect(place.castree("publish", "1", "site/channels/beta.json").status, equals: 2)
         let answer = try place.castree("publish", "1", "https://cdn.example/x", "--json")
-        #expect(answer.status == 1)
-        #expect(try answer.error().code == "badOrigin")
+        expect(answer.status, equals: 1)
+        try expect(answer.error().code, equals: "badOrigin")
     }
 
     @Test(arguments: [
@@ -164,8 +165,8 @@ import Testing
     ) throws {
         _ = try publish("1")
         let answer = try place.run(.castree, arguments + ["--json"])
-        #expect(answer.status == 2, "\(answer)")
-        #expect(try answer.error().code == "usage")
+        expect(answer.status, equals: 2, "\(answer)")
+        try expect(answer.error().code, equals: "usage")
     }
 
     @Test(arguments: [
@@ -178,20 +179,20 @@ import Testing
             .castree,
             verb + ["s3://updates/app", "--endpoint", "http://127.0.0.1:1", "--anonymous"]
                 + ["--retries", "1", "--timeout", "2s"])
-        #expect(answer.status == 1)
+        expect(answer.status, equals: 1)
         let lines = answer.errors.split(separator: "\n").filter { $0.contains("try 2 of 2") }
-        #expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
+        expect(lines.count == 1 && answer.errors.contains("in 2 tries"), "\(answer)")
     }
 
     @Test func `publish, withdraw and prune tell what is not there by exit status 3`() throws {
-        #expect(try place.castree("publish", "9", "site").status == 3)
-        #expect(try place.castree("withdraw", "1", "site").status == 3)
-        #expect(try place.castree("prune", "site").status == 3)
+        try expect(place.castree("publish", "9", "site").status, equals: 3)
+        try expect(place.castree("withdraw", "1", "site").status, equals: 3)
+        try expect(place.castree("prune", "site").status, equals: 3)
         _ = try publish("1")
         let answer = try place.castree("withdraw", "2", "site", "--json")
-        #expect(answer.status == 3)
-        #expect(try answer.error().code == "notOffered")
-        #expect(try place.castree("withdraw", "1", "site", "--channel", "beta").status == 3)
+        expect(answer.status, equals: 3)
+        try expect(answer.error().code, equals: "notOffered")
+        try expect(place.castree("withdraw", "1", "site", "--channel", "beta").status, equals: 3)
     }
 
     @Test func `withdraw offers the release before, or sends devices back to the embedded one`()
@@ -200,14 +201,14 @@ import Testing
         _ = try publish("1")
         let second = try publish("2")
         let answer = try place.castree("withdraw", "2", "site", "--json")
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
         let document = try answer.document(WithdrawDocument.self)
-        #expect(document.offered == "1" && !document.embedded)
-        #expect(document.sequence > second.sequence)
-        #expect(try head()["version"] as? String == "1")
+        expect(document.offered == "1" && !document.embedded)
+        expect(document.sequence > second.sequence)
+        try expect(head()["version"] as? String == "1")
         let last = try place.castree("withdraw", "1", "site", "--embedded")
-        #expect(last.status == 0)
-        #expect(try head()["embedded"] as? Bool == true)
+        expect(last.status, equals: 0)
+        try expect(head()["embedded"] as? Bool == true)
     }
 
     @Test func `prune deletes old releases after their time of grace`() throws {
@@ -215,17 +216,17 @@ import Testing
         _ = try publish("2")
         let kept = try place.castree("prune", "site", "--keep", "1", "--json")
             .document(PruneDocument.self)
-        #expect(kept.releases == 1 && kept.manifests == 0 && kept.objects == 0 && kept.waiting == 1)
+        expect(kept.releases == 1 && kept.manifests == 0 && kept.objects == 0 && kept.waiting == 1)
         let planned = try place.castree("prune", "site", "--grace", "0s", "--dry-run", "--json")
             .document(PruneDocument.self)
         let done = try place.castree("prune", "site", "--grace", "0s", "--json")
             .document(PruneDocument.self)
-        #expect(done.manifests == 1 && done.waiting == 0)
+        expect(done.manifests == 1 && done.waiting == 0)
         // What only the first release had: its page and the empty file.
-        #expect(done.objects == 2 && done.bytes == "<h1>one</h1>".utf8.count)
-        #expect(planned.objects == done.objects && planned.dryRun && !done.dryRun)
-        #expect(try place.castree("prune", "site", "--grace", "soon").status == 2)
-        #expect(try place.castree("prune", "site").text.hasPrefix("Deleted 0 objects, 0 B, and 0"))
+        expect(done.objects == 2 && done.bytes == "<h1>one</h1>".utf8.count)
+        expect(planned.objects == done.objects && planned.dryRun && !done.dryRun)
+        try expect(place.castree("prune", "site", "--grace", "soon").status, equals: 2)
+        try expect(place.castree("prune", "site").text.hasPrefix("Deleted 0 objects, 0 B, and 0"))
     }
 
     @Test func `two programs that publish at once both succeed, with two numbers`() throws {
@@ -235,10 +236,10 @@ import Testing
         }
         let numbers = try running.map { program in
             let answer = try program.finished()
-            #expect(answer.status == 0, "\(answer)")
+            expect(answer.status, equals: 0, "\(answer)")
             return try answer.document(PublishDocument.self).sequence
         }
-        #expect(abs(numbers[0] - numbers[1]) == 1)
-        #expect(try (pointer()["releases"] as? [Any])?.count == 2)
+        expect(abs(numbers[0] - numbers[1]), equals: 1)
+        try expect((pointer()["releases"] as? [Any])?.count, equals: 2)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -11,51 +12,51 @@ import Testing
     /// Starts what waits and vouches for it.
     private func start() throws {
         let boot = try place.device("boot", "--json").document(BootDocument.self)
-        #expect(try place.device("confirm", boot.version, "--token", boot.token).status == 0)
+        try expect(place.device("confirm", boot.version, "--token", boot.token).status, equals: 0)
     }
 
     @Test func `an origin that is away is 23`() throws {
         for url in ["http://127.0.0.1:9/app", "http://nowhere.invalid/app"] {
             let answer = try place.device("pull", url, "--retries", "0", "--json")
-            #expect(answer.status == 23, "\(answer)")
-            #expect(try answer.error().code == "network")
+            expect(answer.status, equals: 23, "\(answer)")
+            try expect(answer.error().code, equals: "network")
         }
     }
 
     @Test func `a banned release is 20, and forgiven it is none`() throws {
-        #expect(try place.device("pull", "site", "--activate").status == 0)
+        try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()
         try place.publish("2")
-        #expect(try place.device("pull", "site", "--activate").status == 0)
-        #expect(try place.device("rollback").status == 0)
+        try expect(place.device("pull", "site", "--activate").status, equals: 0)
+        try expect(place.device("rollback").status, equals: 0)
         let answer = try place.device("pull", "site", "--json")
-        #expect(answer.status == 20, "\(answer)")
-        #expect(try answer.error().code == "bannedVersion")
-        #expect(try place.device("forgive", "2").status == 0)
-        #expect(try place.device("pull", "site").status == 0)
+        expect(answer.status, equals: 20, "\(answer)")
+        try expect(answer.error().code, equals: "bannedVersion")
+        try expect(place.device("forgive", "2").status, equals: 0)
+        try expect(place.device("pull", "site").status, equals: 0)
     }
 
     @Test func `what was taken back no longer waits, even while what is offered is banned here`()
         throws
     {
-        #expect(try place.device("pull", "site", "--activate").status == 0)
+        try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()
         try place.add("3", ["index.html": "three"])
         try place.publish("3")
-        #expect(try place.device("pull", "site").status == 0)
+        try expect(place.device("pull", "site").status, equals: 0)
         try place.reject("3")
         try place.publish("2")
-        #expect(try place.device("pull", "site").status == 0)
+        try expect(place.device("pull", "site").status, equals: 0)
         // What another release has replaced is still there to be had.
         try place.publish("3")
-        #expect(try place.device("pull", "site").status == 20)
-        #expect(try place.deviceLifecycle().pending == "2")
+        try expect(place.device("pull", "site").status, equals: 20)
+        try expect(place.deviceLifecycle().pending, equals: "2")
         try place.withdraw("2")
-        #expect(try place.device("pull", "site").status == 20)
+        try expect(place.device("pull", "site").status, equals: 20)
         let after = try place.deviceLifecycle()
-        #expect(after.pending == nil && after.current == "1")
+        expect(after.pending == nil && after.current == "1")
         let log = try place.device("log").text
-        #expect(log.contains("version 2 no longer waits"), "\(log)")
+        expect(log.contains("version 2 no longer waits"), "\(log)")
     }
 
     @Test func `bytes that are not what was promised are 22`() throws {
@@ -72,54 +73,54 @@ import Testing
             try Data(repeating: 120, count: size).write(to: file)
         }
         let answer = try place.device("pull", "site", "--retries", "0")
-        #expect(answer.status == 22, "\(answer)")
+        expect(answer.status, equals: 22, "\(answer)")
     }
 
     @Test func `a mandatory release that waits is 25, and boot obeys it`() throws {
-        #expect(try place.device("pull", "site").status == 0)
+        try expect(place.device("pull", "site").status, equals: 0)
         // Version 1 has started, and nobody has confirmed it.
         let first = try place.device("boot", "--json").document(BootDocument.self)
-        #expect(first.version == "1" && !first.mandatory)
+        expect(first.version == "1" && !first.mandatory)
         try place.publish("2", "--mandatory")
         let answer = try place.device("pull", "site", "--json")
-        #expect(answer.status == 25, "\(answer)")
-        #expect(answer.text.contains("\"mandatory\":true"))
+        expect(answer.status, equals: 25, "\(answer)")
+        expect(answer.text.contains("\"mandatory\":true"))
         let again = try place.device("pull", "site")
-        #expect(again.status == 25 && again.text.contains("mandatory"), "\(again)")
+        expect(again.status == 25 && again.text.contains("mandatory"), "\(again)")
         let boot = try place.device("boot", "--json").document(BootDocument.self)
-        #expect(boot.version == "2" && boot.mandatory && boot.rolledBackFrom == nil)
-        #expect(try place.device("confirm", "2", "--token", boot.token).status == 0)
-        #expect(try place.device("pull", "site").status == 0)
+        expect(boot.version == "2" && boot.mandatory && boot.rolledBackFrom == nil)
+        try expect(place.device("confirm", "2", "--token", boot.token).status, equals: 0)
+        try expect(place.device("pull", "site").status, equals: 0)
         // Version 1 was left before it could prove itself: neither good nor bad.
         let after: LifecycleDocument = try place.device("lifecycle", "--json").document()
-        #expect(after.knownGood == ["2"] && after.bad.isEmpty)
-        #expect(try !place.device("boot", "--json").document(BootDocument.self).mandatory)
+        expect(after.knownGood == ["2"] && after.bad.isEmpty)
+        try expect(!place.device("boot", "--json").document(BootDocument.self).mandatory)
     }
 
     @Test func `what replaces a mandatory release that was never shown is mandatory`() throws {
-        #expect(try place.device("pull", "site", "--switch", "now").status == 0)
+        try expect(place.device("pull", "site", "--switch", "now").status, equals: 0)
         try start()
         try place.publish("2", "--mandatory")
-        #expect(try place.device("pull", "site").status == 25)
+        try expect(place.device("pull", "site").status, equals: 25)
         try place.add("3", ["index.html": "three"])
         try place.withdraw("2")
         try place.publish("3")
-        #expect(try place.device("pull", "site").status == 25)
-        #expect(try place.device("boot", "--json").document(BootDocument.self).mandatory)
+        try expect(place.device("pull", "site").status, equals: 25)
+        try expect(place.device("boot", "--json").document(BootDocument.self).mandatory)
     }
 
     @Test func `a group's release is for its devices, and of several groups one is enough`() throws
     {
         try place.publish("2", "--group", "testers", "--group", "staff")
-        #expect(try place.device("pull", "site", "--json").text.contains("\"version\":\"1\""))
+        try expect(place.device("pull", "site", "--json").text.contains("\"version\":\"1\""))
         for arguments in [["--group", "staff"], ["--app", "group=testers"]] {
             let answer = try place.run(
                 .castree,
                 ["--store", "device-\(arguments[1])", "pull", "site", "--json"] + arguments)
-            #expect(answer.text.contains("\"version\":\"2\""), "\(answer)")
+            expect(answer.text.contains("\"version\":\"2\""), "\(answer)")
         }
         let channels = try place.castree("channels", "site", "--json").text
-        #expect(channels.contains("group") && channels.contains("staff"))
+        expect(channels.contains("group") && channels.contains("staff"))
     }
 
     @Test(arguments: [
@@ -131,29 +132,29 @@ import Testing
         _ arguments: [String]
     ) throws {
         let answer = try place.run(.castree, ["publish", "2", "site"] + arguments)
-        #expect(answer.status == 2, "\(answer)")
-        #expect(answer.errors.contains("--require: "), "\(answer)")
+        expect(answer.status, equals: 2, "\(answer)")
+        expect(answer.errors.contains("--require: "), "\(answer)")
     }
 
     @Test(arguments: [["--activate"], ["--keep"]])
     func `--switch excludes what says the same`(_ arguments: [String]) throws {
         let answer = try place.run(.castree, ["pull", "site", "--switch", "now"] + arguments)
-        #expect(answer.status == 2, "\(answer)")
+        expect(answer.status, equals: 2, "\(answer)")
     }
 
     @Test func `a program reads lines: what is found, how far it is, and last the result`() throws {
         try place.add("4", ["index.html": "four", "large": PullTests.large])
         try place.publish("4")
         let answer = try place.device("pull", "site", "--json-lines", "--limit-rate", "2M")
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
         let lines = answer.text.split(separator: "\n")
         let documents = try lines.map {
-            try #require(
+            try require(
                 JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }
-        let offer = try #require(documents.first?["offer"] as? [String: Any])
-        #expect(offer["version"] as? String == "4" && offer["mandatory"] as? Bool == false)
-        #expect(documents.last?["version"] as? String == "4")
-        #expect(documents.contains { $0["progress"] != nil })
+        let offer = try require(documents.first?["offer"] as? [String: Any])
+        expect(offer["version"] as? String == "4" && offer["mandatory"] as? Bool == false)
+        expect(documents.last?["version"] as? String == "4")
+        expect(documents.contains { $0["progress"] != nil })
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -47,7 +48,7 @@ import Testing
     private func publish(_ arguments: String...) throws {
         let answer = try place.run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
     }
 
     private func pull(_ arguments: String...) throws -> Finished {
@@ -68,54 +69,54 @@ import Testing
         try publish("1")
         try publish("2")
         let answer = try pull("site", "--release", "1", "--keep", "--json")
-        #expect(answer.status == 0, "\(answer)")
-        #expect(try answer.document(PullDocument.self).version == "1")
-        #expect(try lifecycle().pending == nil)
+        expect(answer.status, equals: 0, "\(answer)")
+        try expect(answer.document(PullDocument.self).version, equals: "1")
+        try expect(lifecycle().pending == nil)
         let absent = try pull("site", "--release", "3")
-        #expect(absent.status != 0)
-        #expect(absent.errors.contains("it offers 2, 1"), "\(absent)")
-        #expect(try pull("site", "--release", "../3").status == 2)
+        expect(absent.status != 0)
+        expect(absent.errors.contains("it offers 2, 1"), "\(absent)")
+        try expect(pull("site", "--release", "../3").status, equals: 2)
     }
 
     @Test func `pull fetches a version from a web server, and then only the difference`() throws {
         try publish("1")
         let origin = try served()
         let answer = try pull(origin.url, "--json")
-        #expect(answer.status == 0, "\(answer)")
-        #expect(
-            try answer.members().isSuperset(of: [
+        expect(answer.status, equals: 0, "\(answer)")
+        try expect(
+            answer.members().isSuperset(of: [
                 "version", "files", "objects", "bytes", "reusedObjects", "reusedBytes",
                 "resumedBytes", "requests",
             ]))
         let first = try answer.document(PullDocument.self)
-        #expect(first.version == "1" && first.files == 6 && first.objects == 6)
-        #expect(first.bytes == Release.first.values.reduce(0) { $0 + $1.utf8.count })
-        #expect(first.reusedObjects == 0 && first.resumedBytes == 0)
-        #expect(first.requests == (try origin.requests().count))
-        #expect(first.pending && !first.current)
+        expect(first.version == "1" && first.files == 6 && first.objects == 6)
+        expect(first.bytes, equals: Release.first.values.reduce(0) { $0 + $1.utf8.count })
+        expect(first.reusedObjects == 0 && first.resumedBytes == 0)
+        expect(first.requests, equals: (try origin.requests().count))
+        expect(first.pending && !first.current)
         try publish("2")
         let second = try pull(origin.url, "--json").document(PullDocument.self)
-        #expect(second.objects == 2 && second.bytes == "<h1>two</h1>more()".utf8.count)
-        #expect(second.reusedObjects == 4)
+        expect(second.objects == 2 && second.bytes == "<h1>two</h1>more()".utf8.count)
+        expect(second.reusedObjects, equals: 4)
         let count = try origin.requests().count
         let again = try pull(origin.url, "--json").document(PullDocument.self)
-        #expect(again.objects == 0 && again.requests == 1)
-        #expect(try origin.requests().count == count + 1)
+        expect(again.objects == 0 && again.requests == 1)
+        try expect(origin.requests().count, equals: count + 1)
         let boot = try place.castree("--store", "device", "boot")
-        #expect(boot.status == 0 && boot.text.contains("2"))
-        #expect(try place.contents("device/current/new/name.txt") == "moves along")
-        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+        expect(boot.status == 0 && boot.text.contains("2"))
+        try expect(place.contents("device/current/new/name.txt"), equals: "moves along")
+        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
     }
 
     @Test func `pull takes a directory, and says in words what it did and what comes next`() throws
     {
         try publish("1")
         let answer = try pull("site")
-        #expect(answer.status == 0)
-        #expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
-        #expect(answer.text.contains("pending"))
+        expect(answer.status, equals: 0)
+        expect(answer.text.hasPrefix("Pulled version 1: 6 files; fetched 6 objects, "))
+        expect(answer.text.contains("pending"))
         let again = try pull("site")
-        #expect(again.status == 0 && again.text.hasPrefix("The store already has version 1."))
+        expect(again.status == 0 && again.text.hasPrefix("The store already has version 1."))
     }
 
     struct ChannelDocument: Decodable {
@@ -135,17 +136,17 @@ import Testing
         let origin = try served()
         for url in [origin.url, "site"] {
             let answer = try place.run(.castree, ["channels", url, "--json"])
-            #expect(answer.status == 0, "\(answer)")
+            expect(answer.status, equals: 0, "\(answer)")
             let channels = try answer.document([ChannelDocument].self)
-            #expect(channels.map(\.channel) == ["beta", "stable"])
-            #expect(channels.map { $0.releases.map(\.version) } == [["2"], ["1"]])
-            #expect(channels.map { $0.releases.map(\.mandatory) } == [[true], [false]])
-            #expect(channels.map { $0.releases.map(\.perMille) } == [[1000], [1000]])
+            expect(channels.map(\.channel), equals: ["beta", "stable"])
+            expect(channels.map { $0.releases.map(\.version) }, equals: [["2"], ["1"]])
+            expect(channels.map { $0.releases.map(\.mandatory) }, equals: [[true], [false]])
+            expect(channels.map { $0.releases.map(\.perMille) }, equals: [[1000], [1000]])
             let text = try place.run(.castree, ["channels", url]).text
-            #expect(text.contains("beta") && text.contains("version 2"))
+            expect(text.contains("beta") && text.contains("version 2"))
         }
-        #expect(!place.exists("device"))
-        #expect(try place.run(.castree, ["channels", "nowhere"]).status == 3)
+        expect(!place.exists("device"))
+        try expect(place.run(.castree, ["channels", "nowhere"]).status, equals: 3)
     }
 
     @Test func `pull with --dry-run says what would come, and brings nothing`() throws {
@@ -153,67 +154,67 @@ import Testing
         let origin = try served()
         let answer = try pull(origin.url, "--dry-run", "--json")
         let plan = try answer.document(PlanDocument.self)
-        #expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun)
-        #expect(try !origin.requests().contains { $0.hasPrefix("/objects/") })
-        #expect(try pull(origin.url, "--dry-run").text.hasPrefix("Would pull version 1: "))
-        #expect(!place.exists("device"))
+        expect(plan.version == "1" && plan.files == 6 && plan.objects == 6 && plan.dryRun)
+        try expect(!origin.requests().contains { $0.hasPrefix("/objects/") })
+        try expect(pull(origin.url, "--dry-run").text.hasPrefix("Would pull version 1: "))
+        expect(!place.exists("device"))
         let done = try pull(origin.url, "--json").document(PullDocument.self)
-        #expect(done.bytes == plan.bytes && done.objects == plan.objects)
+        expect(done.bytes == plan.bytes && done.objects == plan.objects)
     }
 
     @Test func `pull makes a version current, pending or neither`() throws {
         try publish("1")
         try publish("2", "--channel", "beta")
-        #expect(try pull("site", "--keep").status == 0)
-        #expect(try lifecycle().current == nil && lifecycle().pending == nil)
-        #expect(try pull("site", "--activate").status == 0)
-        #expect(try lifecycle().current == "1")
-        #expect(try pull("site", "--channel", "beta").status == 0)
-        #expect(try lifecycle().current == "1" && lifecycle().pending == "2")
-        #expect(try pull("site", "--keep", "--activate").status == 2)
+        try expect(pull("site", "--keep").status, equals: 0)
+        try expect(lifecycle().current == nil && lifecycle().pending == nil)
+        try expect(pull("site", "--activate").status, equals: 0)
+        try expect(lifecycle().current, equals: "1")
+        try expect(pull("site", "--channel", "beta").status, equals: 0)
+        try expect(lifecycle().current == "1" && lifecycle().pending == "2")
+        try expect(pull("site", "--keep", "--activate").status, equals: 2)
     }
 
     @Test func `pull calls a version as it is told, also if its content is here already`() throws {
         try publish("1")
-        #expect(try pull("site").status == 0)
+        try expect(pull("site").status, equals: 0)
         let named = try pull("site", "--version", "app", "--json").document(PullDocument.self)
-        #expect(named.version == "app" && named.objects == 0 && named.pending)
-        #expect(try lifecycle().pending == "app")
+        expect(named.version == "app" && named.objects == 0 && named.pending)
+        try expect(lifecycle().pending, equals: "app")
     }
 
     @Test func `pull says why an app that was shipped with nothing cannot go back to it`() throws {
         try publish("1")
-        #expect(try pull("site", "--activate").status == 0)
-        #expect(try place.castree("withdraw", "1", "site", "--embedded").status == 0)
+        try expect(pull("site", "--activate").status, equals: 0)
+        try expect(place.castree("withdraw", "1", "site", "--embedded").status, equals: 0)
         let answer = try pull("site", "--json")
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
         let nothing = try answer.document(NothingDocument.self)
-        #expect(nothing.version == nil && nothing.reasons.count == 1)
-        #expect(try lifecycle().current == "1" && lifecycle().pending == nil)
+        expect(nothing.version == nil && nothing.reasons.count == 1)
+        try expect(lifecycle().current == "1" && lifecycle().pending == nil)
     }
 
     @Test func `pull keeps to roll-outs and requirements, unless it is forced`() throws {
         try publish("1")
         try publish("2", "--rollout", "0", "--require", "minimumAppVersion=2.0")
         // What is offered to everybody is the release before.
-        #expect(
-            try pull("site", "--device", "d", "--app", "version=1.0", "--json")
-                .document(PullDocument.self).version == "1")
+        try expect(
+            pull("site", "--device", "d", "--app", "version=1.0", "--json")
+                .document(PullDocument.self).version, equals: "1")
         try publish("2", "--channel", "beta", "--rollout", "0", "--salt", "s")
         let answer = try pull("site", "--channel", "beta", "--device", "d", "--json")
-        #expect(answer.status == 0)
+        expect(answer.status, equals: 0)
         let nothing = try answer.document(NothingDocument.self)
-        #expect(nothing.version == nil && nothing.reasons.count == 1)
-        #expect(
-            try pull("site", "--channel", "beta").text.hasPrefix("The origin offers nothing for"))
-        #expect(try pull("site", "--channel", "beta", "--force").text.contains("version 2"))
+        expect(nothing.version == nil && nothing.reasons.count == 1)
+        try expect(
+            pull("site", "--channel", "beta").text.hasPrefix("The origin offers nothing for"))
+        try expect(pull("site", "--channel", "beta", "--force").text.contains("version 2"))
         try publish("1", "--channel", "old", "--require", "minimumAppVersion=2.0")
-        #expect(
-            try pull("site", "--channel", "old", "--app", "version=1.9", "--json")
-                .document(NothingDocument.self).reasons.count == 1)
-        #expect(
-            try pull("site", "--channel", "old", "--app", "version=2.0", "--json")
-                .document(PullDocument.self).version == "1")
+        try expect(
+            pull("site", "--channel", "old", "--app", "version=1.9", "--json")
+                .document(NothingDocument.self).reasons.count, equals: 1)
+        try expect(
+            pull("site", "--channel", "old", "--app", "version=2.0", "--json")
+                .document(PullDocument.self).version, equals: "1")
     }
 
     @Test(arguments: [
@@ -224,8 +225,8 @@ import Testing
     ])
     func `pull refuses what makes no sense as a usage error`(_ arguments: [String]) throws {
         let answer = try place.run(.castree, ["--store", "device", "pull", "--json"] + arguments)
-        #expect(answer.status == 2, "\(answer)")
-        #expect(!place.exists("device"))
+        expect(answer.status, equals: 2, "\(answer)")
+        expect(!place.exists("device"))
     }
 
     @Test func `pull says by its exit status that there is no origin or channel`() throws {
@@ -233,12 +234,12 @@ import Testing
         let origin = try served()
         for url in [origin.url, origin.url + "/wrong", "site", "nowhere"] {
             let answer = try pull(url, "--channel", "beta", "--json")
-            #expect(answer.status == 3, "\(url) \(answer)")
-            #expect(try !answer.error().message.isEmpty)
-            #expect(answer.output.isEmpty)
+            expect(answer.status, equals: 3, "\(url) \(answer)")
+            try expect(!answer.error().message.isEmpty)
+            expect(answer.output.isEmpty)
         }
-        #expect(try pull(origin.url, "--format", "castree", "--channel", "beta").status == 3)
-        #expect(try pull("ftp://127.0.0.1/x").status == 1)
+        try expect(pull(origin.url, "--format", "castree", "--channel", "beta").status, equals: 3)
+        try expect(pull("ftp://127.0.0.1/x").status, equals: 1)
     }
 
     @Test func `pull from a server that is down fails, and says which`() throws {
@@ -246,9 +247,9 @@ import Testing
         let origin = try served()
         origin.stop()
         let answer = try pull(origin.url, "--retries", "0", "--json")
-        #expect(answer.status == 23, "\(answer)")
-        #expect(try answer.error().code == "network")
-        #expect(try answer.error().message.contains("127.0.0.1"))
+        expect(answer.status, equals: 23, "\(answer)")
+        try expect(answer.error().code, equals: "network")
+        try expect(answer.error().message.contains("127.0.0.1"))
     }
 
     @Test func `pull that lacks a file of the release fails, shows nothing, and can be repeated`()
@@ -262,11 +263,11 @@ import Testing
         let aside = place.directory.appending(path: "aside")
         try FileManager.default.moveItem(at: object, to: aside)
         let answer = try pull(origin.url, "--retries", "0", "--json")
-        #expect(answer.status == 1, "\(answer)")
-        #expect(try lifecycle().pending == nil)
+        expect(answer.status, equals: 1, "\(answer)")
+        try expect(lifecycle().pending == nil)
         try FileManager.default.moveItem(at: aside, to: object)
         let again = try pull(origin.url, "--json").document(PullDocument.self)
-        #expect(again.pending && again.objects <= 6)
+        expect(again.pending && again.objects <= 6)
     }
 
     @Test(.timeLimit(.minutes(60)))
@@ -281,15 +282,15 @@ import Testing
         try waitForStaged(atLeast: 300_000)
         running.signal(SIGINT)
         let answer = try running.finished()
-        #expect(answer.status == 130, "\(answer)")
-        #expect(answer.output.isEmpty)
-        #expect(try lifecycle().pending == nil)
+        expect(answer.status, equals: 130, "\(answer)")
+        expect(answer.output.isEmpty)
+        try expect(lifecycle().pending == nil)
         let again = try pull(origin.url, "--json").document(PullDocument.self)
-        #expect(again.resumedBytes >= 300_000)
-        #expect(again.bytes + again.resumedBytes >= Self.large.utf8.count)
-        #expect(again.bytes <= Self.large.utf8.count + 1 - 300_000)
-        #expect(try origin.requests().filter { $0.contains(" bytes=") }.count == 1)
-        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+        expect(again.resumedBytes >= 300_000)
+        expect(again.bytes + again.resumedBytes >= Self.large.utf8.count)
+        expect(again.bytes <= Self.large.utf8.count + 1 - 300_000)
+        try expect(origin.requests().filter { $0.contains(" bytes=") }.count, equals: 1)
+        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
     }
 
     /// Waits until a file in the device's staging directory has so many bytes.
@@ -316,43 +317,43 @@ import Testing
         }
         for program in running {
             let answer = try program.finished()
-            #expect(answer.status == 0, "\(answer)")
-            #expect(try answer.document(PullDocument.self).version == "2")
+            expect(answer.status, equals: 0, "\(answer)")
+            try expect(answer.document(PullDocument.self).version, equals: "2")
         }
-        #expect(try lifecycle().pending == "2")
-        #expect(try place.castree("--store", "device", "fsck", "--deep").status == 0)
+        try expect(lifecycle().pending, equals: "2")
+        try expect(place.castree("--store", "device", "fsck", "--deep").status, equals: 0)
     }
 
     @Test func `pull into a place that cannot be written says so`() throws {
         try publish("1")
         try place.write(["file": ""], to: "taken")
         let answer = try place.castree("--store", "taken/file/store", "pull", "site", "--json")
-        #expect(answer.status == 1, "\(answer)")
-        #expect(try answer.error().message.contains("taken/file"))
+        expect(answer.status, equals: 1, "\(answer)")
+        try expect(answer.error().message.contains("taken/file"))
     }
 
     @Test func `pull says which program is missing where castree lies alone`() throws {
         try place.install(.castree, in: "alone")
         let refused = try place.run("alone/castree", "pull", "site", "--json")
-        #expect(refused.status == 1)
+        expect(refused.status, equals: 1)
         let said = try refused.error()
-        #expect(said.code == "noFetchingProgram")
-        #expect(said.message.contains("castree-pull"))
+        expect(said.code, equals: "noFetchingProgram")
+        expect(said.message.contains("castree-pull"))
     }
 
     @Test func `report tells what pulls have asked, planned, fetched and failed`() throws {
         try publish("1")
         let origin = try served()
-        #expect(try pull(origin.url).status == 0)
-        #expect(try pull(origin.url).status == 0)
-        #expect(try pull(origin.url, "--channel", "beta").status == 3)
+        try expect(pull(origin.url).status, equals: 0)
+        try expect(pull(origin.url).status, equals: 0)
+        try expect(pull(origin.url, "--channel", "beta").status, equals: 3)
         let text = try place.castree("--store", "device", "report").text
         for sentence in [
             "version 1 is available", "version 1 would take 6 files",
             "began to download version 1", "download of version 1 finished: 6 files",
             "nothing new", "no answer",
         ] {
-            #expect(text.contains(sentence), "\(sentence) is not in \(text)")
+            expect(text.contains(sentence), "\(sentence) is not in \(text)")
         }
     }
 }

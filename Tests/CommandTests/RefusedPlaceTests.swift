@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
@@ -22,11 +23,11 @@ import Testing
             at: place.directory.appending(path: "link"),
             withDestinationURL: place.directory.appending(path: ".castree/objects"))
         let finished = try place.castree("checkout", "1", target)
-        #expect(finished.status == 1, "\(finished)")
-        #expect(finished.errors.contains("it is inside a store"), "\(finished)")
-        #expect(!place.exists(target))
-        #expect(try place.castree("checkout", "1", "out").status == 0)
-        #expect(try place.castree("fsck").status == 0)
+        expect(finished.status, equals: 1, "\(finished)")
+        expect(finished.errors.contains("it is inside a store"), "\(finished)")
+        expect(!place.exists(target))
+        try expect(place.castree("checkout", "1", "out").status, equals: 0)
+        try expect(place.castree("fsck").status, equals: 0)
     }
 
     @Test(
@@ -35,10 +36,10 @@ import Testing
     func publish(_ target: String) throws {
         let place = try prepared()
         let finished = try place.castree("publish", "1", target)
-        #expect(finished.status == 1, "\(finished)")
-        #expect(finished.errors.contains("it is inside a store"), "\(finished)")
-        #expect(try place.castree("publish", "1", "origin").status == 0)
-        #expect(try place.castree("fsck").status == 0)
+        expect(finished.status, equals: 1, "\(finished)")
+        expect(finished.errors.contains("it is inside a store"), "\(finished)")
+        try expect(place.castree("publish", "1", "origin").status, equals: 0)
+        try expect(place.castree("fsck").status, equals: 0)
     }
 
     @Test(
@@ -53,8 +54,8 @@ import Testing
         let place = try prepared()
         for more in [[], ["--json"]] {
             let finished = try place.run(.castree, words + more)
-            #expect(finished.status != 0)
-            #expect(!finished.errors.contains("secret"), "\(finished)")
+            expect(finished.status != 0)
+            expect(!finished.errors.contains("secret"), "\(finished)")
         }
     }
 
@@ -74,10 +75,10 @@ import Testing
                     + command,
                 in: place.directory
             ).finished()
-            #expect(finished.status == 1, "\(words): \(finished)")
-            #expect(
-                finished.errors
-                    == "castree: unable to read the command line: /proc is not mounted; mount it "
+            expect(finished.status, equals: 1, "\(words): \(finished)")
+            expect(
+                finished.errors,
+                equals: "castree: unable to read the command line: /proc is not mounted; mount it "
                     + "(mount -t proc proc /proc) and repeat the command\n", "\(finished)")
         }
     }

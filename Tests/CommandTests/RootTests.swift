@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -45,7 +46,7 @@ import Testing
         var found: [String] = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: store) {
             var status = stat()
-            #expect(lstat(store + "/" + path, &status) == 0)
+            expect(lstat(store + "/" + path, &status), equals: 0)
             if status.st_uid != Self.owner || status.st_gid != Self.owner { found.append(path) }
         }
         return found
@@ -62,8 +63,8 @@ import Testing
             ["boot"],
         ] {
             let finished = try place.run(.castree, words)
-            #expect(finished.status == 0, "\(words): \(finished)")
-            #expect(try strangers(place) == [], "\(words)")
+            expect(finished.status, equals: 0, "\(words): \(finished)")
+            try expect(strangers(place), equals: [], "\(words)")
         }
         for words in [
             ["add", "release-3", "--version", "3"], ["activate", "3"], ["retire", "2"], ["gc"],
@@ -72,9 +73,9 @@ import Testing
                 URL(filePath: Self.setpriv),
                 Self.identity + [ProgramUnderTest.castree.url.path] + words, in: place.directory
             ).finished()
-            #expect(finished.status == 0, "\(words): \(finished)")
+            expect(finished.status, equals: 0, "\(words): \(finished)")
         }
-        #expect(try owner(place, "fsck", "--deep").status == 0)
+        try expect(owner(place, "fsck", "--deep").status, equals: 0)
     }
 
     @Test(
@@ -91,10 +92,10 @@ import Testing
             try files.removeItem(at: store.appending(path: name))
         }
         let finished = try place.castree("versions")
-        #expect(finished.status == 0, "\(finished)")
-        #expect(try place.castree("activate", "1").status == 0)
-        #expect(try strangers(place) == [])
-        #expect(try owner(place, "add", "release-2", "--version", "2").status == 0)
+        expect(finished.status, equals: 0, "\(finished)")
+        try expect(place.castree("activate", "1").status, equals: 0)
+        try expect(strangers(place), equals: [])
+        try expect(owner(place, "add", "release-2", "--version", "2").status, equals: 0)
     }
 
     @Test(
@@ -112,24 +113,25 @@ import Testing
             try Data("root's".utf8).write(to: URL(filePath: "\(secret)/\(name)"))
         }
         try files.removeItem(atPath: "\(objects)/\(shards[0])")
-        #expect(symlink(secret, "\(objects)/\(shards[0])") == 0)
+        expect(symlink(secret, "\(objects)/\(shards[0])"), equals: 0)
         try Data("root's".utf8).write(to: URL(filePath: "\(secret)/alone"))
         let inner = try files.contentsOfDirectory(atPath: "\(objects)/\(shards[1])")[0]
         unlink("\(objects)/\(shards[1])/\(inner)")
-        #expect(symlink("\(secret)/alone", "\(objects)/\(shards[1])/\(inner)") == 0)
+        expect(symlink("\(secret)/alone", "\(objects)/\(shards[1])/\(inner)"), equals: 0)
         let names = try files.contentsOfDirectory(atPath: secret).sorted()
         for name in names { chmod("\(secret)/\(name)", 0o600) }
-        #expect(try place.castree("fsck", "--deep", "--repair").status == 1)
+        try expect(place.castree("fsck", "--deep", "--repair").status, equals: 1)
         for name in names {
             var status = stat()
-            #expect(lstat("\(secret)/\(name)", &status) == 0)
-            #expect(status.st_mode & 0o7777 == 0o600 && status.st_uid == 0, "\(name)")
-            #expect(try Data(contentsOf: URL(filePath: "\(secret)/\(name)")) == Data("root's".utf8))
+            expect(lstat("\(secret)/\(name)", &status), equals: 0)
+            expect(status.st_mode & 0o7777 == 0o600 && status.st_uid == 0, "\(name)")
+            try expect(
+                Data(contentsOf: URL(filePath: "\(secret)/\(name)")), equals: Data("root's".utf8))
         }
-        #expect(try files.contentsOfDirectory(atPath: secret).sorted() == names)
-        #expect(try place.castree("fsck", "--deep").status == 0)
+        try expect(files.contentsOfDirectory(atPath: secret).sorted(), equals: names)
+        try expect(place.castree("fsck", "--deep").status, equals: 0)
         // The links, which this test has made, stand in quarantine.
-        #expect(try strangers(place).allSatisfy { $0.hasPrefix("quarantine/") })
+        try expect(strangers(place).allSatisfy { $0.hasPrefix("quarantine/") })
     }
 
     @Test(
@@ -139,14 +141,14 @@ import Testing
         let place = try prepared()
         let kept = place.directory.appending(path: ".castree/mine").path
         _ = FileManager.default.createFile(atPath: kept, contents: Data("x".utf8))
-        #expect(try place.castree("checkout", "1", "out", "--mode", "copy").status == 0)
-        #expect(try place.castree("add", "release-2", "--version", "2").status == 0)
+        try expect(place.castree("checkout", "1", "out", "--mode", "copy").status, equals: 0)
+        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
         var status = stat()
         for path in ["out", "out/js", "out/js/app.js", "out/empty", ".castree/mine"] {
-            #expect(lstat(place.directory.appending(path: path).path, &status) == 0)
-            #expect(status.st_uid == 0, "\(path)")
+            expect(lstat(place.directory.appending(path: path).path, &status), equals: 0)
+            expect(status.st_uid, equals: 0, "\(path)")
         }
-        #expect(try strangers(place) == ["mine"])
+        try expect(strangers(place), equals: ["mine"])
     }
 
     @Test(
@@ -167,14 +169,14 @@ import Testing
             ).finished()
             // What is current already needs nothing made.
             if words[0] == "activate" { continue }
-            #expect(finished.status == 1, "\(words): \(finished)")
-            #expect(
+            expect(finished.status, equals: 1, "\(words): \(finished)")
+            expect(
                 finished.errors.contains(
                     "(uid 0) without the right to give files away (CAP_CHOWN)"),
                 "\(words): \(finished)")
-            #expect(
+            expect(
                 finished.errors.contains("the store .castree belongs to uid 5001, and this is "))
-            #expect(try strangers(place) == [], "\(words)")
+            try expect(strangers(place), equals: [], "\(words)")
         }
     }
 }

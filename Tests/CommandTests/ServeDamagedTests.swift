@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -21,12 +22,12 @@ import Testing
         }
         let served = try Served(place)
         for _ in 0..<2 {
-            #expect(try served.get().body == Release.first["index.html"])
-            #expect(try served.get("/js/app.js").body == Release.first["js/app.js"])
+            try expect(served.get().body, equals: Release.first["index.html"])
+            try expect(served.get("/js/app.js").body, equals: Release.first["js/app.js"])
         }
         let errors = try served.end().errors
-        #expect(errors.split(separator: "\n").count == 2, "\(errors)")
-        #expect(errors.contains("versions/1/js/app.js, which has its bytes"))
+        expect(errors.split(separator: "\n").count, equals: 2, "\(errors)")
+        expect(errors.contains("versions/1/js/app.js, which has its bytes"))
     }
 
     @Test func `a running server goes on when all objects are taken away`() throws {
@@ -36,9 +37,9 @@ import Testing
             try FileManager.default.removeItem(at: objects.appending(path: name))
         }
         for (path, content) in Release.first {
-            #expect(try served.get("/" + path).body == content)
+            try expect(served.get("/" + path).body, equals: content)
         }
-        #expect(try served.end().errors.contains("fsck --repair"))
+        try expect(served.end().errors.contains("fsck --repair"))
     }
 
     @Test func `what stands in an object's place and in the tree is never served if it is wrong`()
@@ -46,8 +47,8 @@ import Testing
     {
         try place.damage(place.object(try place.address(of: "js/app.js", in: "1")), with: "evil()")
         let served = try Served(place)
-        #expect(try served.get("/js/app.js").status == 500)
-        #expect(try served.end().errors.contains("do not match its address"))
+        try expect(served.get("/js/app.js").status, equals: 500)
+        try expect(served.end().errors.contains("do not match its address"))
     }
 
     @Test(arguments: ["missing", "cut", "edited", "missing, with the index", "cut, with the index"])
@@ -63,7 +64,7 @@ import Testing
         }
         if how == "edited" {
             let edited = text.replacing("\"order\":1", with: "\"order\":2")
-            try #require(edited != text)
+            try require(edited != text)
             try place.write(["1.json": edited], to: ".castree/manifests")
         }
         if how.hasSuffix("index") {
@@ -72,9 +73,9 @@ import Testing
         }
         let served = try Served(place)
         for (path, content) in Release.first {
-            #expect(try served.get("/" + path).body == content)
+            try expect(served.get("/" + path).body, equals: content)
         }
-        #expect(try served.end().errors.contains("tree"))
+        try expect(served.end().errors.contains("tree"))
     }
 
     @Test(arguments: ["missing", "cut"])
@@ -83,9 +84,9 @@ import Testing
         try FileManager.default.removeItem(at: file)
         if how == "cut" { try place.write(["lifecycle.json": "{"], to: ".castree") }
         let served = try Served(place)
-        #expect(try served.get().body == Release.first["index.html"])
-        #expect(try place.castree("fsck", "--repair").status == 1)
-        #expect(try served.get().body == Release.first["index.html"])
-        #expect(try served.end().errors.contains("the link current"))
+        try expect(served.get().body, equals: Release.first["index.html"])
+        try expect(place.castree("fsck", "--repair").status, equals: 1)
+        try expect(served.get().body, equals: Release.first["index.html"])
+        try expect(served.end().errors.contains("the link current"))
     }
 }

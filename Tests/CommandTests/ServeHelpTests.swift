@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -36,7 +37,7 @@ import Testing
         let usage = help.components(separatedBy: "\n\n")[0]
             .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
             .joined(separator: " ")
-        let section = try #require(help.components(separatedBy: "\nOptions:\n").last)
+        let section = try require(help.components(separatedBy: "\nOptions:\n").last)
         var texts: [String: String] = [:]
         var name = ""
         for line in section.components(separatedBy: "\n").prefix(while: { !$0.isEmpty }) {
@@ -95,11 +96,11 @@ import Testing
 
     @Test func `--help and docs/serving.md say the same of every option`() throws {
         let (helped, documented) = (try helped(), try documented())
-        #expect(helped.count > 20)
-        #expect(helped["--strikes"]?.range == "1 to 100" && helped["--strikes"]?.fallback == "2")
-        #expect(helped["--proxy"]?.repeats == true && helped["--port"]?.repeats == false)
-        for (name, words) in helped { #expect(documented[name] == words, "\(name)") }
-        #expect(Set(documented.keys) == Set(helped.keys))
+        expect(helped.count > 20)
+        expect(helped["--strikes"]?.range == "1 to 100" && helped["--strikes"]?.fallback == "2")
+        expect(helped["--proxy"]?.repeats == true && helped["--port"]?.repeats == false)
+        for (name, words) in helped { expect(documented[name], equals: words, "\(name)") }
+        expect(Set(documented.keys), equals: Set(helped.keys))
     }
 
     @Test(arguments: [
@@ -113,6 +114,6 @@ import Testing
         let place = Workplace()
         try place.add("1", Release.first, "--activate")
         let refused = try place.run(.castree, ["serve"] + arguments)
-        #expect(refused.status == 2, "\(refused)")
+        expect(refused.status, equals: 2, "\(refused)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -27,7 +28,7 @@ import Testing
         openssl.standardError = FileHandle.nullDevice
         try openssl.run()
         openssl.waitUntilExit()
-        try #require(openssl.terminationStatus == 0, "openssl is needed for this test")
+        try require(openssl.terminationStatus == 0, "openssl is needed for this test")
     }
 
     @Test func `the ready line has an https address, and one server reads another through it`()
@@ -35,18 +36,18 @@ import Testing
     {
         let secure = try Served(place, ["--certificate", "cert.pem", "--key", "cert.key"])
         let marker = "Serving version 1 at https://localhost:"
-        #expect(secure.ready.hasPrefix(marker))
+        expect(secure.ready.hasPrefix(marker))
         let port = secure.ready.dropFirst(marker.count).prefix { $0.isNumber }
         let before = try Served(
             place, ["--proxy", "/api=https://localhost:\(port)/", "--proxy-ca", "cert.pem"])
-        #expect(try before.get("/api/css/site.css", [:]).body == Release.first["css/site.css"])
+        try expect(before.get("/api/css/site.css", [:]).body, equals: Release.first["css/site.css"])
         let route = ["--proxy", "/api=https://localhost:\(port)/"]
         let bySystem = try Served(place, route, environment: ["SSL_CERT_FILE": "cert.pem"])
-        #expect(try bySystem.get("/api/index.html", [:]).body == Release.first["index.html"])
+        try expect(bySystem.get("/api/index.html", [:]).body, equals: Release.first["index.html"])
         let doubting = try Served(place, route, environment: ["SSL_CERT_FILE": "other.pem"])
         let refusal = try doubting.get("/api/css/site.css", [:])
-        #expect(refusal.status == 502)
-        #expect(refusal.body.contains("is self-signed"))
+        expect(refusal.status, equals: 502)
+        expect(refusal.body.contains("is self-signed"))
     }
 
     @Test(arguments: [
@@ -63,9 +64,9 @@ import Testing
         _ options: [String], _ status: Int32, _ words: String
     ) throws {
         let served = try Served(place, options)
-        #expect(served.ready.isEmpty)
+        expect(served.ready.isEmpty)
         let ended = try served.finished()
-        #expect(ended.status == status)
-        #expect(ended.errors.contains(words), "\(ended.errors)")
+        expect(ended.status, equals: status)
+        expect(ended.errors.contains(words), "\(ended.errors)")
     }
 }

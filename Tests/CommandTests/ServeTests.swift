@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import SocketTestSupport
@@ -16,65 +17,65 @@ import Testing
 
     @Test func `the ready line tells version and address, and the page is there`() throws {
         let served = try Served(place)
-        #expect(served.ready == "Serving version 1 at http://localhost:\(served.port)/\n")
+        expect(served.ready, equals: "Serving version 1 at http://localhost:\(served.port)/\n")
         let page = try served.get()
-        #expect(page.status == 200)
-        #expect(page.body == Release.first["index.html"])
-        #expect(page.head.contains("Content-Type: text/html; charset=utf-8"))
+        expect(page.status, equals: 200)
+        expect(page.body, equals: Release.first["index.html"])
+        expect(page.head.contains("Content-Type: text/html; charset=utf-8"))
     }
 
     @Test func `the ready line is one document with --json`() throws {
         let served = try Served(place, ["--json"])
         let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
-        #expect(document.url == "http://localhost:\(document.port)/")
-        #expect(document.port == Int(served.port))
-        #expect(document.version == "1")
+        expect(document.url, equals: "http://localhost:\(document.port)/")
+        expect(document.port, equals: Int(served.port))
+        expect(document.version, equals: "1")
     }
 
     @Test func `the dashboard has an address of its own, and says what other processes do`() throws
     {
         let served = try Served(place, ["--dashboard", "--json"])
         let document = try JSONDecoder().decode(ServeDocument.self, from: Data(served.ready.utf8))
-        let address = try #require(document.dashboard)
-        #expect(address.hasPrefix("http://127.0.0.1:\(document.port)/_castree/dashboard/?"))
+        let address = try require(document.dashboard)
+        expect(address.hasPrefix("http://127.0.0.1:\(document.port)/_castree/dashboard/?"))
         let target = "/_castree/dashboard/"
-        #expect(try served.get(target).status == 403)
-        let token = try #require(address.split(separator: "?").last)
+        try expect(served.get(target).status, equals: 403)
+        let token = try require(address.split(separator: "?").last)
         let cookie = ["Cookie": String(token)]
-        #expect(try served.get(target + "?" + token, [:]).status == 303)
+        try expect(served.get(target + "?" + token, [:]).status, equals: 303)
         let page = try served.get(target, cookie)
-        #expect(page.status == 200)
-        #expect(page.body.hasPrefix("<!doctype html>"))
-        #expect(page.head.contains("connect-src 'self'"))
-        #expect(page.head.contains("frame-ancestors 'none'"))
+        expect(page.status, equals: 200)
+        expect(page.body.hasPrefix("<!doctype html>"))
+        expect(page.head.contains("connect-src 'self'"))
+        expect(page.head.contains("frame-ancestors 'none'"))
         let before = try served.get(target + "status.json", cookie).body
-        #expect(before.contains(#""current":"1""#))
-        #expect(before.contains(#""lastCheck":null"#))
+        expect(before.contains(#""current":"1""#))
+        expect(before.contains(#""lastCheck":null"#))
         try place.castree("activate", "2")
         try place.castree("fsck")
         var latest = before
-        #expect(
-            try served.get {
+        try expect(
+            served.get {
                 latest = try served.get(target + "status.json", cookie).body
                 return latest.contains(#""current":"2""#) && latest.contains(#""endedAt""#)
             })
-        #expect(latest.contains(#""findingCount":0"#))
+        expect(latest.contains(#""findingCount":0"#))
         let usage = try served.get(target + "usage.json", cookie)
-        #expect(usage.body.contains(#""growth":["#))
+        expect(usage.body.contains(#""growth":["#))
     }
 
     @Test func `the dashboard is on a line of its own, and only if it is asked for`() throws {
         let served = try Served(place, ["--dashboard"])
-        #expect(served.ready.hasPrefix("Serving version 1 at http://localhost:\(served.port)/\n"))
+        expect(served.ready.hasPrefix("Serving version 1 at http://localhost:\(served.port)/\n"))
         let plain = try Served(place, ["--json"])
-        #expect(!plain.ready.contains("dashboard"))
-        #expect(try plain.get("/_castree/dashboard/").status == 404)
+        expect(!plain.ready.contains("dashboard"))
+        try expect(plain.get("/_castree/dashboard/").status, equals: 404)
     }
 
     @Test func `a dashboard on a server that others may reach is a wrong command line`() throws {
         let outcome = try place.castree("serve", "--dashboard", "--host", "kiosk.example")
-        #expect(outcome.status == 2)
-        #expect(outcome.errors.contains("--dashboard is for this machine alone"))
+        expect(outcome.status, equals: 2)
+        expect(outcome.errors.contains("--dashboard is for this machine alone"))
     }
 
     @Test func `a store where nothing is current is served, and what is activated appears`() throws
@@ -82,45 +83,45 @@ import Testing
         let fresh = Workplace()
         try fresh.add("1", Release.first)
         let served = try Served(fresh)
-        #expect(served.ready.contains("no version is current yet (castree activate)"))
-        #expect(try served.get().status == 503)
+        expect(served.ready.contains("no version is current yet (castree activate)"))
+        try expect(served.get().status, equals: 503)
         try fresh.castree("activate", "1")
-        #expect(try served.get().body == Release.first["index.html"])
+        try expect(served.get().body, equals: Release.first["index.html"])
         let document = try Served(fresh, ["--json"]).ready
-        #expect(document.contains("\"version\":\"1\""))
+        expect(document.contains("\"version\":\"1\""))
     }
 
     @Test func `what another process activates is served from the next navigation on`() throws {
         let served = try Served(place)
         let before = try served.get()
         try place.castree("activate", "2")
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         // The page that was loaded before keeps its version, and with it on the disk.
-        let cookie = try #require(
+        let cookie = try require(
             before.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") })
         let pair = String(cookie.dropFirst(12).prefix { $0 != ";" })
         let old = try served.get(
             "/old/name.txt", ["Cookie": pair, "Sec-Fetch-Mode": "no-cors"])
-        #expect(old.body == Release.first["old/name.txt"])
-        #expect(try place.castree("retire", "1").status == 1)
+        expect(old.body, equals: Release.first["old/name.txt"])
+        try expect(place.castree("retire", "1").status, equals: 1)
     }
 
     #if os(Linux)
         @Test func `SIGTERM ends one that was started by a program that blocks signals`() throws {
             let served = try Served(
                 place, launcher: ["/usr/bin/env", "--block-signal=TERM", "--block-signal=INT"])
-            #expect(try served.get().status == 200)
-            #expect(try served.end(SIGTERM).status == 0)
+            try expect(served.get().status, equals: 200)
+            try expect(served.end(SIGTERM).status, equals: 0)
         }
     #endif
 
     @Test func `SIGTERM ends with 0, SIGINT with 130`() throws {
         for (signal, status) in [(SIGTERM, 0), (SIGINT, 130)] as [(Int32, Int32)] {
             let served = try Served(place)
-            #expect(try served.get().status == 200)
+            try expect(served.get().status, equals: 200)
             let ended = try served.end(signal)
-            #expect(ended.status == status)
-            #expect(ended.errors.isEmpty)
+            expect(ended.status, equals: status)
+            expect(ended.errors.isEmpty)
             #expect(throws: TestSocket.Refusal.self) { try served.get() }
         }
     }
@@ -129,28 +130,28 @@ import Testing
         let app = Served.newApp()
         let first = try Served(place, ["--app-id", app])
         let second = try Served(place, ["--app-id", app, "--json"])
-        #expect(second.ready.isEmpty)
+        expect(second.ready.isEmpty)
         let ended = try second.finished()
-        #expect(ended.status == 1)
-        #expect(try ended.error().code == "portInUse")
+        expect(ended.status, equals: 1)
+        try expect(ended.error().code, equals: "portInUse")
         let message = try ended.error().message
         for word in ["\(first.port)", "--next-port", "--port", "--app-id"] {
-            #expect(message.contains(word), "\(message)")
+            expect(message.contains(word), "\(message)")
         }
         let third = try Served(place, ["--app-id", app, "--next-port"])
-        #expect(third.port != first.port)
-        #expect(try third.get().status == 200)
+        expect(third.port != first.port)
+        try expect(third.get().status, equals: 200)
         // The app's own port is remembered nevertheless.
         _ = try first.end()
-        #expect(try Served(place, ["--app-id", app]).port == first.port)
+        try expect(Served(place, ["--app-id", app]).port, equals: first.port)
     }
 
     @Test func `options change what is served`() throws {
         try place.add("3", ["start.html": "start", "a.txt": "a"])
         try place.castree("activate", "3")
         let served = try Served(place, ["--index", "start.html", "--fallback", "none"])
-        #expect(try served.get().body == "start")
-        #expect(try served.get("/route").status == 404)
+        try expect(served.get().body, equals: "start")
+        try expect(served.get("/route").status, equals: 404)
         try place.castree("activate", "1")
         let other = try Served(
             place,
@@ -159,45 +160,45 @@ import Testing
                 "--header", "Permissions-Policy:camera=()", "--host", "kiosk.example",
                 "--workers", "2",
             ])
-        #expect(try other.get("/about").body == "about")
-        #expect(try other.get("/keep/a.txt").head.contains("immutable"))
-        #expect(try other.get("/css/site.css").head.contains("Cache-Control: no-cache"))
-        #expect(try other.get().head.contains("X-App: one two"))
-        #expect(try other.get().head.contains("Permissions-Policy: camera=()"))
-        #expect(try other.get("/", ["Host": "kiosk.example"]).status == 200)
-        #expect(try other.get("/", ["Host": "evil.example"]).status == 421)
-        #expect(try other.get("/route").body == Release.first["index.html"])
-        #expect(try other.get("/route.js").status == 404)
+        try expect(other.get("/about").body, equals: "about")
+        try expect(other.get("/keep/a.txt").head.contains("immutable"))
+        try expect(other.get("/css/site.css").head.contains("Cache-Control: no-cache"))
+        try expect(other.get().head.contains("X-App: one two"))
+        try expect(other.get().head.contains("Permissions-Policy: camera=()"))
+        try expect(other.get("/", ["Host": "kiosk.example"]).status, equals: 200)
+        try expect(other.get("/", ["Host": "evil.example"]).status, equals: 421)
+        try expect(other.get("/route").body, equals: Release.first["index.html"])
+        try expect(other.get("/route.js").status, equals: 404)
     }
 
     @Test func `--meteor behaves as the plugin, --shell brings Cordova's files`() throws {
         try place.add("www", ["cordova.js": "cordova"])
         let served = try Served(place, ["--meteor", "--shell", "www"])
         let page = try served.get("/missing.js", ["Accept": "*/*"])
-        #expect(page.status == 200)
-        #expect(page.head.contains("Content-Type: text/html\r\n"))
-        #expect(try served.get("/cordova.js", ["Accept": "*/*"]).body == "cordova")
+        expect(page.status, equals: 200)
+        expect(page.head.contains("Content-Type: text/html\r\n"))
+        try expect(served.get("/cordova.js", ["Accept": "*/*"]).body, equals: "cordova")
         let strict = try Served(place, ["--meteor", "--fallback", "none"])
-        #expect(try strict.get("/missing.js", ["Accept": "*/*"]).status == 404)
+        try expect(strict.get("/missing.js", ["Accept": "*/*"]).status, equals: 404)
         // Given by name it counts, although it is what is usual without the preset.
         let usual = try Served(place, ["--meteor", "--fallback", "navigations"])
-        #expect(try usual.get("/missing.js", ["Accept": "*/*"]).status == 404)
+        try expect(usual.get("/missing.js", ["Accept": "*/*"]).status, equals: 404)
     }
 
     @Test func `--token lets in only who has it, and the log does not tell it`() throws {
         let served = try Served(place, ["--token", "--access-log", "log"])
-        #expect(try served.get().status == 403)
-        let query = try #require(served.url.split(separator: "?").last)
+        try expect(served.get().status, equals: 403)
+        let query = try require(served.url.split(separator: "?").last)
         let answer = try served.get("/?\(query)")
-        #expect(answer.status == 200)
-        let token = try #require(query.split(separator: "=").last)
-        #expect(token.utf8.count == 32)
-        #expect(answer.head.contains("Set-Cookie: castree_token_\(served.port)=\(token)"))
+        expect(answer.status, equals: 200)
+        let token = try require(query.split(separator: "=").last)
+        expect(token.utf8.count, equals: 32)
+        expect(answer.head.contains("Set-Cookie: castree_token_\(served.port)=\(token)"))
         _ = try served.end()
         let log = try place.contents("log")
-        #expect(log.split(separator: "\n").count == 2)
-        #expect(!log.contains(token))
-        #expect(log.contains("=*** 200 "))
+        expect(log.split(separator: "\n").count, equals: 2)
+        expect(!log.contains(token))
+        expect(log.contains("=*** 200 "))
     }
 
     @Test func `--access-log appends a line for each request`() throws {
@@ -207,18 +208,18 @@ import Testing
         _ = try served.get("/nothing.js", ["Accept": "*/*"])
         _ = try served.end()
         let lines = try place.contents("log").split(separator: "\n")
-        #expect(lines.count == 3)
-        #expect(lines[0] == "before")
+        expect(lines.count, equals: 3)
+        expect(lines[0], equals: "before")
         for (line, rest) in [
             (lines[1], #"GET /js/app\.js\?x=1 200 \d+ \d+\.\d{3}"#),
             (lines[2], #"GET /nothing\.js 404 \d+ \d+\.\d{3}"#),
         ] {
             let pattern = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "# + rest + "$"
-            #expect(line.range(of: pattern, options: .regularExpression) != nil, "\(line)")
+            expect(line.range(of: pattern, options: .regularExpression) != nil, "\(line)")
         }
         let terminal = try Served(place, ["--access-log", "-"])
         _ = try terminal.get()
-        #expect(try terminal.end().errors.contains("GET / 200 "))
+        try expect(terminal.end().errors.contains("GET / 200 "))
     }
 
     @Test func `--confirm-within starts what is pending, and leaves what nobody confirms`() throws {
@@ -226,19 +227,19 @@ import Testing
         try place.castree("confirm", boot.version, "--token", boot.token)
         try place.castree("activate", "2", "--at-next-boot")
         let served = try Served(place, ["--confirm-within", "1ms"])
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         // Twice a second the server looks; ask until it has.
         var lifecycle = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
         let isOver = try served.get {
             lifecycle = try place.castree("lifecycle", "--json").document()
             return lifecycle.current != "2"
         }
-        #expect(isOver)
-        #expect(lifecycle.current == "1")
+        expect(isOver)
+        expect(lifecycle.current, equals: "1")
         // The first time it waits for another start.
-        #expect(lifecycle.bad.isEmpty && lifecycle.pending == "2")
-        #expect(try served.get().body == Release.first["index.html"])
-        #expect(try served.end().errors.contains("version 2 was rolled back"))
+        expect(lifecycle.bad.isEmpty && lifecycle.pending == "2")
+        try expect(served.get().body, equals: Release.first["index.html"])
+        try expect(served.end().errors.contains("version 2 was rolled back"))
     }
 
     @Test func `--open calls the system's opener with the address`() throws {
@@ -251,11 +252,11 @@ import Testing
             [opener: "#!/bin/sh\nprintf %s \"$1\" >opened.new\nmv opened.new opened\n"], to: "bin")
         let path = "\(place.directory.path)/bin:/usr/bin:/bin"
         let served = try Served(place, ["--open"], environment: ["PATH": path])
-        #expect(try served.get { place.exists("opened") })
-        #expect(try place.contents("opened") == served.url)
+        try expect(served.get { place.exists("opened") })
+        try expect(place.contents("opened"), equals: served.url)
         let without = try Served(place, ["--open"], environment: ["PATH": "/nowhere"])
-        #expect(try without.get().status == 200)
-        #expect(try without.end().errors.contains("open \(without.url) yourself"))
+        try expect(without.get().status, equals: 200)
+        try expect(without.end().errors.contains("open \(without.url) yourself"))
     }
 
     static let bad: [(arguments: [String], word: String)] = [
@@ -284,28 +285,28 @@ import Testing
     @Test(arguments: bad)
     func `a bad value is status 2 and a sentence`(_ arguments: [String], _ word: String) throws {
         let ended = try place.run(.castree, ["serve"] + arguments)
-        #expect(ended.status == 2)
-        #expect(ended.output.isEmpty)
-        #expect(ended.errors.contains(word), "\(ended.errors)")
+        expect(ended.status, equals: 2)
+        expect(ended.output.isEmpty)
+        expect(ended.errors.contains(word), "\(ended.errors)")
     }
 
     @Test func `what cannot be had is said before anything is served`() throws {
         let log = try place.castree("serve", "--access-log", "no/such/log", "--json")
-        #expect(log.status == 1)
-        #expect(try log.error().message.contains("no/such/log"))
+        expect(log.status, equals: 1)
+        try expect(log.error().message.contains("no/such/log"))
         let shell = try place.castree("serve", "--shell", "none", "--json")
-        #expect(shell.status == 3)
-        #expect(try shell.error().code == "noVersion")
+        expect(shell.status, equals: 3)
+        try expect(shell.error().code, equals: "noVersion")
         try place.write(["server.json": "{"], to: ".castree")
         let memory = try place.castree("serve", "--json")
-        #expect(memory.status == 1)
-        #expect(try memory.error().code == "badServerFile")
+        expect(memory.status, equals: 1)
+        try expect(memory.error().code, equals: "badServerFile")
     }
 
     @Test func `without a store it is status 3`() throws {
         let refused = try Workplace().castree("serve", "--json")
-        #expect(refused.status == 3)
-        #expect(try refused.error().code == "noStore")
+        expect(refused.status, equals: 3)
+        try expect(refused.error().code, equals: "noStore")
     }
 
     @Test
@@ -313,26 +314,26 @@ import Testing
         throws
     {
         let help = try place.castree("serve", "--help").text
-        let section = try #require(help.components(separatedBy: "\nOptions:\n").last)
+        let section = try require(help.components(separatedBy: "\nOptions:\n").last)
         // An option has a line of its own, which begins with its name.
         let lines = section.split(separator: "\n", omittingEmptySubsequences: false)
             .prefix { !$0.isEmpty }
         let declared = Self.options(Array(lines)) { $0.hasPrefix("  -") ? $0.dropFirst(2) : nil }
-        #expect(declared.isSuperset(of: ["--port", "--proxy", "--dashboard", "--open"]))
+        expect(declared.isSuperset(of: ["--port", "--proxy", "--dashboard", "--open"]))
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../docs/serving.md")
         let page = try String(contentsOf: file, encoding: .utf8)
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `--") }
         let documented = Self.options(rows) { $0.dropFirst(3) }
-        #expect(declared.subtracting(documented) == [], "not in docs/serving.md")
-        #expect(documented.subtracting(declared) == [], "not in castree serve --help")
+        expect(declared.subtracting(documented), equals: [], "not in docs/serving.md")
+        expect(documented.subtracting(declared), equals: [], "not in castree serve --help")
         for row in rows {
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            try #require(cells.count >= 3, "\(row)")
-            let option = try #require(Self.options([row]) { $0.dropFirst(3) }.first)
-            let example = try #require(cells.last)
-            #expect(!cells[1].isEmpty)
-            #expect(example.contains("\(option)") || example == "as above", "no example: \(row)")
+            try require(cells.count >= 3, "\(row)")
+            let option = try require(Self.options([row]) { $0.dropFirst(3) }.first)
+            let example = try require(cells.last)
+            expect(!cells[1].isEmpty)
+            expect(example.contains("\(option)") || example == "as above", "no example: \(row)")
         }
     }
 
@@ -355,8 +356,8 @@ import Testing
             "--meteor", "--shell", "--immutable", "--header", "--proxy", "--token", "--host",
             "--confirm-within", "--strikes", "--workers", "--access-log", "--open",
         ] {
-            #expect(help.contains(option))
+            expect(help.contains(option))
         }
-        #expect(help.contains("castree serve --open"))
+        expect(help.contains("castree serve --open"))
     }
 }

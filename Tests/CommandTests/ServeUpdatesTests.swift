@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -22,25 +23,25 @@ import Testing
     {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--keep-good", "1")
-        #expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
-        #expect(kiosk.lines.contains { $0.contains("version 1 has started") })
+        expect(kiosk.lines.contains { $0.contains("version 1 is current now") })
+        expect(kiosk.lines.contains { $0.contains("version 1 has started") })
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         let ready = try page.hear("ready")
-        #expect(ready.detail["version"] as? String == "2")
-        #expect(ready.detail["mandatory"] as? Bool == false)
-        #expect(page.names.contains("checking"))
-        #expect(try kiosk.visit() == "<h1>two</h1>")
-        #expect(try kiosk.confirm() == 204)
+        expect(ready.detail["version"] as? String == "2")
+        expect(ready.detail["mandatory"] as? Bool == false)
+        expect(page.names.contains("checking"))
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
+        try expect(kiosk.confirm(), equals: 204)
         try kiosk.hear("version 2 is confirmed")
         // The page before it is gone, but counts as open for a while; not after a restart.
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(place, origin.url, ["--keep-good", "1"])
         try next.hear("retired 1", "freed")
         let after = try lifecycle()
-        #expect(after.current == "2" && after.knownGood == ["2"])
-        #expect(try next.served.end().status == 0)
+        expect(after.current == "2" && after.knownGood == ["2"])
+        try expect(next.served.end().status, equals: 0)
     }
 
     @Test func `each moment to switch is kept`() throws {
@@ -48,17 +49,17 @@ import Testing
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         let ready = try page.hear("ready")
-        #expect(ready.detail["waitsFor"] as? String == "the next start of the app")
+        expect(ready.detail["waitsFor"] as? String == "the next start of the app")
         // As often as somebody goes to another page.
-        for _ in 0..<3 { #expect(try kiosk.visit() == "<h1>one</h1>") }
-        #expect(try lifecycle().pending == "2")
-        #expect(try kiosk.served.end().status == 0)
+        for _ in 0..<3 { try expect(kiosk.visit(), equals: "<h1>one</h1>") }
+        try expect(lifecycle().pending, equals: "2")
+        try expect(kiosk.served.end().status, equals: 0)
         let next = try Kiosk(
             place, origin.url, ["--switch", "next-start", "--confirm-within", "10m"])
-        #expect(try next.visit() == "<h1>two</h1>")
-        #expect(try next.confirm() == 204)
+        try expect(next.visit(), equals: "<h1>two</h1>")
+        try expect(next.confirm(), equals: 204)
     }
 
     @Test func `pages are told to load themselves again where it is shown at once`() throws {
@@ -66,11 +67,11 @@ import Testing
         let kiosk = try kiosk(origin, "--switch", "now")
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         let told = try page.hear("version-ready")
-        #expect(told.detail["version"] as? String == "2")
-        #expect(told.detail["reload"] as? Bool == true)
-        #expect(try kiosk.visit() == "<h1>two</h1>")
+        expect(told.detail["version"] as? String == "2")
+        expect(told.detail["reload"] as? Bool == true)
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
     @Test func `in the background it is shown once no page was visible for long enough`() throws {
@@ -78,14 +79,14 @@ import Testing
         let kiosk = try kiosk(origin, "--switch", "background:1s")
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
-        #expect(
-            try page.hear("ready").detail["waitsFor"] as? String
+        try expect(page.post("update").status, equals: 202)
+        try expect(
+            page.hear("ready").detail["waitsFor"] as? String
                 == "1 s of the app in the background")
-        #expect(try page.post("hidden").status == 204)
+        try expect(page.post("hidden").status, equals: 204)
         let told = try page.hear("version-ready")
-        #expect(told.detail["reload"] as? Bool == true)
-        #expect(try kiosk.visit() == "<h1>two</h1>")
+        expect(told.detail["reload"] as? Bool == true)
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 
     @Test func `a mandatory release does not wait, not even for a confirmation`() throws {
@@ -94,20 +95,20 @@ import Testing
             place, origin.url, ["--confirm-within", "10m", "--switch", "next-start"])
         try kiosk.hear("version 1 is here")
         // Version 1 has started, and nobody confirms it.
-        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try place.publish("2", "--mandatory")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         // That it is here, and that it is shown: which is told first is not promised.
         let news = try [page.hear("ready", "version-ready"), page.hear("ready", "version-ready")]
-        #expect(Set(news.map(\.name)) == ["ready", "version-ready"])
-        #expect(news.contains { $0.detail["mandatory"] as? Bool == true })
-        #expect(news.contains { $0.detail["reload"] as? Bool == true })
+        expect(Set(news.map(\.name)), equals: ["ready", "version-ready"])
+        expect(news.contains { $0.detail["mandatory"] as? Bool == true })
+        expect(news.contains { $0.detail["reload"] as? Bool == true })
         try kiosk.hear("version 2 is here", "mandatory")
-        #expect(try kiosk.visit() == "<h1>two</h1>")
-        #expect(try kiosk.confirm() == 204)
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
+        try expect(kiosk.confirm(), equals: 204)
         let after = try lifecycle()
-        #expect(after.knownGood == ["2"] && after.bad.isEmpty)
+        expect(after.knownGood == ["2"] && after.bad.isEmpty)
     }
 
     @Test func `a version that nothing confirms is left, and banned the second time`() throws {
@@ -117,33 +118,33 @@ import Testing
         while try kiosk.confirm() != 204 { try kiosk.visit() }
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         _ = try page.hear("ready")
-        #expect(try kiosk.visit() == "<h1>two</h1>")
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
         let left = try kiosk.page()
         try kiosk.hear("version 2 was rolled back", "not confirmed within 1 s")
         let told = try left.hear("rolled-back")
-        #expect(told.detail["version"] as? String == "2")
-        #expect(told.detail["own"] as? Bool == true)
-        #expect(try kiosk.visit() == "<h1>one</h1>")
+        expect(told.detail["version"] as? String == "2")
+        expect(told.detail["own"] as? Bool == true)
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
         // It waits for another process; another check does not hurry it.
         let after = try kiosk.page()
-        #expect(try after.post("update").status == 202)
+        try expect(after.post("update").status, equals: 202)
         let waits = try after.hear("ready").detail["waitsFor"] as? String
-        #expect(waits == "the next start of the app")
-        #expect(try kiosk.visit() == "<h1>one</h1>")
-        #expect(try kiosk.served.end().status == 0)
-        #expect(try place.device("status").text.contains("next start  2, 1 start failed"))
+        expect(waits, equals: "the next start of the app")
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
+        try expect(kiosk.served.end().status, equals: 0)
+        try expect(place.device("status").text.contains("next start  2, 1 start failed"))
         let next = try Kiosk(place, origin.url, ["--confirm-within", "1s"])
-        #expect(try next.visit() == "<h1>two</h1>")
+        try expect(next.visit(), equals: "<h1>two</h1>")
         try next.hear("version 2 was rolled back")
-        #expect(try next.visit() == "<h1>one</h1>")
-        #expect(try lifecycle().bad.map(\.version) == ["2"])
+        try expect(next.visit(), equals: "<h1>one</h1>")
+        try expect(lifecycle().bad.map(\.version), equals: ["2"])
         // What is banned is offered on, and left alone.
         let last = try next.page()
-        #expect(try last.post("update").status == 202)
+        try expect(last.post("update").status, equals: 202)
         let reasons = try last.hear("up-to-date").detail["reasons"]
-        #expect("\(reasons ?? "")".contains("banned"))
+        expect("\(reasons ?? "")".contains("banned"))
     }
 
     @Test(
@@ -154,8 +155,8 @@ import Testing
     func `what no pull could take is refused at the start`(option: String, value: String) throws {
         let answer = try place.castree(
             "--store", "device", "serve", "--updates", "http://127.0.0.1:9", option, value)
-        #expect(answer.status == 2, "\(answer)")
-        #expect(answer.errors.contains(option + " takes"), "\(answer)")
+        expect(answer.status, equals: 2, "\(answer)")
+        expect(answer.errors.contains(option + " takes"), "\(answer)")
     }
 
     @Test
@@ -170,16 +171,16 @@ import Testing
         )
         try FileManager.default.moveItem(at: here, to: aside)
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         let failed = try page.hear("update-failed")
-        #expect("\(failed.detail["message"] ?? "")".contains("no store"))
-        #expect(!FileManager.default.fileExists(atPath: here.path))
-        #expect(try kiosk.visit() == "<h1>one</h1>")
+        expect("\(failed.detail["message"] ?? "")".contains("no store"))
+        expect(!FileManager.default.fileExists(atPath: here.path))
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try FileManager.default.moveItem(at: aside, to: here)
         let back = try kiosk.page()
-        #expect(try back.post("update").status == 202)
-        #expect(try back.hear("up-to-date").name == "up-to-date")
-        #expect(try lifecycle().knownGood == ["1"])
+        try expect(back.post("update").status, equals: 202)
+        try expect(back.hear("up-to-date").name, equals: "up-to-date")
+        try expect(lifecycle().knownGood, equals: ["1"])
     }
 
     @Test func `an origin that is away stops nothing, is told once, and is asked again`() throws {
@@ -188,35 +189,35 @@ import Testing
         origin.stop()
         let page = try kiosk.page()
         for _ in 0..<2 {
-            #expect(try page.post("update").status == 202)
+            try expect(page.post("update").status, equals: 202)
             let failed = try page.hear("update-failed")
-            #expect("\(failed.detail["message"] ?? "")".contains("unable to update"))
+            expect("\(failed.detail["message"] ?? "")".contains("unable to update"))
         }
-        #expect(try kiosk.visit() == "<h1>one</h1>")
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
+        try expect(kiosk.served.end().status, equals: 0)
         kiosk.hearAll()
         // The connection may be broken the first time and refused the second: two sentences, each once.
         let told = kiosk.lines.filter { $0.contains("unable to update") }
-        #expect(!told.isEmpty && Set(told).count == told.count, "\(told)")
+        expect(!told.isEmpty && Set(told).count == told.count, "\(told)")
     }
 
     @Test func `a page asks what there is, and nothing is fetched`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin)
         let page = try kiosk.page()
-        #expect(try page.post("check").status == 202)
-        #expect(try page.hear("up-to-date", "available").name == "up-to-date")
+        try expect(page.post("check").status, equals: 202)
+        try expect(page.hear("up-to-date", "available").name, equals: "up-to-date")
         try place.publish("2")
-        #expect(try page.post("check").status == 202)
+        try expect(page.post("check").status, equals: 202)
         let offered = try page.hear("available", "ready")
-        #expect(offered.name == "available")
-        #expect(offered.detail["version"] as? String == "2")
-        #expect(try lifecycle().pending == nil)
-        #expect(try kiosk.served.post("/_castree/check").status == 403)
+        expect(offered.name, equals: "available")
+        expect(offered.detail["version"] as? String == "2")
+        try expect(lifecycle().pending == nil)
+        try expect(kiosk.served.post("/_castree/check").status, equals: 403)
         let elsewhere = try Served(place)
         let session = try elsewhere.beginSession()
         let answer = try elsewhere.post("/_castree/update?session=\(session)")
-        #expect(answer.status == 404 && answer.body.contains("--updates"))
+        expect(answer.status == 404 && answer.body.contains("--updates"))
     }
 
     @Test func `what an emptied channel takes back does not wait any longer`() throws {
@@ -224,14 +225,14 @@ import Testing
         let kiosk = try kiosk(origin, "--switch", "next-start")
         try place.publish("2")
         let page = try kiosk.page()
-        #expect(try page.post("update").status == 202)
+        try expect(page.post("update").status, equals: 202)
         _ = try page.hear("ready")
         for version in ["2", "1"] { try place.withdraw(version) }
-        #expect(try page.post("update").status == 202)
-        #expect(
+        try expect(page.post("update").status, equals: 202)
+        expect(
             "\(try page.hear("up-to-date").detail["reasons"] ?? "")".contains("taken back"))
         let after = try lifecycle()
-        #expect(after.current == "1" && after.pending == nil)
+        expect(after.current == "1" && after.pending == nil)
     }
 
     @Test(arguments: [SIGTERM, SIGKILL])
@@ -250,14 +251,14 @@ import Testing
         }
         // Until the child has asked for something.
         while try origin.requests().isEmpty {}
-        #expect(try children().count == 1)
+        try expect(children().count, equals: 1)
         let ended = try kiosk.served.end(signal)
-        #expect(ended.status == (signal == SIGTERM ? 0 : -SIGKILL))
+        expect(ended.status, equals: (signal == SIGTERM ? 0 : -SIGKILL))
         // After SIGTERM it has been waited for; after SIGKILL it notices by itself.
-        if signal == SIGTERM { #expect(try children().isEmpty) }
+        if signal == SIGTERM { try expect(children().isEmpty) }
         while try !children().isEmpty {}
         let versions = try place.castree("--store", "device", "versions", "--json")
-        #expect(versions.status == 0, "\(versions)")
+        expect(versions.status, equals: 0, "\(versions)")
     }
 
     @Test func `without the program that fetches it is refused at the start`() throws {
@@ -269,14 +270,14 @@ import Testing
             program, ["serve", "--store", "device", "--updates", "http://127.0.0.1:9", "--json"],
             in: place.directory
         ).finished()
-        #expect(refused.status == 1)
-        #expect(refused.errors.contains("\"code\":\"noFetchingProgram\""))
-        #expect(refused.errors.contains("castree-pull"))
+        expect(refused.status, equals: 1)
+        expect(refused.errors.contains("\"code\":\"noFetchingProgram\""))
+        expect(refused.errors.contains("castree-pull"))
     }
 
     @Test func `a server that cannot be leaves no store behind`() throws {
         let origin = try origin()
-        let port = try #require(origin.url.split(separator: ":").last)
+        let port = try require(origin.url.split(separator: ":").last)
         for (arguments, words) in [
             (["--host", "a/b"], "--host"), (["--certificate", "a.pem"], "--key"),
             (["--header", "x"], "--header"), (["--proxy", "/a"], "--proxy"),
@@ -286,32 +287,32 @@ import Testing
         ] {
             let refused = try place.run(
                 .castree, ["--store", "device", "serve", "--updates", origin.url] + arguments)
-            #expect(refused.status != 0 && refused.errors.contains(words), "\(refused)")
-            #expect(!place.exists("device"), "\(arguments)")
+            expect(refused.status != 0 && refused.errors.contains(words), "\(refused)")
+            expect(!place.exists("device"), "\(arguments)")
         }
         // Without an origin there is nothing to fill a store.
-        #expect(try place.device("serve", "--access-log", "log").status == 3)
-        #expect(!place.exists("log"))
-        #expect(!place.exists("device"))
+        try expect(place.device("serve", "--access-log", "log").status, equals: 3)
+        expect(!place.exists("log"))
+        expect(!place.exists("device"))
     }
 
     @Test func `two servers over one store are of one mind`() throws {
         let origin = try origin()
         let first = try kiosk(origin)
         let second = try Kiosk(place, origin.url, ["--confirm-within", "10m"])
-        #expect(try second.visit() == "<h1>one</h1>")
+        try expect(second.visit(), equals: "<h1>one</h1>")
         try place.publish("2")
         let pages = [try first.page(), try second.page()]
-        for page in pages { #expect(try page.post("update").status == 202) }
+        for page in pages { try expect(page.post("update").status, equals: 202) }
         for page in pages { _ = try page.hear("ready", "up-to-date") }
-        #expect(try first.visit() == "<h1>two</h1>")
-        #expect(try second.visit() == "<h1>two</h1>")
-        #expect(try second.confirm() == 204)
+        try expect(first.visit(), equals: "<h1>two</h1>")
+        try expect(second.visit(), equals: "<h1>two</h1>")
+        try expect(second.confirm(), equals: 204)
         try first.hear("version 2 is confirmed")
         try second.hear("version 2 is confirmed")
-        #expect(try lifecycle().knownGood.first == "2")
-        #expect(try first.served.end().status == 0)
-        #expect(try second.served.end().status == 0)
+        try expect(lifecycle().knownGood.first, equals: "2")
+        try expect(first.served.end().status, equals: 0)
+        try expect(second.served.end().status, equals: 0)
     }
 
     @Test(arguments: [
@@ -327,12 +328,12 @@ import Testing
     func `what makes no sense is refused`(_ arguments: [String]) throws {
         let refused = try place.run(
             .castree, ["serve", "--updates", "http://127.0.0.1:9"] + arguments)
-        #expect(refused.status == 2, "\(refused)")
+        expect(refused.status, equals: 2, "\(refused)")
     }
 
     @Test(arguments: [["--every", "1h"], ["--switch", "now"], ["--group", "a"]])
     func `what is for updates is refused without them`(_ arguments: [String]) throws {
         let refused = try place.run(.castree, ["serve"] + arguments)
-        #expect(refused.status == 2 && refused.errors.contains("--updates"), "\(refused)")
+        expect(refused.status == 2 && refused.errors.contains("--updates"), "\(refused)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -15,7 +16,7 @@ import Testing
 
     private func castree(_ words: String) throws {
         let answer = try place.run(.castree, words.split(separator: " ").map(String.init))
-        #expect(answer.status == 0, "\(words): \(answer)")
+        expect(answer.status, equals: 0, "\(words): \(answer)")
     }
 
     private func device(_ words: String) throws -> Finished {
@@ -24,7 +25,7 @@ import Testing
     }
 
     private func trusted() throws -> Origin {
-        try #require(try device("trust list --json").document(Origins.self).origins.first)
+        try require(try device("trust list --json").document(Origins.self).origins.first)
     }
 
     private func current() throws -> String? {
@@ -39,9 +40,9 @@ import Testing
         try castree("key new release.key")
         try castree("publish 1 site --no-sync --sign-key release.key")
         let web = try WebOrigin(place.directory.appending(path: "site"))
-        #expect(try device("trust add release.key.pub --origin \(web.url)").status == 0)
-        #expect(try device("pull \(web.url) --activate").status == 0)
-        #expect(try current() == "1")
+        try expect(device("trust add release.key.pub --origin \(web.url)").status, equals: 0)
+        try expect(device("pull \(web.url) --activate").status, equals: 0)
+        try expect(current(), equals: "1")
         let first = try trusted()
 
         // Who copies an origin of his own over it has no key.
@@ -51,9 +52,9 @@ import Testing
         try Data(place.contents("other/channels/stable.json").utf8).write(to: pointer)
         for option in ["", " --force"] {
             let refused = try device("pull \(web.url) --activate" + option)
-            #expect(refused.status == 22 && refused.errors.contains("not signed"), "\(refused)")
+            expect(refused.status == 22 && refused.errors.contains("not signed"), "\(refused)")
         }
-        #expect(try current() == "1")
+        try expect(current(), equals: "1")
         try signed.write(to: pointer)
 
         try castree("key new next.key")
@@ -62,18 +63,18 @@ import Testing
                 + "--sign-key next.key --no-sync")
         try castree("publish 2 site --no-sync --sign-key next.key")
         let pulled = try device("pull \(web.url) --activate")
-        #expect(pulled.status == 0, "\(pulled)")
-        #expect(try current() == "2")
+        expect(pulled.status, equals: 0, "\(pulled)")
+        try expect(current(), equals: "2")
         let now = try trusted()
-        #expect(now.trustVersion == 2 && now.keys.count == 1 && now.keys != first.keys)
-        #expect(try device("log").text.contains("trusts version 2"))
+        expect(now.trustVersion == 2 && now.keys.count == 1 && now.keys != first.keys)
+        try expect(device("log").text.contains("trusts version 2"))
 
         // What was there before is an older copy for good.
         try signed.write(to: pointer)
         for option in ["", " --force"] {
-            #expect(try device("pull \(web.url)" + option).status == 22)
+            try expect(device("pull \(web.url)" + option).status, equals: 22)
         }
-        #expect(try current() == "2")
+        try expect(current(), equals: "2")
     }
 
     @Test("reach a device that was set up between a spare key and the loss of the first")
@@ -83,15 +84,15 @@ import Testing
         try castree("publish 1 site --no-sync --sign-key release.key")
         try castree("trust rotate site --add spare.key.pub --sign-key release.key --no-sync")
         let web = try WebOrigin(place.directory.appending(path: "site"))
-        #expect(try device("trust add release.key.pub --origin \(web.url)").status == 0)
-        #expect(try device("pull \(web.url) --activate").status == 0)
-        #expect(try trusted().keys.count == 2)
+        try expect(device("trust add release.key.pub --origin \(web.url)").status, equals: 0)
+        try expect(device("pull \(web.url) --activate").status, equals: 0)
+        try expect(trusted().keys.count, equals: 2)
         try castree(
             "trust rotate site --add next.key.pub --remove release.key.pub --sign-key spare.key "
                 + "--sign-key next.key --trust release.key.pub --no-sync")
         let pulled = try device("pull \(web.url)")
-        #expect(pulled.status == 0, "\(pulled)")
-        #expect(try trusted().trustVersion == 3)
+        expect(pulled.status, equals: 0, "\(pulled)")
+        try expect(trusted().trustVersion, equals: 3)
     }
 
     @Test("keep what is trusted for one place when another says that it is the same origin")
@@ -106,20 +107,20 @@ import Testing
         for isFirst in [true, false] {
             try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
             for origin in isFirst ? [site, copy] : [copy, site] {
-                #expect(try device("trust add release.key.pub --origin \(origin)").status == 0)
+                try expect(device("trust add release.key.pub --origin \(origin)").status, equals: 0)
             }
             try FileManager.default.removeItem(atPath: copy)
             try FileManager.default.copyItem(atPath: site, toPath: copy)
-            for origin in [site, copy] { #expect(try device("pull \(origin)").status == 0) }
+            for origin in [site, copy] { try expect(device("pull \(origin)").status, equals: 0) }
             for origin in [site, copy] {
                 let pointer = origin + "/channels/stable.json"
                 let signed = try Data(contentsOf: URL(filePath: pointer))
                 try Data(place.contents("unsigned/channels/stable.json").utf8).write(
                     to: URL(filePath: pointer))
-                #expect(try device("pull \(origin)").status == 22)
+                try expect(device("pull \(origin)").status, equals: 22)
                 try signed.write(to: URL(filePath: pointer))
             }
-            #expect(try device("trust remove \(site)").status == 0)
+            try expect(device("trust remove \(site)").status, equals: 0)
         }
     }
 }

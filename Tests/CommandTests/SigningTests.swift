@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -37,7 +38,7 @@ import Testing
     /// Makes a key; returns its id.
     private func makeKey(_ name: String) throws -> String {
         let made = try place.castree("key", "new", name, "--json")
-        try #require(made.status == 0, "\(made)")
+        try require(made.status == 0, "\(made)")
         return try made.document(KeyDocument.self).key
     }
 
@@ -50,7 +51,7 @@ import Testing
     }
 
     private func signers(_ finished: Finished) throws -> [String] {
-        #expect(finished.status == 0, "\(finished)")
+        expect(finished.status, equals: 0, "\(finished)")
         return try finished.document(SignedDocument.self).signedBy
     }
 
@@ -60,63 +61,63 @@ import Testing
             try FileManager.default.attributesOfItem(
                 atPath: place.directory.appending(path: $0).path)[.posixPermissions] as? Int
         }
-        #expect(modes == [0o600, 0o644])
+        expect(modes, equals: [0o600, 0o644])
         let shown = try place.castree("key", "show", "release.key")
-        #expect(try shown.text == place.contents("release.key.pub"))
-        #expect(shown.errors.contains(id))
-        #expect(try place.castree("key", "show", "release.key.pub").text == shown.text)
+        try expect(shown.text, equals: place.contents("release.key.pub"))
+        expect(shown.errors.contains(id))
+        try expect(place.castree("key", "show", "release.key.pub").text, equals: shown.text)
         let again = try place.castree("key", "new", "release.key")
-        #expect(again.status == 1 && again.errors.contains("no key is written over"))
+        expect(again.status == 1 && again.errors.contains("no key is written over"))
         try FileManager.default.removeItem(at: place.directory.appending(path: "release.key"))
         let beside = try place.castree("key", "new", "release.key")
-        #expect(beside.status == 1 && !place.exists("release.key"))
+        expect(beside.status == 1 && !place.exists("release.key"))
     }
 
     @Test func `a release is signed by the keys that the command line or the variable names`()
         throws
     {
         let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
-        #expect(try signers(publish("1", "site", "--sign-key", "one.key")) == [one])
+        try expect(signers(publish("1", "site", "--sign-key", "one.key")), equals: [one])
         let both = try publish(
             "2", "site", "--sign-key", "one.key", "--sign-key", "two.key", "--trust", "one.key.pub")
-        #expect(try signers(both) == [one, two].sorted())
+        try expect(signers(both), equals: [one, two].sorted())
         let withdrawn = try place.castree(
             "withdraw", "2", "site", "--sign-key", "one.key", "--sign-key", "two.key",
             "--valid-for", "30d", "--json")
-        #expect(try signers(withdrawn) == [one, two].sorted())
-        #expect(try withdrawn.document(SignedDocument.self).expiresAt != nil)
+        try expect(signers(withdrawn), equals: [one, two].sorted())
+        try expect(withdrawn.document(SignedDocument.self).expiresAt != nil)
         let byVariable = try publish("1", "other", environment: ["CASTREE_SIGN_KEY": "one.key"])
-        #expect(try signers(byVariable) == [one])
+        try expect(signers(byVariable), equals: [one])
         let shown = try place.castree("channels", "other")
-        #expect(shown.text.contains("says it is signed by key \(one) (not verified)"))
+        expect(shown.text.contains("says it is signed by key \(one) (not verified)"))
         let usage = try place.castree("du", "other")
-        #expect(usage.text.contains("stable: says it is signed by key \(one) (not verified)"))
+        expect(usage.text.contains("stable: says it is signed by key \(one) (not verified)"))
         let unsigned = try publish(
             "2", "other", "--unsigned", environment: ["CASTREE_SIGN_KEY": "one.key"])
-        #expect(try signers(unsigned) == [])
+        try expect(signers(unsigned), equals: [])
     }
 
     @Test func `what is not trusted ends with status 22, and what helps is said`() throws {
         _ = try makeKey("one.key")
         _ = try makeKey("two.key")
-        #expect(try publish("1", "site").status == 0)
+        try expect(publish("1", "site").status, equals: 0)
         let refusals = [
             (["2", "site", "--sign-key", "one.key"], "--adopt"),
             (["2", "signed"], "--unsigned"),
             (["2", "signed", "--sign-key", "two.key"], "--trust"),
         ]
-        #expect(try publish("1", "signed", "--sign-key", "one.key").status == 0)
+        try expect(publish("1", "signed", "--sign-key", "one.key").status, equals: 0)
         for (arguments, remedy) in refusals {
             let refused = try place.run(
                 .castree, ["publish"] + arguments + ["--no-sync", "--no-packs", "--json"])
-            #expect(refused.status == 22, "\(refused)")
+            expect(refused.status, equals: 22, "\(refused)")
             let error = try refused.error()
-            #expect(error.code == "untrusted" && error.message.contains(remedy), "\(error)")
+            expect(error.code == "untrusted" && error.message.contains(remedy), "\(error)")
             let dry = try place.run(
                 .castree, ["publish"] + arguments + ["--dry-run", "--no-packs", "--json"])
-            #expect(dry.status == 22)
+            expect(dry.status, equals: 22)
         }
-        #expect(try publish("2", "site", "--sign-key", "one.key", "--adopt").status == 0)
+        try expect(publish("2", "site", "--sign-key", "one.key", "--adopt").status, equals: 0)
         for arguments in [
             ["--adopt"], ["--valid-for", "3d"], ["--origin-id", String(repeating: "0", count: 32)],
             ["--sign-command", "true"], ["--sign-key", "one.key", "--valid-for", "0s"],
@@ -124,7 +125,7 @@ import Testing
             ["--sign-key", "one.key", "--origin-id", "x"],
         ] {
             let wrong = try place.run(.castree, ["publish", "2", "site"] + arguments)
-            #expect(wrong.status == 2, "\(arguments) \(wrong)")
+            expect(wrong.status, equals: 2, "\(arguments) \(wrong)")
         }
     }
 
@@ -138,9 +139,9 @@ import Testing
         _ = try makeKey("two.key")
         let signed = try publish(
             "1", "site", "--sign-command", Self.signing, "--sign-command-key", "one.key.pub")
-        #expect(try signers(signed) == [one])
+        try expect(signers(signed), equals: [one])
         let verified = try place.castree("resign", "site", "--sign-key", "one.key", "--json")
-        #expect(try verified.document(ResignDocument.self).channels.map(\.signedBy) == [[one]])
+        try expect(verified.document(ResignDocument.self).channels.map(\.signedBy), equals: [[one]])
         // A parent may ignore the ends of children, and whoever it starts inherits that.
         let castree = ProgramUnderTest.castree.url.path
         let inherited = try place.run(
@@ -152,7 +153,7 @@ import Testing
                     --sign-command "$1"
                 """, "sh", Self.signing,
             ])
-        #expect(inherited.status == 0, "\(inherited)")
+        expect(inherited.status, equals: 0, "\(inherited)")
         let before = try place.contents("site/channels/stable.json")
         let failures = [
             ("exit 3", "ended with status 3"), ("kill -9 $$", "was ended by a signal"),
@@ -166,25 +167,25 @@ import Testing
                 "2", "site", "--sign-command", command, "--sign-command-key", "one.key.pub",
                 "--sign-timeout", "300ms")
             let error = try failed.error()
-            #expect(failed.status == 1 && error.code == "signingFailed", "\(error)")
-            #expect(error.message.contains(problem), "\(error)")
+            expect(failed.status == 1 && error.code == "signingFailed", "\(error)")
+            expect(error.message.contains(problem), "\(error)")
             // It may hold a PIN, and logs keep messages.
-            #expect(!error.message.contains(command) || command == ":", "\(error)")
-            #expect(error.message.contains("key \(one)"), "\(error)")
+            expect(!error.message.contains(command) || command == ":", "\(error)")
+            expect(error.message.contains("key \(one)"), "\(error)")
         }
         // What it leaves behind, with its output open, is not waited for.
         for command in ["sleep 40 2> /dev/null & exit 4", "setsid sleep 40 2> /dev/null & exit 4"] {
             let failed = try publish(
                 "2", "site", "--sign-command", command, "--sign-command-key", "one.key.pub",
                 "--sign-timeout", "20s")
-            #expect(try failed.error().message.contains("ended with status 4"), "\(failed)")
+            try expect(failed.error().message.contains("ended with status 4"), "\(failed)")
         }
         // Its key is another one than it was said to be.
         let other = try publish(
             "2", "site", "--sign-command", Self.signing, "--sign-command-key", "two.key.pub",
             "--trust", "one.key.pub")
-        #expect(try other.error().code == "badKey")
-        #expect(try place.contents("site/channels/stable.json") == before)
+        try expect(other.error().code, equals: "badKey")
+        try expect(place.contents("site/channels/stable.json"), equals: before)
     }
 
     @Test func `keys are changed, and every channel is signed by the new ones`() throws {
@@ -193,7 +194,7 @@ import Testing
         for channel in ["stable", "beta"] {
             let published = try publish(
                 "1", "site", "--channel", channel, "--sign-key", "one.key")
-            #expect(try signers(published) == [one])
+            try expect(signers(published), equals: [one])
         }
         // Who must sign besides is named, and how.
         for (keys, missing) in [(["one.key"], two), (["two.key"], nil)] as [([String], String?)] {
@@ -201,44 +202,44 @@ import Testing
                 .castree,
                 ["trust", "rotate", "site", "--add", "two.key.pub", "--remove", one]
                     + keys.flatMap { ["--sign-key", $0] })
-            #expect(lacking.status != 0 && lacking.errors.contains("--sign-key"), "\(lacking)")
-            #expect(lacking.errors.contains(missing ?? "version before"), "\(lacking)")
-            #expect(!lacking.errors.contains("trust/2.json"), "\(lacking)")
-            #expect(!place.exists("site/trust/2.json"))
+            expect(lacking.status != 0 && lacking.errors.contains("--sign-key"), "\(lacking)")
+            expect(lacking.errors.contains(missing ?? "version before"), "\(lacking)")
+            expect(!lacking.errors.contains("trust/2.json"), "\(lacking)")
+            expect(!place.exists("site/trust/2.json"))
         }
         let rotated = try place.castree(
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key", "--json")
-        #expect(rotated.status == 0, "\(rotated)")
+        expect(rotated.status, equals: 0, "\(rotated)")
         let document = try rotated.document(RotationDocument.self)
-        #expect(document.version == 2 && document.keys == [two] && document.threshold == 1)
-        #expect(document.channels.map(\.signedBy) == [[two], [two]])
-        #expect(document.channels.map(\.trustVersion) == [2, 2])
-        #expect(place.exists("site/trust/2.json"))
-        #expect(try publish("2", "site", "--sign-key", "one.key").status == 22)
-        #expect(try signers(publish("2", "site", "--sign-key", "two.key")) == [two])
+        expect(document.version == 2 && document.keys == [two] && document.threshold == 1)
+        expect(document.channels.map(\.signedBy), equals: [[two], [two]])
+        expect(document.channels.map(\.trustVersion), equals: [2, 2])
+        expect(place.exists("site/trust/2.json"))
+        try expect(publish("2", "site", "--sign-key", "one.key").status, equals: 22)
+        try expect(signers(publish("2", "site", "--sign-key", "two.key")), equals: [two])
         let again = try place.castree(
             "trust", "rotate", "site", "--add", "two.key.pub", "--remove", one, "--sign-key",
             "one.key", "--sign-key", "two.key")
-        #expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
+        expect(again.status == 1 && again.errors.contains("nothing changes"), "\(again)")
         struct Usage: Decodable {
             struct Kind: Decodable { let files, bytes: Int }
             let trust: Kind
         }
         let usage = try place.castree("du", "site", "--json").document(Usage.self)
-        #expect(usage.trust.files == 1)
-        #expect(try usage.trust.bytes == place.contents("site/trust/2.json").utf8.count)
+        expect(usage.trust.files, equals: 1)
+        try expect(usage.trust.bytes, equals: place.contents("site/trust/2.json").utf8.count)
         // In words.
         let third = try place.castree(
             "trust", "rotate", "site", "--add", "one.key.pub", "--sign-key", "two.key")
         let lines = third.text.split(separator: "\n").map(String.init)
-        #expect(
+        expect(
             lines.first == "Version 3 of the trust of site: one of \(two), \(one) must sign."
                 || lines.first
                     == "Version 3 of the trust of site: one of \(one), \(two) must sign.",
             "\(third)")
-        #expect(lines.dropFirst().first == "No other key counts from now on.")
-        #expect(lines.suffix(2).allSatisfy { $0.hasPrefix("Channel ") && $0.contains(two) })
+        expect(lines.dropFirst().first, equals: "No other key counts from now on.")
+        expect(lines.suffix(2).allSatisfy { $0.hasPrefix("Channel ") && $0.contains(two) })
     }
 
     struct ChannelDocument: Decodable {
@@ -257,10 +258,10 @@ import Testing
             let arguments = ["channels", "site"] + options
             let answer = try place.run(.castree, arguments + ["--json"])
             let document = try answer.document([ChannelDocument].self)[0]
-            #expect(document.signedBy == verified && document.saysSignedBy == keys)
+            expect(document.signedBy == verified && document.saysSignedBy == keys)
             let text = try place.run(.castree, arguments).text
-            #expect(text.contains("(verified)") == !verified.isEmpty, "\(text)")
-            #expect(text.contains("(not verified)") == (verified.count < 2), "\(text)")
+            expect(text.contains("(verified)"), equals: !verified.isEmpty, "\(text)")
+            expect(text.contains("(not verified)"), equals: (verified.count < 2), "\(text)")
         }
         // Who can write there can write that a key has signed.
         let pointer = place.directory.appending(path: "site/channels/stable.json")
@@ -270,8 +271,8 @@ import Testing
         }
         try Data(forged.utf8).write(to: pointer)
         let junk = try place.castree("channels", "site", "--trust", "one.key.pub")
-        #expect(junk.status == 0 && junk.text.contains("not verified"), "\(junk)")
-        #expect(!junk.text.contains("(verified)"), "\(junk)")
+        expect(junk.status == 0 && junk.text.contains("not verified"), "\(junk)")
+        expect(!junk.text.contains("(verified)"), "\(junk)")
     }
 
     @Test func `no command prints a private key`() throws {
@@ -288,8 +289,8 @@ import Testing
         ] {
             let environment = arguments.contains(file) ? [:] : ["CASTREE_SIGN_KEY": file]
             let refused = try place.run(.castree, arguments, environment: environment)
-            #expect([1, 2].contains(refused.status), "\(refused)")
-            #expect((refused.text + refused.errors).contains("name of its file"), "\(refused)")
+            expect([1, 2].contains(refused.status), "\(refused)")
+            expect((refused.text + refused.errors).contains("name of its file"), "\(refused)")
             printed += refused.text + refused.errors
         }
         for arguments in [
@@ -297,9 +298,9 @@ import Testing
             ["resign", "site", "--sign-key", "one.key"], ["report"], ["log"], ["channels", "site"],
         ] {
             let finished = try place.run(.castree, arguments)
-            #expect(finished.status == 0, "\(finished)")
+            expect(finished.status, equals: 0, "\(finished)")
             printed += finished.text + finished.errors
         }
-        #expect(!printed.contains(secret) && !printed.contains("PRIVATE KEY"))
+        expect(!printed.contains(secret) && !printed.contains("PRIVATE KEY"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -53,18 +54,18 @@ import Testing
         let served = try Served(place, patient)
         for visit in Self.visits {
             let answer = try served.ask(visit.method, visit.target, visit.fields)
-            #expect(answer.status == visit.status, "\(visit)")
-            #expect(try lifecycle().pending == "2", "\(visit)")
+            expect(answer.status, equals: visit.status, "\(visit)")
+            try expect(lifecycle().pending, equals: "2", "\(visit)")
         }
         let tag = try served.ask("HEAD", "/", [:]).head.split(separator: "\r\n")
             .first { $0.hasPrefix("ETag: ") }?.dropFirst(6)
         let fields = ["Accept": "text/html", "If-None-Match": "*"]
-        #expect(tag != nil)
-        #expect(try served.get("/", fields).status == 304)
-        #expect(try lifecycle().current == "1" && trials().isEmpty)
-        #expect(try served.get().body == Release.second["index.html"])
-        #expect(try lifecycle().current == "2")
-        #expect(try trials().contains("\"strikes\":1"))
+        expect(tag != nil)
+        try expect(served.get("/", fields).status, equals: 304)
+        try expect(lifecycle().current == "1" && trials().isEmpty)
+        try expect(served.get().body, equals: Release.second["index.html"])
+        try expect(lifecycle().current, equals: "2")
+        try expect(trials().contains("\"strikes\":1"))
     }
 
     @Test func `a browser that asks whether its copy is right starts a version with the same page`()
@@ -76,28 +77,28 @@ import Testing
         try place.castree("activate", "3", "--at-next-boot")
         let served = try Served(place, patient)
         let tool = ["Accept": "text/html", "If-None-Match": "*"]
-        #expect(try served.get("/", tool).status == 304)
-        #expect(try lifecycle().pending == "3")
+        try expect(served.get("/", tool).status, equals: 304)
+        try expect(lifecycle().pending, equals: "3")
         var browser = tool
         browser["Sec-Fetch-Mode"] = "navigate"
         browser["Sec-Fetch-Dest"] = "document"
-        #expect(try served.get("/", browser).status == 200)
-        #expect(try lifecycle().current == "3")
+        try expect(served.get("/", browser).status, equals: 200)
+        try expect(lifecycle().current, equals: "3")
     }
 
     @Test func `SIGTERM takes a start back, and the third in a row counts`() throws {
         for takenBack in 1...2 {
             let served = try Served(place, patient)
-            #expect(try served.get().body == Release.second["index.html"])
+            try expect(served.get().body, equals: Release.second["index.html"])
             _ = try served.end()
-            #expect(try lifecycle().current == "2" && lifecycle().boot == nil)
-            #expect(try trials().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
+            try expect(lifecycle().current == "2" && lifecycle().boot == nil)
+            try expect(trials().contains("\"strikes\":0,\"takenBack\":\(takenBack)"))
         }
         let served = try Served(place, patient)
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         _ = try served.end(SIGINT)
-        #expect(try lifecycle().current == "1" && lifecycle().bad.isEmpty)
-        #expect(try lifecycle().pending == "2")
+        try expect(lifecycle().current == "1" && lifecycle().bad.isEmpty)
+        try expect(lifecycle().pending, equals: "2")
     }
 
     @Test(arguments: [1, 2])
@@ -105,21 +106,21 @@ import Testing
         let options = patient + ["--strikes", "\(strikes)"]
         for strike in 1...strikes {
             let killed = try Served(place, options)
-            #expect(try killed.get().body == Release.second["index.html"])
+            try expect(killed.get().body, equals: Release.second["index.html"])
             _ = try killed.end(SIGKILL)
             let next = try Served(place, options)
             // It has failed; the reload that follows starts nothing.
-            for _ in 1...3 { #expect(try next.get().body == Release.first["index.html"]) }
-            #expect(try lifecycle().bad.count == (strike == strikes ? 1 : 0))
+            for _ in 1...3 { try expect(next.get().body, equals: Release.first["index.html"]) }
+            try expect(lifecycle().bad.count, equals: (strike == strikes ? 1 : 0))
             _ = try next.end()
         }
-        #expect(try lifecycle().bad.map(\.version) == ["2"])
-        #expect(try lifecycle().pending == nil)
+        try expect(lifecycle().bad.map(\.version), equals: ["2"])
+        try expect(lifecycle().pending == nil)
     }
 
     @Test func `a server that was frozen hears the confirmation that came meanwhile`() throws {
         let served = try Served(place, ["--confirm-within", "3s"])
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         let session = try served.beginSession()
         served.signal(SIGSTOP)
         let end = ContinuousClock.now + .seconds(5)
@@ -127,27 +128,28 @@ import Testing
         let fields = ["Origin": "http://localhost:\(served.port)"]
         let target = "/_castree/confirm?session=\(session)"
         let answer = try served.ask("POST", target, fields) { served.signal(SIGCONT) }
-        #expect(answer.status == 204)
-        #expect(try lifecycle().current == "2" && lifecycle().knownGood.first == "2")
+        expect(answer.status, equals: 204)
+        try expect(lifecycle().current == "2" && lifecycle().knownGood.first == "2")
     }
 
     @Test func `serve goes on with what boot has started, and boot joins what serve watches`()
         throws
     {
         let boot = try place.castree("boot", "--json").document(BootDocument.self)
-        #expect(boot.version == "2")
+        expect(boot.version, equals: "2")
         let served = try Served(place, patient)
-        #expect(try served.get().body == Release.second["index.html"])
-        #expect(try lifecycle().boot?.token == boot.token && lifecycle().bad.isEmpty)
+        try expect(served.get().body, equals: Release.second["index.html"])
+        try expect(lifecycle().boot?.token == boot.token && lifecycle().bad.isEmpty)
         let joined = try place.castree("boot", "--json").document(BootDocument.self)
-        #expect(joined.version == "2" && joined.token == boot.token)
+        expect(joined.version == "2" && joined.token == boot.token)
         // Stopped, it is still alive.
         served.signal(SIGSTOP)
-        #expect(try place.castree("boot", "--json").document(BootDocument.self).token == boot.token)
+        try expect(
+            place.castree("boot", "--json").document(BootDocument.self).token, equals: boot.token)
         served.signal(SIGCONT)
-        #expect(try place.castree("confirm", "2", "--token", boot.token).status == 0)
-        #expect(try lifecycle().knownGood == ["2", "1"])
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(place.castree("confirm", "2", "--token", boot.token).status, equals: 0)
+        try expect(lifecycle().knownGood, equals: ["2", "1"])
+        try expect(served.get().body, equals: Release.second["index.html"])
     }
 
     @Test func `the first day has a way back, which nothing retires`() throws {
@@ -156,42 +158,42 @@ import Testing
         try place.add("2", Release.second)
         try place.castree("activate", "1")
         let served = try Served(place, ["--confirm-within", "1ms"])
-        #expect(try served.get().body == Release.first["index.html"])
+        try expect(served.get().body, equals: Release.first["index.html"])
         try place.castree("activate", "2")
         _ = try served.get()
-        #expect(try place.castree("retire", "1").status == 1)
-        #expect(
-            try served.get {
+        try expect(place.castree("retire", "1").status, equals: 1)
+        try expect(
+            served.get {
                 try place.castree("lifecycle", "--json").document(LifecycleDocument.self).current
                     == "1"
             })
-        #expect(try served.get().body == Release.first["index.html"])
+        try expect(served.get().body, equals: Release.first["index.html"])
     }
 
     @Test func `a start of boot is judged by a server that has shown pages before`() throws {
         let served = try Served(place, ["--confirm-within", "1s", "--strikes", "1"])
         // A page of 2, which is confirmed: nothing is left to watch.
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         let started = try place.castree("lifecycle", "--json").document(LifecycleDocument.self)
         try place.castree("confirm", "2", "--token", started.boot?.token ?? "")
         try place.add("3", ["index.html": "three"])
         try place.castree("activate", "3", "--at-next-boot")
-        #expect(try place.castree("boot").status == 0)
-        #expect(try served.get().body == "three")
-        #expect(try served.get(until: { try lifecycle().current == "2" }))
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(place.castree("boot").status, equals: 0)
+        try expect(served.get().body, equals: "three")
+        try expect(served.get(until: { try lifecycle().current == "2" }))
+        try expect(served.get().body, equals: Release.second["index.html"])
         _ = try served.end()
     }
 
     @Test func `a page after a strike starts what somebody has made current meanwhile`() throws {
         let served = try Served(place, ["--confirm-within", "1s"])
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         let end = ContinuousClock.now + .seconds(120)
-        while try lifecycle().current != "1" { try #require(ContinuousClock.now < end) }
+        while try lifecycle().current != "1" { try require(ContinuousClock.now < end) }
         // The page that was left never loads itself again.
         try place.castree("activate", "2")
-        #expect(try served.get().body == Release.second["index.html"])
-        #expect(try trials().contains("\"strikes\":2"))
+        try expect(served.get().body, equals: Release.second["index.html"])
+        try expect(trials().contains("\"strikes\":2"))
         _ = try served.end()
     }
 
@@ -204,23 +206,23 @@ import Testing
             third["index.html"] = "the third"
             try place.add("3", third)
             let watcher = try Served(place, patient)
-            #expect(try watcher.get().body == Release.second["index.html"])
+            try expect(watcher.get().body, equals: Release.second["index.html"])
             watcher.signal(SIGSTOP)
             let file = "/proc/\(watcher.processIdentifier)/stat"
             while try !String(contentsOfFile: file, encoding: .utf8).contains(") T ") {
                 sched_yield()
             }
             let name = "process \(watcher.processIdentifier) (serve, stopped)"
-            #expect(try place.castree("lifecycle").text.contains("watched by  \(name)"))
-            #expect(try place.run(.castree, ["boot"]).errors.contains(name))
+            try expect(place.castree("lifecycle").text.contains("watched by  \(name)"))
+            try expect(place.run(.castree, ["boot"]).errors.contains(name))
             try place.castree("activate", "3")
             let other = try Served(place, patient)
-            #expect(try other.get().body == "the third")
+            try expect(other.get().body, equals: "the third")
             let answer = try other.post("/_castree/confirm?session=\(other.beginSession())")
-            #expect(answer.status == 409 && answer.body.contains(name), "\(answer)")
-            #expect(try other.end().errors.contains(name))
+            expect(answer.status == 409 && answer.body.contains(name), "\(answer)")
+            try expect(other.end().errors.contains(name))
             _ = try watcher.end(SIGKILL)
-            #expect(try !place.castree("lifecycle").text.contains("watched by"))
+            try expect(!place.castree("lifecycle").text.contains("watched by"))
         }
     #endif
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -50,9 +51,9 @@ import Testing
     private func status() throws -> Status {
         let answer = try place.castree("status", "--json")
         let status = try answer.document(Status.self)
-        #expect(answer.status == (status.well ? 0 : 1))
-        #expect(status.well == status.problems.isEmpty)
-        #expect(try place.castree("status").status == answer.status)
+        expect(answer.status, equals: (status.well ? 0 : 1))
+        expect(status.well, equals: status.problems.isEmpty)
+        try expect(place.castree("status").status, equals: answer.status)
         return status
     }
 
@@ -64,14 +65,14 @@ import Testing
     @Test func `a store with nothing in it is well`() throws {
         try place.castree("init", "--no-sync")
         let status = try status()
-        #expect(status.well && status.versions == 0 && status.current == nil)
-        #expect(status.lastCheck == nil && status.availableBytes != nil)
+        expect(status.well && status.versions == 0 && status.current == nil)
+        expect(status.lastCheck == nil && status.availableBytes != nil)
     }
 
     @Test func `no store is status 3`() throws {
         let refused = try place.castree("status", "--json")
-        #expect(refused.status == 3)
-        #expect(try refused.error().code == "noStore")
+        expect(refused.status, equals: 3)
+        try expect(refused.error().code, equals: "noStore")
     }
 
     @Test func `it tells what is current, what waits, and where a failure would lead`() throws {
@@ -81,38 +82,38 @@ import Testing
         try place.castree("activate", "2", "--at-next-boot")
         try place.castree("fsck")
         let status = try status()
-        #expect(status.well && status.versions == 2)
-        #expect(status.current == "1" && status.pending == "2" && status.wayBack == nil)
-        #expect(status.lastCheck?.findings == 0)
-        #expect(status.store.hasPrefix("/") && status.store.hasSuffix("/.castree"))
+        expect(status.well && status.versions == 2)
+        expect(status.current == "1" && status.pending == "2" && status.wayBack == nil)
+        expect(status.lastCheck?.findings, equals: 0)
+        expect(status.store.hasPrefix("/") && status.store.hasSuffix("/.castree"))
         try place.castree("boot")
-        #expect(try self.status().wayBack == "1")
+        try expect(self.status().wayBack, equals: "1")
         let lines = try place.castree("status").text.split(separator: "\n")
-        #expect(lines.count <= 10)
-        #expect(lines.contains { $0.contains("2, on trial, 1 start not confirmed") }, "\(lines)")
-        #expect(lines.last?.hasPrefix("well") == true)
+        expect(lines.count <= 10)
+        expect(lines.contains { $0.contains("2, on trial, 1 start not confirmed") }, "\(lines)")
+        expect(lines.last?.hasPrefix("well"), equals: true)
     }
 
     @Test func `a running server is named, and a stopped one is a problem`() throws {
         try prepared()
         let served = try Served(place)
-        let use = try #require(try status().uses.first { $0.use == "shows" })
-        #expect(use.version == "1" && !use.stopped)
+        let use = try require(try status().uses.first { $0.use == "shows" })
+        expect(use.version == "1" && !use.stopped)
         #if os(Linux)
-            #expect(use.process == served.processIdentifier)
+            expect(use.process, equals: served.processIdentifier)
             served.signal(SIGSTOP)
             // The signal has been sent, and may not have arrived.
             var stopped = try status()
             for _ in 0..<10_000 where stopped.well { stopped = try status() }
-            #expect(stopped.problems.map(\.code) == ["stopped"])
+            expect(stopped.problems.map(\.code), equals: ["stopped"])
             served.signal(SIGCONT)
         #endif
         // Each process once, whatever it does.
         let runs = try place.castree("status").text.split(separator: "\n")
             .first { $0.hasPrefix("runs") }
-        #expect(runs?.components(separatedBy: "process ").count == 2, "\(runs ?? "")")
-        #expect(try served.end().status == 0)
-        #expect(try status().uses.isEmpty)
+        expect(runs?.components(separatedBy: "process ").count, equals: 2, "\(runs ?? "")")
+        try expect(served.end().status, equals: 0)
+        try expect(status().uses.isEmpty)
     }
 
     @Test func `a server that was killed does nothing any more, though its pin is there`() throws {
@@ -122,11 +123,11 @@ import Testing
         let pins = try FileManager.default.contentsOfDirectory(atPath: leases).filter {
             $0.hasPrefix(".pin-")
         }
-        #expect(!pins.isEmpty)
-        #expect(try status().uses.isEmpty)
+        expect(!pins.isEmpty)
+        try expect(status().uses.isEmpty)
         let another = try Served(place)
-        #expect(try status().uses.count { $0.use == "shows" } == 1)
-        #expect(try another.end().status == 0)
+        try expect(status().uses.count { $0.use == "shows" }, equals: 1)
+        try expect(another.end().status, equals: 0)
     }
 
     /// The events of an origin that was asked; each how many seconds ago, and the code of what is wrong then.
@@ -223,11 +224,11 @@ import Testing
             try Data(text.utf8).write(to: log)
             let status = try status()
             let expected = history.code.map { [$0] } ?? []
-            #expect(status.problems.map(\.code) == expected, "\(history.name)")
+            expect(status.problems.map(\.code), equals: expected, "\(history.name)")
             if history.code != nil {
                 let asked = try place.castree("status").text.split(separator: "\n")
                     .first { $0.hasPrefix("asked") }
-                #expect(asked?.contains(" failed since ") == true, "\(history.name)")
+                expect(asked?.contains(" failed since "), equals: true, "\(history.name)")
             }
         }
     }
@@ -255,23 +256,23 @@ import Testing
                 // Not with two: the event of a check would make a log of it.
                 let found = try place.castree("status", "--json")
                 let problems = try found.document(Status.self).problems
-                #expect(found.status == 1, "\(shown)")
-                #expect(problems.map(\.code) == ["damagedNote"], "\(shown) \(problems)")
-                #expect(problems.first?.message.contains("fsck --repair") == true, "\(shown)")
-                #expect(try place.castree("fsck", "--repair").status == 1, "\(shown)")
+                expect(found.status, equals: 1, "\(shown)")
+                expect(problems.map(\.code), equals: ["damagedNote"], "\(shown) \(problems)")
+                expect(problems.first?.message.contains("fsck --repair"), equals: true, "\(shown)")
+                try expect(place.castree("fsck", "--repair").status, equals: 1, "\(shown)")
             }
-            #expect(try status().well && place.castree("fsck").status == 0, "\(name)")
+            try expect(status().well && place.castree("fsck").status == 0, "\(name)")
             let word = name.prefix { $0 != "." }
             let kept = try files.contentsOfDirectory(
                 atPath: store.appending(path: "quarantine").path
             ).filter { $0.hasPrefix("\(word)-") }
-            #expect(kept.count >= contents.count + 1, "\(name) \(kept)")
+            expect(kept.count >= contents.count + 1, "\(name) \(kept)")
         }
         // What a power cut leaves is no damage.
         for (channels, events) in [("", "{\"at\":1"), ("{\"a", "\0\0\0\"}\n")] {
             try Data(channels.utf8).write(to: store.appending(path: "channels.json"))
             try Data(events.utf8).write(to: store.appending(path: "events.jsonl"))
-            #expect(try status().well)
+            try expect(status().well)
         }
     }
 
@@ -307,20 +308,20 @@ import Testing
         case "broken lifecycle": try Data("{".utf8).write(to: lifecycle)
         case "failed check":
             try place.damage(place.object(try place.address(of: "js/app.js", in: "1")))
-            #expect(try place.castree("fsck").status == 4)
+            try expect(place.castree("fsck").status, equals: 4)
         case "banned release":
             try place.castree("activate", "2")
             try place.castree("rollback", "--reason", "white page")
         default: Issue.record("nobody knows how to make '\(name)'")
         }
         let status = try status()
-        #expect(
+        expect(
             status.problems.contains { $0.code == code && $0.version == version },
             "\(status.problems)")
         let lines = try place.castree("status").text.split(separator: "\n")
-        #expect(lines.count <= 10)
-        #expect(lines.contains { $0.hasPrefix("wrong") })
-        #expect(!lines.contains { $0.hasPrefix("well") })
+        expect(lines.count <= 10)
+        expect(lines.contains { $0.hasPrefix("wrong") })
+        expect(!lines.contains { $0.hasPrefix("well") })
     }
 
     @Test func `however much is wrong, ten lines say where the rest is`() throws {
@@ -330,10 +331,10 @@ import Testing
             try FileManager.default.removeItem(
                 at: place.directory.appending(path: ".castree/manifests/\(version).json"))
         }
-        #expect(try status().problems.count == 19)
+        try expect(status().problems.count, equals: 19)
         let lines = try place.castree("status").text.split(separator: "\n")
-        #expect(lines.count == 10)
-        #expect(lines.last?.hasSuffix("more: castree status --json") == true)
+        expect(lines.count, equals: 10)
+        expect(lines.last?.hasSuffix("more: castree status --json"), equals: true)
     }
 
     // MARK: The log
@@ -347,22 +348,22 @@ import Testing
         try place.castree("boot")
         try place.castree("activate", "2")
         let events = try log()
-        #expect(events.map(\.event) == ["add", "switch", "add", "boot", "switch"])
-        #expect(events.map(\.sequence) == Array(1...5))
-        #expect(events.allSatisfy { $0.at.hasSuffix("Z") })
-        #expect(events[4].fields.keys.sorted() == ["from", "version"])
+        expect(events.map(\.event), equals: ["add", "switch", "add", "boot", "switch"])
+        expect(events.map(\.sequence), equals: Array(1...5))
+        expect(events.allSatisfy { $0.at.hasSuffix("Z") })
+        expect(events[4].fields.keys.sorted(), equals: ["from", "version"])
         let lines = try place.castree("log").text.split(separator: "\n").map(String.init)
-        #expect(lines == events.map { "\($0.at) \($0.sentence)" })
-        #expect(lines.last?.hasSuffix("switched to version 2 from 1") == true)
+        expect(lines, equals: events.map { "\($0.at) \($0.sentence)" })
+        expect(lines.last?.hasSuffix("switched to version 2 from 1"), equals: true)
     }
 
     @Test func `log shows the last so many, or what happened since`() throws {
         try prepared()
-        #expect(try log("--last", "1").map(\.event) == ["add"])
-        #expect(try log("--last", "99").count == 3)
-        #expect(try log("--since", "3w").count == 3)
-        #expect(try log("--since", "2100-01-01").isEmpty)
-        #expect(try place.castree("log", "--last", "0").status == 2)
-        #expect(try place.castree("log", "--since", "yesterday").status == 2)
+        try expect(log("--last", "1").map(\.event), equals: ["add"])
+        try expect(log("--last", "99").count, equals: 3)
+        try expect(log("--since", "3w").count, equals: 3)
+        try expect(log("--since", "2100-01-01").isEmpty)
+        try expect(place.castree("log", "--last", "0").status, equals: 2)
+        try expect(place.castree("log", "--since", "yesterday").status, equals: 2)
     }
 }

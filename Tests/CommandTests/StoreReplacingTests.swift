@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -15,44 +16,44 @@ import Testing
     private func delete() throws {
         let ended = try place.run(
             .shell, ["-c", "chmod -R u+w .castree && rm -rf .castree"])
-        #expect(ended.status == 0, "\(ended.errors)")
+        expect(ended.status, equals: 0, "\(ended.errors)")
     }
 
     @Test func `a server goes on with the store that is made where the first was deleted`() throws {
         let app = Served.newApp()
         let served = try Served(place, ["--app-id", app, "--dashboard"])
-        #expect(try served.get().body == Release.first["index.html"])
+        try expect(served.get().body, equals: Release.first["index.html"])
         try delete()
-        #expect(try served.get().status == 503)
-        #expect(try served.get("/js/app.js", ["Accept": "text/html"]).status == 503)
+        try expect(served.get().status, equals: 503)
+        try expect(served.get("/js/app.js", ["Accept": "text/html"]).status, equals: 503)
         // Under the same name.
         try place.add("1", ["index.html": "another", "js/app.js": "other()"])
         try place.castree("activate", "1")
-        #expect(try served.get().body == "another")
-        #expect(try served.get("/js/app.js").body == "other()")
+        try expect(served.get().body, equals: "another")
+        try expect(served.get("/js/app.js").body, equals: "other()")
         // What is done to it is seen, and its version is held while it is shown.
         try place.add("2", Release.second)
         try place.castree("activate", "2")
-        #expect(try served.get().body == Release.second["index.html"])
+        try expect(served.get().body, equals: Release.second["index.html"])
         let errors = try served.end().errors
-        #expect(errors.contains("the store that is served is gone"))
-        #expect(errors.contains("another store is now at"))
+        expect(errors.contains("the store that is served is gone"))
+        expect(errors.contains("another store is now at"))
         // The port is the app's in the new store, too.
         let again = try Served(place, ["--app-id", app])
-        #expect(again.port == served.port)
+        expect(again.port, equals: served.port)
     }
 
     @Test func `the token of a server opens it also after its store was made anew`() throws {
         let served = try Served(place, ["--token"])
-        let query = try #require(served.url.split(separator: "?").last)
-        #expect(try served.get("/?\(query)").status == 200)
+        let query = try require(served.url.split(separator: "?").last)
+        try expect(served.get("/?\(query)").status, equals: 200)
         try delete()
         try place.add("7", Release.second)
         try place.castree("activate", "7")
-        #expect(try served.get("/?\(query)").body == Release.second["index.html"])
-        #expect(try served.get().status == 403)
+        try expect(served.get("/?\(query)").body, equals: Release.second["index.html"])
+        try expect(served.get().status, equals: 403)
         _ = try served.end()
-        #expect(
-            try Served(place, ["--token"]).url.hasSuffix(String(query.split(separator: "=")[1])))
+        try expect(
+            Served(place, ["--token"]).url.hasSuffix(String(query.split(separator: "=")[1])))
     }
 }

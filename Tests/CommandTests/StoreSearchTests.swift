@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -28,57 +29,57 @@ import Testing
     ])
     func `a command that needs a store finds the one above, and says so`(_ words: [String]) throws {
         let found = try castree(words, in: "below/deep")
-        #expect(found.status == 0)
-        #expect(found.errors == Self.said)
+        expect(found.status, equals: 0)
+        expect(found.errors, equals: Self.said)
         for silent in ["--quiet", "--json"] {
-            #expect(try castree(words + [silent], in: "below/deep").errors.isEmpty)
+            try expect(castree(words + [silent], in: "below/deep").errors.isEmpty)
         }
-        #expect(!place.exists("below/deep/.castree") && !place.exists("below/.castree"))
+        expect(!place.exists("below/deep/.castree") && !place.exists("below/.castree"))
     }
 
     @Test func `versions are completed from the store above`() throws {
         let words = ["__complete", "zsh", "show", ""]
-        #expect(try castree(words, in: "below/deep").text == "1\t\n")
+        try expect(castree(words, in: "below/deep").text, equals: "1\t\n")
     }
 
     @Test func `the nearest one counts, and one here is not mentioned`() throws {
         let add = ["add", "deep", "--version", "near", "--no-sync"]
-        #expect(try castree(add, in: "below").status == 0)
+        try expect(castree(add, in: "below").status, equals: 0)
         let found = try castree(["versions"], in: "below/deep")
-        #expect(found.text.contains("near") && found.errors.contains("the store ../.castree"))
-        #expect(try castree(["versions"], in: "below").errors.isEmpty)
+        expect(found.text.contains("near") && found.errors.contains("the store ../.castree"))
+        try expect(castree(["versions"], in: "below").errors.isEmpty)
     }
 
     @Test func `init, add and pull make one here, and say that there is one above`() throws {
         let hint = "; there is one above: --store ../../.castree uses that\n"
         let add = ["add", "../../release-1", "--version", "2", "--no-sync"]
         let added = try castree(add, in: "below/deep")
-        #expect(added.status == 0 && added.errors.hasSuffix(hint), "\(added)")
-        #expect(try castree(["versions", "--json"], in: "below/deep").text.contains("\"2\""))
-        #expect(try castree(["versions", "--json"], in: "below").text.contains("\"1\""))
+        expect(added.status == 0 && added.errors.hasSuffix(hint), "\(added)")
+        try expect(castree(["versions", "--json"], in: "below/deep").text.contains("\"2\""))
+        try expect(castree(["versions", "--json"], in: "below").text.contains("\"1\""))
 
         try place.castree("publish", "1", "origin")
         try place.write(["file": "content"], to: "beside/deep")
         let plan = try castree(["pull", "../../origin", "--dry-run"], in: "beside/deep")
-        #expect(plan.status == 0 && plan.errors.isEmpty, "\(plan)")
-        #expect(plan.text.contains("fetch 1 object"), "\(plan)")
+        expect(plan.status == 0 && plan.errors.isEmpty, "\(plan)")
+        expect(plan.text.contains("fetch 1 object"), "\(plan)")
         let pulled = try castree(["pull", "../../origin"], in: "beside/deep")
-        #expect(pulled.status == 0 && pulled.errors.contains(hint), "\(pulled)")
-        #expect(place.exists("beside/deep/.castree/FORMAT"))
+        expect(pulled.status == 0 && pulled.errors.contains(hint), "\(pulled)")
+        expect(place.exists("beside/deep/.castree/FORMAT"))
 
         try place.write(["file": "content"], to: "third/deep")
-        #expect(try castree(["init", "--no-sync"], in: "third/deep").status == 0)
-        #expect(place.exists("third/deep/.castree/FORMAT"))
+        try expect(castree(["init", "--no-sync"], in: "third/deep").status, equals: 0)
+        expect(place.exists("third/deep/.castree/FORMAT"))
     }
 
     @Test func `who names a store gets that one or none`() throws {
         for words in [["--store", ".castree"], ["--store", "other"]] {
-            #expect(try castree(words + ["versions"], in: "below/deep").status == 3)
+            try expect(castree(words + ["versions"], in: "below/deep").status, equals: 3)
         }
         let variable = ["CASTREE_STORE": ".castree"]
-        #expect(try castree(["versions"], in: "below/deep", environment: variable).status == 3)
+        try expect(castree(["versions"], in: "below/deep", environment: variable).status, equals: 3)
         let empty = ["CASTREE_STORE": ""]
-        #expect(try castree(["versions"], in: "below/deep", environment: empty).status == 0)
+        try expect(castree(["versions"], in: "below/deep", environment: empty).status, equals: 0)
     }
 
     @Test func `a link is not followed, and a directory without a store is passed by`() throws {
@@ -92,28 +93,31 @@ import Testing
         try files.createSymbolicLink(
             atPath: below.appending(path: ".castree").path, withDestinationPath: "../moved")
         let refused = try castree(["versions", "--json"], in: "below/deep")
-        #expect(refused.status == 3)
-        #expect(try refused.error().code == "noStore")
+        expect(refused.status, equals: 3)
+        try expect(refused.error().code, equals: "noStore")
     }
 
     @Test(.enabled(if: geteuid() == 0, "needs root, to give a store away"))
     func `another user's store is not used, but named`() throws {
-        #expect(chown(place.directory.appending(path: ".castree").path, 65_534, 65_534) == 0)
+        expect(chown(place.directory.appending(path: ".castree").path, 65_534, 65_534), equals: 0)
         let refused = try castree(["versions", "--json"], in: "below/deep")
-        #expect(refused.status == 3)
-        #expect(
-            try refused.error().message
-                == "no store at .castree; ../../.castree belongs to another user: --store ../../.castree uses it"
+        expect(refused.status, equals: 3)
+        try expect(
+            refused.error().message,
+            equals:
+                "no store at .castree; ../../.castree belongs to another user: --store ../../.castree uses it"
         )
         // One's own further up is used.
         try place.write(["a": "a"], to: "below/deep/er")
-        #expect(
-            try castree(["add", "er", "--version", "x", "--no-sync"], in: "below/deep").status == 0)
-        #expect(
-            chown(place.directory.appending(path: "below/deep/.castree").path, 65_534, 65_534) == 0)
-        #expect(chown(place.directory.appending(path: ".castree").path, 0, 0) == 0)
+        try expect(
+            castree(["add", "er", "--version", "x", "--no-sync"], in: "below/deep").status,
+            equals: 0)
+        expect(
+            chown(place.directory.appending(path: "below/deep/.castree").path, 65_534, 65_534),
+            equals: 0)
+        expect(chown(place.directory.appending(path: ".castree").path, 0, 0), equals: 0)
         let found = try castree(["versions"], in: "below/deep/er")
-        #expect(found.text.contains("*") == false && found.errors.contains("../../../.castree"))
+        expect(found.text.contains("*") == false && found.errors.contains("../../../.castree"))
     }
 
     /// Whether a file system can be mounted that goes with its process.
@@ -134,7 +138,7 @@ import Testing
             URL(filePath: "/usr/bin/unshare"), ["--mount", "/bin/sh", "-c", script],
             in: place.directory, environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/sbin"]
         ).finished()
-        #expect(refused.status == 3, "\(refused)")
-        #expect(refused.errors.contains("no store at .castree; create one"))
+        expect(refused.status, equals: 3, "\(refused)")
+        expect(refused.errors.contains("no store at .castree; create one"))
     }
 }

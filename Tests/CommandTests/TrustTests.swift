@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -49,7 +50,7 @@ import Testing
         process.standardError = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+        try require(process.terminationStatus == 0, "openssl \(arguments)")
     }
 
     private func device(_ arguments: String...) throws -> Finished {
@@ -64,31 +65,31 @@ import Testing
     func keys() throws {
         let url = "https://Example.org:443/app/"
         let added = try device("trust", "add", "keys/a.pub", "--origin", url)
-        #expect(added.status == 0 && added.text.contains(key), "\(added)")
-        #expect(try trusted().map(\.places) == [["https://example.org/app"]])
-        #expect(try trusted()[0].origin == nil)
+        expect(added.status == 0 && added.text.contains(key), "\(added)")
+        try expect(trusted().map(\.places), equals: [["https://example.org/app"]])
+        try expect(trusted()[0].origin == nil)
         let both = try device(
             "trust", "add", "keys/b.pub", "--threshold", "2", "--origin", "https://example.org/app",
             "--origin-id", Self.id)
-        #expect(both.status == 0, "\(both)")
-        #expect(try trusted()[0].keys.count == 2 && trusted()[0].threshold == 2)
-        #expect(try trusted()[0].origin == Self.id)
+        expect(both.status, equals: 0, "\(both)")
+        try expect(trusted()[0].keys.count == 2 && trusted()[0].threshold == 2)
+        try expect(trusted()[0].origin, equals: Self.id)
         // What the threshold asks for cannot go.
         let refused = try device("trust", "remove", Self.id, key)
-        #expect(refused.status == 1 && refused.errors.contains("--threshold"), "\(refused)")
-        #expect(
-            try device(
+        expect(refused.status == 1 && refused.errors.contains("--threshold"), "\(refused)")
+        try expect(
+            device(
                 "trust", "add", "keys/a.pub", "--threshold", "1", "--origin",
                 "https://example.org/app"
-            ).status == 0)
-        #expect(try device("trust", "remove", Self.id, key).status == 0)
-        #expect(try trusted()[0].keys.count == 1)
+            ).status, equals: 0)
+        try expect(device("trust", "remove", Self.id, key).status, equals: 0)
+        try expect(trusted()[0].keys.count, equals: 1)
         let gone = try device("trust", "remove", "http://example.org/app")
-        #expect(gone.status == 0 && gone.text.contains("as it comes"), "\(gone)")
-        #expect(try trusted().isEmpty)
-        #expect(try device("trust", "list").text.contains("castree trust add"))
+        expect(gone.status == 0 && gone.text.contains("as it comes"), "\(gone)")
+        try expect(trusted().isEmpty)
+        try expect(device("trust", "list").text.contains("castree trust add"))
         let log = try device("log").text
-        #expect(log.contains("of these keys have signed") && log.contains("what comes"))
+        expect(log.contains("of these keys have signed") && log.contains("what comes"))
     }
 
     @Test("says what to do about a wrong file, a wrong URL and a wrong id, and makes no store")
@@ -105,75 +106,75 @@ import Testing
         ] {
             let answer = try place.run(
                 .castree, ["--store", "device", "trust", "add"] + arguments)
-            #expect(answer.status == Int32(status), "\(answer)")
-            #expect(answer.errors.contains(words), "\(answer)")
-            #expect(!place.exists("device"))
+            expect(answer.status, equals: Int32(status), "\(answer)")
+            expect(answer.errors.contains(words), "\(answer)")
+            expect(!place.exists("device"))
         }
         // A threshold that cannot be reached.
         let answer = try device("trust", "add", "keys/a.pub", "--threshold", "2", "--origin", url)
-        #expect(answer.status == 1 && answer.errors.contains("ask for 1"), "\(answer)")
-        #expect(try device("trust", "add", "keys/a.pub", "--origin", url).status == 0)
+        expect(answer.status == 1 && answer.errors.contains("ask for 1"), "\(answer)")
+        try expect(device("trust", "add", "keys/a.pub", "--origin", url).status, equals: 0)
         for (arguments, status) in [
             (["https://example.org/other"], 3), ([url, "0123456789abcdef"], 3),
             ([url, key], 1),
         ] {
             let answer = try place.run(
                 .castree, ["--store", "device", "trust", "remove"] + arguments)
-            #expect(answer.status == Int32(status), "\(answer)")
+            expect(answer.status, equals: Int32(status), "\(answer)")
         }
         let other = try device(
             "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", Self.id)
-        #expect(other.status == 0)
+        expect(other.status, equals: 0)
         let another = String(Self.id.reversed())
         let wrong = try device(
             "trust", "add", "keys/a.pub", "--origin", url, "--origin-id", another)
-        #expect(wrong.status == 1 && wrong.errors.contains("trust remove"), "\(wrong)")
+        expect(wrong.status == 1 && wrong.errors.contains("trust remove"), "\(wrong)")
     }
 
     @Test("lets a pull take what is signed, and ends it with 22 for all else")
     func pull() throws {
         try place.add("1", Release.first)
         try place.add("2", Release.second)
-        #expect(
-            try place.castree("publish", "1", "site", "--no-sync", "--no-packs").status == 0)
+        try expect(
+            place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
         // Nobody has signed it yet.
         let web = try WebOrigin(place.directory.appending(path: "site"))
-        #expect(try device("trust", "add", "keys/a.pub", "--origin", web.url).status == 0)
+        try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
         let unsigned = try device("pull", web.url, "--json")
-        #expect(unsigned.status == 22, "\(unsigned)")
-        #expect(try unsigned.error().code == "untrusted")
+        expect(unsigned.status, equals: 22, "\(unsigned)")
+        try expect(unsigned.error().code, equals: "untrusted")
         // No other try mends that, so it is said at once, and no longer than it is so.
         let status = try device("status", "--json").document(StatusTests.Status.self)
-        #expect(status.problems.map(\.code) == ["untrusted"], "\(status.problems)")
-        #expect(try device("pull", web.url, "--force").status == 22)
-        #expect(try device("pull", web.url, "--format", "meteor").status == 22)
+        expect(status.problems.map(\.code), equals: ["untrusted"], "\(status.problems)")
+        try expect(device("pull", web.url, "--force").status, equals: 22)
+        try expect(device("pull", web.url, "--format", "meteor").status, equals: 22)
         try sign()
         let pulled = try device("pull", web.url, "--activate")
-        #expect(pulled.status == 0 && pulled.errors.contains(Self.id), "\(pulled)")
-        #expect(try device("status").status == 0)
+        expect(pulled.status == 0 && pulled.errors.contains(Self.id), "\(pulled)")
+        try expect(device("status").status, equals: 0)
         let again = try device("pull", web.url, "--json").document(Pulled.self)
-        #expect(again.signedBy == [key])
-        #expect(try trusted()[0].sequences["stable"] != nil)
-        #expect(try device("trust", "list").text.contains("channel stable: verified up to"))
+        expect(again.signedBy, equals: [key])
+        try expect(trusted()[0].sequences["stable"] != nil)
+        try expect(device("trust", "list").text.contains("channel stable: verified up to"))
         // The report names keys, which are public.
-        #expect(try device("report").text.contains(key))
+        try expect(device("report").text.contains(key))
         // A damaged file is no reason to take what comes.
         try Data("{}".utf8).write(to: place.directory.appending(path: "device/trust.json"))
         for arguments in [["--force"], []] {
             let damaged = try place.run(
                 .castree, ["--store", "device", "pull", web.url] + arguments)
-            #expect(damaged.status == 22 && damaged.errors.contains("trust add"), "\(damaged)")
+            expect(damaged.status == 22 && damaged.errors.contains("trust add"), "\(damaged)")
         }
-        #expect(try device("fsck", "--repair").status == 4)
-        #expect(try place.contents("device/trust.json") == "{}")
+        try expect(device("fsck", "--repair").status, equals: 4)
+        try expect(place.contents("device/trust.json"), equals: "{}")
     }
 
     @Test("holds whatever comes to stand at the path of a trusted directory to its keys")
     func directories() throws {
         try place.add("1", Release.first)
         for name in ["o", "evil"] {
-            #expect(
-                try place.castree("publish", "1", name, "--no-sync", "--no-packs").status == 0)
+            try expect(
+                place.castree("publish", "1", name, "--no-sync", "--no-packs").status, equals: 0)
         }
         let files = FileManager.default
         let origin = place.directory.appending(path: "o")
@@ -182,19 +183,19 @@ import Testing
             for isThere in [true, false] {
                 if !isThere { try files.moveItem(at: origin, to: moved) }
                 let added = try device("trust", "add", "keys/a.pub", "--origin", path)
-                #expect(added.status == 0 && added.text.contains(origin.path), "\(added)")
+                expect(added.status == 0 && added.text.contains(origin.path), "\(added)")
                 if isThere { try files.moveItem(at: origin, to: moved) }
                 try files.createSymbolicLink(
                     atPath: origin.path, withDestinationPath: "evil")
                 for spelling in ["o", origin.path, "./evil/../o/"] {
                     let pulled = try device("pull", spelling, "--json")
-                    #expect(pulled.status == 22, "\(spelling) \(pulled)")
+                    expect(pulled.status, equals: 22, "\(spelling) \(pulled)")
                 }
                 try files.removeItem(at: origin)
                 try files.moveItem(at: moved, to: origin)
-                #expect(try device("pull", "o").status == 22)
-                #expect(try device("trust", "remove", origin.path).status == 0)
-                #expect(try trusted().isEmpty)
+                try expect(device("pull", "o").status, equals: 22)
+                try expect(device("trust", "remove", origin.path).status, equals: 0)
+                try expect(trusted().isEmpty)
             }
         }
     }
@@ -202,12 +203,12 @@ import Testing
     @Test("has a pull say once that nobody signs what it takes")
     func unsigned() throws {
         try place.add("1", Release.first)
-        #expect(
-            try place.castree("publish", "1", "site", "--no-sync", "--no-packs").status == 0)
+        try expect(
+            place.castree("publish", "1", "site", "--no-sync", "--no-packs").status, equals: 0)
         let web = try WebOrigin(place.directory.appending(path: "site"))
         let first = try device("pull", web.url)
-        #expect(first.status == 0 && first.errors.contains("are not signed"), "\(first)")
-        #expect(try !device("pull", web.url).errors.contains("not signed"))
+        expect(first.status == 0 && first.errors.contains("are not signed"), "\(first)")
+        try expect(!device("pull", web.url).errors.contains("not signed"))
     }
 
     @Test(
@@ -216,26 +217,27 @@ import Testing
     func kiosk() throws {
         try place.add("1", Release.first)
         try place.add("2", Release.second)
-        #expect(
-            try device("add", "release-1", "--version", "1", "--no-sync", "--activate").status == 0)
-        #expect(
-            try place.castree("publish", "2", "site", "--no-sync", "--no-packs").status == 0)
+        try expect(
+            device("add", "release-1", "--version", "1", "--no-sync", "--activate").status,
+            equals: 0)
+        try expect(
+            place.castree("publish", "2", "site", "--no-sync", "--no-packs").status, equals: 0)
         let web = try WebOrigin(place.directory.appending(path: "site"))
-        #expect(try device("trust", "add", "keys/a.pub", "--origin", web.url).status == 0)
+        try expect(device("trust", "add", "keys/a.pub", "--origin", web.url).status, equals: 0)
         let kiosk = try Kiosk(place, web.url)
         try kiosk.hear("unable to update", "it is not signed")
-        #expect(try kiosk.visit() == "<h1>one</h1>")
+        try expect(kiosk.visit(), equals: "<h1>one</h1>")
         try sign()
-        #expect(try kiosk.page().post("update").status == 202)
+        try expect(kiosk.page().post("update").status, equals: 202)
         try kiosk.hear("version 2 is here")
-        #expect(try kiosk.served.end().status == 0)
+        try expect(kiosk.served.end().status, equals: 0)
     }
 
     /// Signs the pointer with OpenSSL, by docs/origin-format.md.
     private func sign() throws {
         let file = place.directory.appending(path: "site/channels/stable.json")
         let read = try JSONSerialization.jsonObject(with: Data(contentsOf: file))
-        var pointer = try #require(read as? [String: Any])
+        var pointer = try require(read as? [String: Any])
         pointer["origin"] = Self.id
         try (Data("castree-pointer 1\n".utf8) + Self.canonical(pointer)).write(
             to: place.directory.appending(path: "keys/signed"))

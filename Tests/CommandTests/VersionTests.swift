@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -13,48 +14,48 @@ import Testing
 
     @Test func `versions lists the newest first, with every field`() throws {
         let listed = try place.castree("versions", "--json")
-        #expect(listed.status == 0)
+        expect(listed.status, equals: 0)
         let versions = try listed.document([ListedVersion].self)
-        #expect(versions.map(\.version) == ["2", "1"])
-        #expect(versions.map(\.current) == [false, true])
-        #expect(versions.map(\.state) == ["materialized", "materialized"])
-        #expect(versions[0].files == Release.second.count)
-        #expect(versions[0].uniqueBytes == "<h1>two</h1>more()".utf8.count)
-        #expect(versions[0].missingObjects == 0)
-        #expect(!versions[0].pending && !versions[0].knownGood && !versions[0].bad)
+        expect(versions.map(\.version), equals: ["2", "1"])
+        expect(versions.map(\.current), equals: [false, true])
+        expect(versions.map(\.state), equals: ["materialized", "materialized"])
+        expect(versions[0].files, equals: Release.second.count)
+        expect(versions[0].uniqueBytes, equals: "<h1>two</h1>more()".utf8.count)
+        expect(versions[0].missingObjects, equals: 0)
+        expect(!versions[0].pending && !versions[0].knownGood && !versions[0].bad)
     }
 
     @Test func `versions marks the current one with a star`() throws {
         let lines = try place.castree("versions").text.split(separator: "\n")
-        #expect(lines.count == 3)
-        #expect(lines[1].hasPrefix("   2"))
-        #expect(lines[2].hasPrefix("*  1"))
+        expect(lines.count, equals: 3)
+        expect(lines[1].hasPrefix("   2"))
+        expect(lines[2].hasPrefix("*  1"))
     }
 
     @Test func `versions of an empty store is an empty list`() throws {
         try place.castree("--store", "empty", "init")
         let listed = try place.castree("--store", "empty", "versions", "--json")
-        #expect(listed.text == "[]\n")
-        #expect(try place.castree("--store", "empty", "versions").text.contains("castree add"))
+        expect(listed.text, equals: "[]\n")
+        try expect(place.castree("--store", "empty", "versions").text.contains("castree add"))
     }
 
     @Test func `show lists the entries by path`() throws {
         let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
-        #expect(shown.version == "1")
-        #expect(shown.manifest.count == 64)
-        #expect(shown.entries.map(\.path) == Release.first.keys.sorted())
+        expect(shown.version, equals: "1")
+        expect(shown.manifest.count, equals: 64)
+        expect(shown.entries.map(\.path), equals: Release.first.keys.sorted())
         for entry in shown.entries {
-            #expect(entry.address.count == 64)
-            #expect(entry.bytes == Release.first[entry.path]?.utf8.count)
+            expect(entry.address.count, equals: 64)
+            expect(entry.bytes, equals: Release.first[entry.path]?.utf8.count)
         }
     }
 
     @Test func `show prints a line for each file`() throws {
         let lines = try place.castree("show", "1").text.split(separator: "\n")
         for path in Release.first.keys {
-            #expect(lines.contains { $0.hasSuffix("  \(path)") })
+            expect(lines.contains { $0.hasSuffix("  \(path)") })
         }
-        #expect(lines.contains { $0.hasSuffix("  x  tools/serve") })
+        expect(lines.contains { $0.hasSuffix("  x  tools/serve") })
     }
 
     @Test func `times are ISO 8601 in UTC`() throws {
@@ -71,49 +72,50 @@ import Testing
                 /"createdAt":\d+/, with: "\"createdAt\":\(seconds)")
             try Data(changed.utf8).write(to: place.directory.appending(path: manifest))
             let shown = try place.castree("show", "1", "--json").document(ShownVersion.self)
-            #expect(shown.createdAt == expected)
+            expect(shown.createdAt, equals: expected)
         }
     }
 
     @Test func `diff tells what was added, removed, changed and moved`() throws {
         let diff = try place.castree("diff", "1", "2", "--json").document(DiffDocument.self)
-        #expect(diff.added == ["js/more.js"])
-        #expect(diff.removed == ["empty"])
-        #expect(diff.changed == ["index.html"])
-        #expect(diff.moved == [.init(from: "old/name.txt", to: "new/name.txt")])
-        #expect(diff.newBytes == "<h1>two</h1>more()".utf8.count)
+        expect(diff.added, equals: ["js/more.js"])
+        expect(diff.removed, equals: ["empty"])
+        expect(diff.changed, equals: ["index.html"])
+        expect(diff.moved, equals: [.init(from: "old/name.txt", to: "new/name.txt")])
+        expect(diff.newBytes, equals: "<h1>two</h1>more()".utf8.count)
     }
 
     @Test func `diff prints one letter a line`() throws {
         let lines = try place.castree("diff", "1", "2").text.split(separator: "\n")
-        #expect(
-            lines.dropLast() == [
+        expect(
+            lines.dropLast(),
+            equals: [
                 "D empty", "M index.html", "A js/more.js", "R old/name.txt -> new/name.txt",
             ])
-        #expect(lines.last?.contains("18 B") == true)
+        expect(lines.last?.contains("18 B"), equals: true)
     }
 
     @Test func `diff of a version with itself is empty`() throws {
         let diff = try place.castree("diff", "1", "1", "--json").document(DiffDocument.self)
-        #expect(diff.added.isEmpty && diff.removed.isEmpty && diff.changed.isEmpty)
-        #expect(diff.moved.isEmpty && diff.newBytes == 0)
+        expect(diff.added.isEmpty && diff.removed.isEmpty && diff.changed.isEmpty)
+        expect(diff.moved.isEmpty && diff.newBytes == 0)
     }
 
     @Test func `retire forgets a version and counts what it referenced`() throws {
         let retired = try place.castree("retire", "2", "--json")
-        #expect(retired.status == 0)
+        expect(retired.status, equals: 0)
         let document = try retired.document(RetireDocument.self)
-        #expect(document.version == "2")
-        #expect(document.references == Release.second.count)
-        #expect(try place.castree("show", "2").status == 3)
-        #expect(!place.exists(".castree/versions/2"))
+        expect(document.version, equals: "2")
+        expect(document.references, equals: Release.second.count)
+        try expect(place.castree("show", "2").status, equals: 3)
+        expect(!place.exists(".castree/versions/2"))
     }
 
     @Test func `the current version is not retired`() throws {
         let refused = try place.castree("retire", "1", "--json")
-        #expect(refused.status == 1)
-        #expect(try refused.error().code == "versionInUse")
-        #expect(try place.castree("show", "1").status == 0)
+        expect(refused.status, equals: 1)
+        try expect(refused.error().code, equals: "versionInUse")
+        try expect(place.castree("show", "1").status, equals: 0)
     }
 
     @Test(arguments: [
@@ -124,11 +126,11 @@ import Testing
     ])
     func `a version that is not there is status 3`(_ arguments: [String]) throws {
         let refused = try place.run(.castree, arguments + ["--json"])
-        #expect(refused.status == 3)
-        #expect(refused.output.isEmpty)
-        #expect(try refused.error().code == "noVersion")
+        expect(refused.status, equals: 3)
+        expect(refused.output.isEmpty)
+        try expect(refused.error().code, equals: "noVersion")
         let told = try place.run(.castree, arguments)
-        #expect(told.status == 3)
-        #expect(told.errors.hasPrefix("castree: "))
+        expect(told.status, equals: 3)
+        expect(told.errors.hasPrefix("castree: "))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -31,22 +32,22 @@ import Testing
     {
         let (lines, end) = follow(
             try child("echo one; echo two >&2; printf '\\nthree'; exit 3"))
-        #expect(lines == ["one", "two", "", "three"])
-        #expect(end == .init(status: 3))
+        expect(lines, equals: ["one", "two", "", "three"])
+        expect(end, equals: .init(status: 3))
         let killed = follow(try child("echo here; kill -KILL $$"))
-        #expect(killed.lines == ["here"] && killed.end == .init(status: nil))
+        expect(killed.lines == ["here"] && killed.end == .init(status: nil))
     }
 
     @Test func `nobody waits for what it has started, which still holds its output`() throws {
         let (lines, end) = follow(try child("sleep 300 & echo $!; exit 4"))
-        #expect(end.status == 4)
-        let left = try #require(lines.first.flatMap { Int32($0) })
-        #expect(kill(left, SIGKILL) == 0)
+        expect(end.status, equals: 4)
+        let left = try require(lines.first.flatMap { Int32($0) })
+        expect(kill(left, SIGKILL), equals: 0)
     }
 
     @Test func `one that has closed its output is waited for`() throws {
         let (lines, end) = follow(try child("echo one; exec >&- 2>&-; sleep 0.3; exit 5"))
-        #expect(lines == ["one"] && end == .init(status: 5))
+        expect(lines == ["one"] && end == .init(status: 5))
     }
 
     @Test func `that it is stopped is told once, and once more when it is stopped again`() throws {
@@ -57,15 +58,15 @@ import Testing
             told.append(process)
             kill(process, SIGCONT)
         }
-        #expect(lines == ["on", "and on"] && end == .init(status: 0))
-        #expect(told.count == 2 && Set(told).count == 1)
+        expect(lines == ["on", "and on"] && end == .init(status: 0))
+        expect(told.count == 2 && Set(told).count == 1)
     }
 
     @Test(arguments: ["exec sleep 300", "trap '' TERM; exec sleep 300", "kill -STOP $$"])
     func `one that says nothing for too long is asked to end, then ended`(_ script: String) throws {
         let (_, end) = follow(
             try child(script), silence: .milliseconds(10), grace: .milliseconds(10))
-        #expect(end == .init(status: nil, wasSilent: true))
+        expect(end, equals: .init(status: nil, wasSilent: true))
     }
 
     @Test func `one that nobody wants any longer is ended at once, whatever it does`() throws {
@@ -74,10 +75,10 @@ import Testing
         let end = stubborn.follow(
             silence: .seconds(600), grace: .seconds(600), isUnwanted: { isUnwanted },
             stopped: { _ in }, heard: { _ in isUnwanted = true })
-        #expect(end == .init(status: nil))
+        expect(end, equals: .init(status: nil))
     }
 
     @Test func `its input lasts as long as this process, or has ended when it begins`() throws {
-        #expect(follow(try child("cat; echo end", hasInput: false)).lines == ["end"])
+        expect(follow(try child("cat; echo end", hasInput: false)).lines, equals: ["end"])
     }
 }

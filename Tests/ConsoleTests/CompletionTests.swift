@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -28,20 +29,20 @@ import Testing
         (["versions", "--", "--j"], []),
     ])
     func `candidates come from the table`(words: [String], candidates: [String]) {
-        #expect(self.candidates(words) == candidates)
+        expect(self.candidates(words), equals: candidates)
     }
 
     @Test func `every command is offered, with its summary`() {
         let output = program.outcome(of: ["__complete", "fish", ""]).output
         for command in program.commands {
             let line = "\(command.name)\t\(command.summary)\n"
-            #expect(output.contains(line))
+            expect(output.contains(line))
         }
     }
 
     @Test func `an option is offered once, unless it repeats`() {
-        #expect(candidates(["add", "--activate", "--a"]) == [])
-        #expect(candidates(["serve", "--header", "x", "--he"]) == ["--header", "--help"])
+        expect(candidates(["add", "--activate", "--a"]), equals: [])
+        expect(candidates(["serve", "--header", "x", "--he"]), equals: ["--header", "--help"])
     }
 
     @Test(arguments: [
@@ -49,40 +50,40 @@ import Testing
         (["du", "--html", ""], ":files"), (["du", "--html="], ":files"),
     ])
     func `names of files are left to the shell`(words: [String], answer: String) {
-        #expect(candidates(words) == [answer])
+        expect(candidates(words), equals: [answer])
     }
 
     @Test func `a default command offers its options before its name`() {
         let words = ["__complete", "zsh", "--d"]
-        #expect(Fixture.checker.outcome(of: words).output == "--deep\thashes everything\n")
+        expect(Fixture.checker.outcome(of: words).output, equals: "--deep\thashes everything\n")
         let commands = Fixture.checker.outcome(of: ["__complete", "zsh", "re"]).output
-        #expect(commands == "repair\tdoes repair\n")
+        expect(commands, equals: "repair\tdoes repair\n")
     }
 
     @Test func `words that would move the cursor are not offered`() {
-        #expect(!candidates(["checkout", ""]).contains { $0.contains("\u{1B}") })
+        expect(!candidates(["checkout", ""]).contains { $0.contains("\u{1B}") })
     }
 
     @Test func `words that bash has split are joined, and the part before the break is left out`() {
-        #expect(bash(["checkout", "--mode", "=", "l"]) == ["link"])
-        #expect(bash(["serve", "--when", "=", "b"]) == ["background:"])
-        #expect(bash(["serve", "--when", "k"]) == ["key="])
-        #expect(bash(["checkout", "--mode", "="]) == ["link", "reflink", "copy"])
-        #expect(bash(["--store", "=", "a", "checkout", "--mo"]) == ["--mode"])
-        #expect(bash(["checkout", "a", ":", "b", ""]) == [":directories"])
+        expect(bash(["checkout", "--mode", "=", "l"]), equals: ["link"])
+        expect(bash(["serve", "--when", "=", "b"]), equals: ["background:"])
+        expect(bash(["serve", "--when", "k"]), equals: ["key="])
+        expect(bash(["checkout", "--mode", "="]), equals: ["link", "reflink", "copy"])
+        expect(bash(["--store", "=", "a", "checkout", "--mo"]), equals: ["--mode"])
+        expect(bash(["checkout", "a", ":", "b", ""]), equals: [":directories"])
     }
 
     @Test func `an unknown shell gets no answer`() {
-        #expect(program.outcome(of: ["__complete", "tcsh", ""]).status == 2)
-        #expect(program.outcome(of: ["__complete"]).output == "")
+        expect(program.outcome(of: ["__complete", "tcsh", ""]).status, equals: 2)
+        expect(program.outcome(of: ["__complete"]).output, equals: "")
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `there is a script for every shell`(shell: String) {
         let outcome = Fixture.checker.outcome(of: ["completions", shell])
-        #expect(outcome.status == 0)
-        #expect(outcome.output.contains("__complete \(shell)"))
-        #expect(outcome.output.contains("_castree_fsck_complete"))
+        expect(outcome.status, equals: 0)
+        expect(outcome.output.contains("__complete \(shell)"))
+        expect(outcome.output.contains("_castree_fsck_complete"))
     }
 
     @Test func `bash runs the script and quotes what it would obey`() throws {
@@ -92,7 +93,7 @@ import Testing
         let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
             separator: "\n")
         let result = try Shell.run("bash", source)
-        #expect(result == "a\\ b\n\\$\\(false\\)\nv1\n")
+        expect(result, equals: "a\\ b\n\\$\\(false\\)\nv1\n")
     }
 
     @Test func `bash passes the words up to the cursor`() throws {
@@ -104,14 +105,14 @@ import Testing
         // The stub ends its line like a program does.
         let result = try Shell.run(
             "bash", source.replacing(#""$4"; }"#, with: #""$4"; echo; }"#))
-        #expect(result == "4addx\\ y\n")
+        expect(result, equals: "4addx\\ y\n")
     }
 
     @Test func `bash takes quoting from the words, and puts no space after what goes on`() throws {
-        #expect(bash(["checkout", "2.0", ""]) == [":directories"])
-        #expect(bash(["checkout", "\\2."]) == ["2.0", "2.1"])
-        #expect(bash(["checkout", "'2."]) == ["2.0", "2.1"])
-        #expect(bash(["checkout", "\"2\\.", ""]) == [":directories"])
+        expect(bash(["checkout", "2.0", ""]), equals: [":directories"])
+        expect(bash(["checkout", "\\2."]), equals: ["2.0", "2.1"])
+        expect(bash(["checkout", "'2."]), equals: ["2.0", "2.1"])
+        expect(bash(["checkout", "\"2\\.", ""]), equals: [":directories"])
         for word in ["dir/", "background:", "key="] {
             let stub = """
                 castree() { printf '\(word)\\t\\n'; }
@@ -121,7 +122,7 @@ import Testing
             let script = program.outcome(of: "completions bash").output
             let source = [stub, script, call, #"printf '%s\n' "${COMPREPLY[@]}""#].joined(
                 separator: "\n")
-            #expect(try Shell.run("bash", source) == "-o nospace \(word)\n")
+            try expect(Shell.run("bash", source), equals: "-o nospace \(word)\n")
         }
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -12,32 +13,32 @@ import Testing
         ("\u{2028}\u{2029}\u{E0041}", #"\u{2028}\u{2029}\u{E0041}"#), (#"C:\new"#, #"C:\new"#),
     ])
     func `what a terminal would obey is shown`(text: String, shown: String) {
-        #expect(text.escapedForDisplay == shown)
-        #expect(shown.escapedForDisplay == shown)
+        expect(text.escapedForDisplay, equals: shown)
+        expect(shown.escapedForDisplay, equals: shown)
     }
 
     @Test func `every control character is shown`() {
         for value in Array(0..<0x20) + Array(0x7F..<0xA0) as [UInt32] {
             guard let scalar = Unicode.Scalar(value) else { continue }
-            #expect(String(scalar).escapedForDisplay.unicodeScalars.first == "\\")
+            expect(String(scalar).escapedForDisplay.unicodeScalars.first, equals: "\\")
         }
     }
 
     @Test func `interpolated text is escaped, literal text and styles are not`() {
         let name = "a\u{1B}b"
         let text: DisplayText = "\t\(name): \("bad", .red)\n"
-        #expect(text.rendered() == "\ta\\u{1B}b: bad\n")
-        #expect(text.rendered(inColour: true) == "\ta\\u{1B}b: \u{1B}[31mbad\u{1B}[0m\n")
+        expect(text.rendered(), equals: "\ta\\u{1B}b: bad\n")
+        expect(text.rendered(inColour: true), equals: "\ta\\u{1B}b: \u{1B}[31mbad\u{1B}[0m\n")
         let nested: DisplayText = "<\(text)>\(7)"
-        #expect(nested.rendered() == "<\ta\\u{1B}b: bad\n>7")
-        #expect(DisplayText(untrusted: "a\nb").rendered() == #"a\nb"#)
+        expect(nested.rendered(), equals: "<\ta\\u{1B}b: bad\n>7")
+        expect(DisplayText(untrusted: "a\nb").rendered(), equals: #"a\nb"#)
     }
 
     @Test(arguments: [
         ("abc", 3), ("日本", 4), ("e\u{301}", 1), ("", 0), ("한글", 4), ("né", 2),
     ])
     func `columns are counted as a terminal shows them`(text: String, columns: Int) {
-        #expect(text.columnCount == columns)
+        expect(text.columnCount, equals: columns)
     }
 
     @Test(arguments: [
@@ -45,7 +46,7 @@ import Testing
         ("abc", 1, "…"),
     ])
     func `a cut text shows that it is cut`(text: String, columns: Int, cut: String) {
-        #expect(text.truncated(toColumns: columns) == cut)
+        expect(text.truncated(toColumns: columns), equals: cut)
     }
 }
 
@@ -54,8 +55,9 @@ import Testing
         var table = TextTable([.left("VERSION"), .right("SIZE"), .left("STATE")])
         table.add(["2.0", "1.0 KiB", "current"])
         table.add(["日本語", "512 B", ""])
-        #expect(
-            table.lines.map { $0.rendered() } == [
+        expect(
+            table.lines.map { $0.rendered() },
+            equals: [
                 "VERSION     SIZE  STATE",
                 "2.0      1.0 KiB  current",
                 "日本語     512 B",
@@ -64,17 +66,17 @@ import Testing
 
     @Test func `a table without headings has none, and one without rows is empty`() {
         var table = TextTable([.left(""), .right("")])
-        #expect(table.lines.isEmpty)
+        expect(table.lines.isEmpty)
         table.add(["objects", "7"])
         table.add(["", "12"])
-        #expect(table.lines.map { $0.rendered() } == ["objects   7", "         12"])
-        #expect(TextTable([.left("A")]).lines.isEmpty)
+        expect(table.lines.map { $0.rendered() }, equals: ["objects   7", "         12"])
+        expect(TextTable([.left("A")]).lines.isEmpty)
     }
 
     @Test func `cells are escaped and styled`() {
         var table = TextTable([.left(""), .left("")])
         table.add(["\("a\nb", .green)", "x"])
-        #expect(table.lines.map { $0.rendered() } == [#"a\nb  x"#])
-        #expect(table.lines.first?.rendered(inColour: true) == "\u{1B}[32ma\\nb\u{1B}[0m  x")
+        expect(table.lines.map { $0.rendered() }, equals: [#"a\nb  x"#])
+        expect(table.lines.first?.rendered(inColour: true), equals: "\u{1B}[32ma\\nb\u{1B}[0m  x")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -27,19 +28,19 @@ import Testing
     func mode(_ mode: Int) throws {
         try put("page", "old page", mode: mode)
         let disk = Refusing(.nothing, watched: directory.path)
-        #expect(try replaceFile(path("page"), with: Array("new".utf8), on: disk))
-        #expect(try text("page") == "new")
-        #expect(try Damage.mode(path("page")) == mode)
-        #expect(disk.modesSeen.allSatisfy { $0 & ~mode == 0 } && !disk.modesSeen.isEmpty)
-        #expect(Damage.names(directory.path) == ["page"])
+        try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
+        try expect(text("page"), equals: "new")
+        try expect(Damage.mode(path("page")), equals: mode)
+        expect(disk.modesSeen.allSatisfy { $0 & ~mode == 0 } && !disk.modesSeen.isEmpty)
+        expect(Damage.names(directory.path), equals: ["page"])
     }
 
     @Test("has the mode that the umask leaves, if it is new")
     func umask() throws {
-        #expect(try replaceFile(path("page"), with: Array("new".utf8)))
+        try expect(replaceFile(path("page"), with: Array("new".utf8)))
         let other = open(path("made"), O_CREAT | O_WRONLY, 0o666)
         close(other)
-        #expect(try Damage.mode(path("page")) == Damage.mode(path("made")))
+        try expect(Damage.mode(path("page")), equals: Damage.mode(path("made")))
     }
 
     @Test(
@@ -48,21 +49,21 @@ import Testing
         try put("page", "old and longer", mode: 0o640)
         let before = try inode("page")
         let disk = Refusing(refusal, watched: directory.path)
-        #expect(try replaceFile(path("page"), with: Array("new".utf8), on: disk))
-        #expect(try text("page") == "new")
-        #expect(try Damage.mode(path("page")) == 0o640)
-        #expect(Damage.names(directory.path) == ["page"])
-        #expect(try (inode("page") == before) == (refusal != .nothing))
+        try expect(replaceFile(path("page"), with: Array("new".utf8), on: disk))
+        try expect(text("page"), equals: "new")
+        try expect(Damage.mode(path("page")), equals: 0o640)
+        expect(Damage.names(directory.path), equals: ["page"])
+        try expect((inode("page") == before), equals: (refusal != .nothing))
     }
 
     @Test("may have the longest name")
     func longName() throws {
         let name = String(repeating: "n", count: 255)
         for text in ["one", "two"] {
-            #expect(try replaceFile(path(name), with: Array(text.utf8)))
-            #expect(try self.text(name) == text)
+            try expect(replaceFile(path(name), with: Array(text.utf8)))
+            try expect(self.text(name), equals: text)
         }
-        #expect(Damage.names(directory.path) == [name])
+        expect(Damage.names(directory.path), equals: [name])
     }
 
     @Test(
@@ -80,12 +81,13 @@ import Testing
         #expect(throws: StoreError.self) {
             try replaceFile(path("link"), with: Array("new".utf8), on: full)
         }
-        #expect(try text("deep/page") == "old")
-        #expect(try replaceFile(path("link"), with: Array("new".utf8)))
-        #expect(try text("deep/page") == "new")
-        #expect(
-            try FileManager.default.destinationOfSymbolicLink(atPath: path("link")) == "deep/next")
-        #expect(Damage.names(path("deep")) == ["next", "page"])
+        try expect(text("deep/page"), equals: "old")
+        try expect(replaceFile(path("link"), with: Array("new".utf8)))
+        try expect(text("deep/page"), equals: "new")
+        try expect(
+            FileManager.default.destinationOfSymbolicLink(atPath: path("link")), equals: "deep/next"
+        )
+        expect(Damage.names(path("deep")), equals: ["next", "page"])
     }
 
     @Test("is written into where its name stands for a file that is open already")
@@ -97,9 +99,9 @@ import Testing
         try FileManager.default.createSymbolicLink(
             atPath: path("link"), withDestinationPath: "/dev/fd/\(file)")
         for name in ["/dev/fd/\(file)", path("link")] {
-            #expect(try !replaceFile(name, with: Array("new".utf8)))
-            #expect(try text("page") == "new")
-            #expect(try inode("page") == before)
+            try expect(!replaceFile(name, with: Array("new".utf8)))
+            try expect(text("page"), equals: "new")
+            try expect(inode("page"), equals: before)
         }
     }
 
@@ -111,14 +113,14 @@ import Testing
             let error = #expect(throws: StoreError.self) {
                 try replaceFile(path(name), with: [1])
             }
-            #expect(error?.code == .notFound)
-            #expect(error?.message.contains(name) == true)
+            expect(error?.code, equals: .notFound)
+            expect(error?.message.contains(name), equals: true)
         }
-        #expect(Damage.names(directory.path) == ["link"])
+        expect(Damage.names(directory.path), equals: ["link"])
     }
 
     private func inode(_ name: String) throws -> UInt64 {
-        try #require(
+        try require(
             try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path(name))
         ).inode
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -9,28 +10,28 @@ import Testing
     @Test(arguments: ["--help", "-h", "help", "--json --help", "--store s --help"])
     func `a program explains itself`(line: String) {
         let outcome = program.outcome(of: line)
-        #expect(outcome.status == 0)
-        #expect(outcome.errors.isEmpty)
-        #expect(outcome.output.contains("castree: keeps every version of an app once"))
+        expect(outcome.status, equals: 0)
+        expect(outcome.errors.isEmpty)
+        expect(outcome.output.contains("castree: keeps every version of an app once"))
         for name in ["add", "checkout", "fsck", "help", "completions", "--store DIR", "--version"] {
-            #expect(outcome.output.contains("  \(name)"))
+            expect(outcome.output.contains("  \(name)"))
         }
     }
 
     @Test func `every command explains itself, in three ways`() {
         for command in program.commands {
             let help = program.outcome(of: "\(command.name) --help")
-            #expect(help.status == 0)
-            #expect(help.output.hasPrefix("Usage: castree \(command.name)"))
-            #expect(program.outcome(of: "help \(command.name)").output == help.output)
-            #expect(program.outcome(of: "--help \(command.name)").output == help.output)
-            #expect(program.outcome(of: "\(command.name) -h").output == help.output)
+            expect(help.status, equals: 0)
+            expect(help.output.hasPrefix("Usage: castree \(command.name)"))
+            expect(program.outcome(of: "help \(command.name)").output, equals: help.output)
+            expect(program.outcome(of: "--help \(command.name)").output, equals: help.output)
+            expect(program.outcome(of: "\(command.name) -h").output, equals: help.output)
         }
     }
 
     @Test func `help does not mind what is missing or follows`() {
-        #expect(program.outcome(of: "add --help --nonsense").status == 0)
-        #expect(program.outcome(of: "add a b c --help").status == 0)
+        expect(program.outcome(of: "add --help --nonsense").status, equals: 0)
+        expect(program.outcome(of: "add a b c --help").status, equals: 0)
     }
 
     @Test func `the help of a command teaches with its example`() {
@@ -62,7 +63,7 @@ import Testing
               1  the operation failed
 
             """
-        #expect(program.outcome(of: "add --help").output == expected)
+        expect(program.outcome(of: "add --help").output, equals: expected)
     }
 
     @Test func `no line is wider than 80 columns`() {
@@ -75,8 +76,8 @@ import Testing
         let program = Program("p", version: "1", summary: "short", commands: [command])
         for line in ["--help", "command --help"] {
             let lines = program.outcome(of: line).output.split(separator: "\n")
-            #expect(lines.allSatisfy { $0.count <= 80 })
-            #expect(lines.count > 15)
+            expect(lines.allSatisfy { $0.count <= 80 })
+            expect(lines.count > 15)
         }
     }
 
@@ -86,7 +87,7 @@ import Testing
             statuses: ExitStatuses(help: [(.problemsLeft, "problems are left")])
         ) { _ in .done }
         let program = Program("p", version: "1", summary: "", commands: [command])
-        #expect(
+        expect(
             program.outcome(of: "c -h").output.contains("Exit status:\n  4  problems are left\n"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -12,12 +13,12 @@ import Testing
     func `an option falls back to its variable and then to its default`(
         arguments: [String], environment: [String: String], expected: String
     ) throws {
-        #expect(try value(of: "store", arguments, environment) == expected)
+        try expect(value(of: "store", arguments, environment), equals: expected)
     }
 
     @Test func `a number is a number`() throws {
-        #expect(try call("serve --port 8080").integer("port") == 8080)
-        #expect(try call("serve").integer("port") == 0)
+        try expect(call("serve --port 8080").integer("port"), equals: 8080)
+        try expect(call("serve").integer("port"), equals: 0)
     }
 
     @Test func `a variable with a wrong value is a usage error that names it`() throws {
@@ -30,11 +31,11 @@ import Testing
         }
         let program = Program("p", version: "1", summary: "", commands: [command])
         let outcome = program.outcome(of: "run", environment: ["JOBS": "many"])
-        #expect(outcome.status == 2)
-        #expect(
+        expect(outcome.status, equals: 2)
+        expect(
             outcome.errors.hasPrefix(
                 "p: the environment variable JOBS takes a whole number from 1 to 16, not 'many'\n"))
-        #expect(program.outcome(of: "run --jobs 3", environment: ["JOBS": "many"]).status == 0)
+        expect(program.outcome(of: "run --jobs 3", environment: ["JOBS": "many"]).status, equals: 0)
     }
 
     @Test func `operands belong to arguments in order`() throws {
@@ -47,23 +48,23 @@ import Testing
             return .done
         }
         let program = Program("p", version: "1", summary: "", commands: [command])
-        #expect(program.outcome(of: "c 1").output == "1,none,\n\n")
-        #expect(program.outcome(of: "c 1 2 3 4").output == "1,2,\n3+4\n")
+        expect(program.outcome(of: "c 1").output, equals: "1,none,\n\n")
+        expect(program.outcome(of: "c 1 2 3 4").output, equals: "1,2,\n3+4\n")
     }
 
     @Test func `an option without a value has none`() throws {
         let plain = try call("du")
-        #expect(try plain.value("html") == nil)
+        try expect(plain.value("html") == nil)
         #expect(throws: CommandError.usage("missing option --html FILE")) {
             try plain.requiredValue("html")
         }
-        #expect(try call("du --html page").requiredValue("html") == "page")
+        try expect(call("du --html page").requiredValue("html"), equals: "page")
     }
 
     @Test func `sizes are exact with --bytes and in JSON`() {
-        #expect(Fixture.program.outcome(of: "du").output == "12.3 MiB\n")
-        #expect(Fixture.program.outcome(of: "du --bytes").output == "12897485 B\n")
-        #expect(Fixture.program.outcome(of: "du --json").output == "{\"size\":12897485}\n")
+        expect(Fixture.program.outcome(of: "du").output, equals: "12.3 MiB\n")
+        expect(Fixture.program.outcome(of: "du --bytes").output, equals: "12897485 B\n")
+        expect(Fixture.program.outcome(of: "du --json").output, equals: "{\"size\":12897485}\n")
     }
 
     @Test func `a command waits for asynchronous work and gets its result`() async throws {
@@ -74,7 +75,7 @@ import Testing
                 return 42
             }
         }
-        #expect(answer == 42)
+        expect(answer, equals: 42)
     }
 
     @Test func `a command waits for asynchronous work and gets its error`() async throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Synchronization
 import Testing
@@ -50,7 +51,7 @@ struct LineQueueTests {
         let queue = queue(pipe)
         let lines = (1...2000).map { "line \($0)\n" }
         for line in lines { queue.add(Array(line.utf8)) }
-        #expect(pipe.read { $0.hasSuffix("line 2000\n") } == lines.joined())
+        expect(pipe.read { $0.hasSuffix("line 2000\n") }, equals: lines.joined())
     }
 
     @Test("are dropped where nobody reads, and counted where they are missing once somebody does")
@@ -72,12 +73,12 @@ struct LineQueueTests {
             return text.hasSuffix("\n") && lines + lost >= 1000
         }
         let (lines, lost) = count(text)
-        #expect(lost > 500)
-        #expect(lines + lost == 1000)
-        #expect(
+        expect(lost > 500)
+        expect(lines + lost, equals: 1000)
+        expect(
             text.split(separator: "\n").allSatisfy { $0.utf8.count == 99 || $0.hasPrefix("lost ") })
         queue.add(Array("after\n".utf8))
-        #expect(pipe.read { $0.hasSuffix("after\n") } == "after\n")
+        expect(pipe.read { $0.hasSuffix("after\n") }, equals: "after\n")
     }
 
     @Test("that are long go in pieces, none of which a pipe with room refuses")
@@ -87,7 +88,7 @@ struct LineQueueTests {
         let line = Array((String(repeating: "y", count: 50_000) + "\n").utf8)
         queue.add(line)
         queue.end()
-        #expect(pipe.read { $0.hasSuffix("\n") }.utf8.count == line.count)
+        expect(pipe.read { $0.hasSuffix("\n") }.utf8.count, equals: line.count)
     }
 
     @Test("leave the pipe blocking, as it was inherited")
@@ -96,7 +97,7 @@ struct LineQueueTests {
         let queue = queue(pipe)
         queue.add(Array("a\n".utf8))
         _ = pipe.read { $0.hasSuffix("a\n") }
-        #expect(fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK == 0)
+        expect(fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK, equals: 0)
     }
 
     @Test("are all in a file when the program ends")
@@ -109,7 +110,7 @@ struct LineQueueTests {
         for number in 1...5000 { queue.add(Array("\(number)\n".utf8)) }
         queue.end()
         let text = try String(contentsOfFile: path, encoding: .utf8)
-        #expect(text == (1...5000).map { "\($0)\n" }.joined())
+        expect(text, equals: (1...5000).map { "\($0)\n" }.joined())
     }
 
     @Test("for a reader that has gone are dropped without a word")
@@ -124,6 +125,6 @@ struct LineQueueTests {
             onFailure: { _ in failures.add(1, ordering: .relaxed) })
         for _ in 0..<100 { queue.add(Array("nobody\n".utf8)) }
         queue.end()
-        #expect(failures.load(ordering: .relaxed) == 0)
+        expect(failures.load(ordering: .relaxed), equals: 0)
     }
 }

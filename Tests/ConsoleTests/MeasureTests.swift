@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -16,7 +17,7 @@ import Testing
 
     @Test(arguments: sizes)
     func `a size is read`(text: String, count: Int64) {
-        #expect(Invocation.byteCount(text) == count)
+        expect(Invocation.byteCount(text), equals: count)
     }
 
     @Test(arguments: [
@@ -25,7 +26,7 @@ import Testing
         "1.2345K", "1.2.3K", "1,000", "8388608T", "99999999999999999999", "१", "0x10", "1e3",
     ])
     func `what is no size is refused`(text: String) {
-        #expect(Invocation.byteCount(text) == nil)
+        expect(Invocation.byteCount(text) == nil)
     }
 
     static let times: [(String, Int64)] = [
@@ -36,7 +37,7 @@ import Testing
 
     @Test(arguments: times)
     func `a time is read`(text: String, seconds: Int64) {
-        #expect(Invocation.seconds(text) == seconds)
+        expect(Invocation.seconds(text), equals: seconds)
     }
 
     @Test(arguments: [
@@ -44,10 +45,10 @@ import Testing
         "1d  12h", "9223372036854775807w", "99999999999999999999s", "१s",
     ])
     func `what is no time is refused`(text: String) {
-        #expect(Invocation.seconds(text) == nil)
+        expect(Invocation.seconds(text) == nil)
     }
 
     @Test func `a short time keeps its milliseconds`() {
-        #expect(Invocation.milliseconds("1s 500ms") == 1500)
+        expect(Invocation.milliseconds("1s 500ms"), equals: 1500)
     }
 }

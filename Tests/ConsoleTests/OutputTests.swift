@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -13,7 +14,7 @@ import Testing
     @Test func `everything arrives in order, however much it is`() throws {
         let path = "/tmp/console-output-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
-        try #require(descriptor >= 0)
+        try require(descriptor >= 0)
         defer { unlink(path) }
         let output = Output(descriptor: descriptor, isTerminal: false, usesColour: false)
         for number in 0..<30_000 { output.print("\(number)") }
@@ -22,8 +23,8 @@ import Testing
         let expected = (0..<30_000).map { "\($0)\n" }.joined().utf8 + [0, 255, 10]
         var bytes = [UInt8](repeating: 0, count: expected.count + 1)
         let count = pread(descriptor, &bytes, bytes.count, 0)
-        #expect(count == expected.count)
-        #expect(bytes.dropLast() == expected[...])
+        expect(count, equals: expected.count)
+        expect(bytes.dropLast(), equals: expected[...])
         try output.close()
     }
 
@@ -39,9 +40,9 @@ import Testing
             try output.flush()
             sched_yield()
         }
-        #expect(output.isClosed)
+        expect(output.isClosed)
         try output.write([1, 2, 3])
-        #expect(output.pending.isEmpty)
+        expect(output.pending.isEmpty)
         try output.flush()
         try System.close(ends.target)
     }
@@ -64,20 +65,21 @@ import Testing
             try output.flush()
             try output.close()
         }
-        #expect(try await count == 1_000_000)
+        try await expect(count, equals: 1_000_000)
         try System.close(ends.source)
     }
 
     #if os(Linux)
         @Test func `a full disk is an error that says so`() throws {
             let descriptor = open("/dev/full", O_WRONLY)
-            try #require(descriptor >= 0)
+            try require(descriptor >= 0)
             defer { close(descriptor) }
             let output = Output(descriptor: descriptor, isTerminal: false, usesColour: false)
             output.print("a result")
             let error = #expect(throws: OutputError.self) { try output.flush() }
-            #expect(
-                error?.message == "unable to write to standard output: No space left on device")
+            expect(
+                error?.message,
+                equals: "unable to write to standard output: No space left on device")
             #expect(throws: OutputError.self) { try output.write([1]) }
         }
     #endif
@@ -88,8 +90,9 @@ import Testing
         output.print("\("done", .green)")
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = read(ends.source, &buffer, buffer.count)
-        #expect(
-            String(decoding: buffer.prefix(count), as: UTF8.self) == "\u{1B}[32mdone\u{1B}[0m\n")
+        expect(
+            String(decoding: buffer.prefix(count), as: UTF8.self),
+            equals: "\u{1B}[32mdone\u{1B}[0m\n")
         try output.close()
         try System.close(ends.source)
     }
@@ -104,7 +107,7 @@ import Testing
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = read(ends.source, &buffer, buffer.count)
         let text = String(decoding: buffer.prefix(count), as: UTF8.self)
-        #expect(text == "\r50%\u{1B}[K\r\u{1B}[Ka warning\n")
+        expect(text, equals: "\r50%\u{1B}[K\r\u{1B}[Ka warning\n")
         try output.close()
         try System.close(ends.source)
     }

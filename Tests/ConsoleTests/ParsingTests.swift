@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -11,48 +12,48 @@ import Testing
     ])
     func `global options stand before or after the command`(line: String) {
         let outcome = program.outcome(of: line)
-        #expect(outcome.output == "add d version=1 store=s json\n")
-        #expect(outcome.status == 0)
+        expect(outcome.output, equals: "add d version=1 store=s json\n")
+        expect(outcome.status, equals: 0)
     }
 
     @Test func `a value may be empty, begin with a hyphen or contain an equals sign`() {
         let line = ["add", "d", "--version", "-x=y", "--store="]
-        #expect(program.outcome(of: line).output == "add d version=-x=y store=\n")
+        expect(program.outcome(of: line).output, equals: "add d version=-x=y store=\n")
     }
 
     @Test(arguments: ["--activate", "--json", "--store=s", "--help", "--"])
     func `an option is not taken for the value of the one before`(next: String) {
         let outcome = program.outcome(of: ["add", "d", "--version", next])
-        #expect(outcome.status == 2)
-        #expect(outcome.errors.contains("needs a value"))
-        #expect(outcome.errors.contains("--version=\(next)"))
+        expect(outcome.status, equals: 2)
+        expect(outcome.errors.contains("needs a value"))
+        expect(outcome.errors.contains("--version=\(next)"))
     }
 
     @Test func `an option at the end lacks its value`() {
         let outcome = program.outcome(of: "add d --version")
-        #expect(outcome.errors.hasPrefix("castree: option --version needs a value\n"))
+        expect(outcome.errors.hasPrefix("castree: option --version needs a value\n"))
     }
 
     @Test func `two hyphens end the options`() {
-        #expect(program.outcome(of: "versions -- --json -x").output == "versions --json -x\n")
-        #expect(program.outcome(of: "-- versions --json").output == "versions --json\n")
-        #expect(program.outcome(of: "versions -- --").output == "versions --\n")
+        expect(program.outcome(of: "versions -- --json -x").output, equals: "versions --json -x\n")
+        expect(program.outcome(of: "-- versions --json").output, equals: "versions --json\n")
+        expect(program.outcome(of: "versions -- --").output, equals: "versions --\n")
     }
 
     @Test func `a lone hyphen is an operand`() {
-        #expect(program.outcome(of: "versions -").output == "versions -\n")
+        expect(program.outcome(of: "versions -").output, equals: "versions -\n")
     }
 
     @Test func `the last of several values counts, and a repeated option keeps all`() {
         let line = "serve --port 1 --port 2 --header a --header b"
-        #expect(program.outcome(of: line).output == "serve port=1+2 header=a+b\n")
+        expect(program.outcome(of: line).output, equals: "serve port=1+2 header=a+b\n")
     }
 
     @Test func `a command with a version of its own leaves the leading one to the program`() {
-        #expect(program.outcome(of: "--version").output == "castree 1.2.3\n")
-        #expect(program.outcome(of: "--version add").output == "castree 1.2.3\n")
-        #expect(program.outcome(of: "versions --version").output == "castree 1.2.3\n")
-        #expect(program.outcome(of: "add d --version 7").output == "add d version=7\n")
+        expect(program.outcome(of: "--version").output, equals: "castree 1.2.3\n")
+        expect(program.outcome(of: "--version add").output, equals: "castree 1.2.3\n")
+        expect(program.outcome(of: "versions --version").output, equals: "castree 1.2.3\n")
+        expect(program.outcome(of: "add d --version 7").output, equals: "add d version=7\n")
     }
 
     @Test(arguments: [
@@ -84,30 +85,30 @@ import Testing
     func `a wrong command line is explained, with its usage`(line: String, message: String) {
         let outcome = program.outcome(of: line)
         let lines = outcome.errors.split(separator: "\n")
-        #expect(lines.first == "castree: \(message)")
-        #expect(lines.dropFirst().first?.hasPrefix("Usage: castree") == true)
-        #expect(lines.last?.hasPrefix("Try 'castree") == true)
-        #expect(outcome.status == 2)
-        #expect(outcome.output.isEmpty)
+        expect(lines.first, equals: "castree: \(message)")
+        expect(lines.dropFirst().first?.hasPrefix("Usage: castree"), equals: true)
+        expect(lines.last?.hasPrefix("Try 'castree"), equals: true)
+        expect(outcome.status, equals: 2)
+        expect(outcome.output.isEmpty)
     }
 
     @Test func `a usage error shows the usage of its command`() {
         let errors = program.outcome(of: "add").errors
-        #expect(
+        expect(
             errors.contains("Usage: castree add --version NAME [--activate] [--no-cache] DIR\n"))
-        #expect(errors.hasSuffix("Try 'castree add --help'.\n"))
+        expect(errors.hasSuffix("Try 'castree add --help'.\n"))
     }
 
     @Test func `a combining mark does not hide an option`() {
         let outcome = program.outcome(of: ["versions", "--\u{301}json"])
-        #expect(outcome.errors.contains("unknown option"))
-        #expect(
+        expect(outcome.errors.contains("unknown option"))
+        expect(
             program.outcome(of: ["versions", "--store=\u{301}"]).output.contains("store=\u{301}"))
     }
 
     @Test func `the programs of the contract have no fault in their tables`() {
-        #expect(Fixture.program.faults == [])
-        #expect(Fixture.checker.faults == [])
+        expect(Fixture.program.faults, equals: [])
+        expect(Fixture.checker.faults, equals: [])
     }
 
     @Test func `faults in a table are named`() {
@@ -118,8 +119,9 @@ import Testing
         ) { _ in .done }
         let program = Program(
             "p", version: "1", summary: "", commands: [command, command], defaultCommand: "b")
-        #expect(
-            Set(program.faults) == [
+        expect(
+            Set(program.faults),
+            equals: [
                 "command 'a' stands twice", "the default command 'b' is not in the table",
                 "a: --json stands twice", "a: --help stands twice", "a: argument X stands twice",
                 "a: X cannot stand after X", "a: the fallback of --mode takes x, not 'y'",
@@ -136,7 +138,7 @@ import Testing
         ("--json gc s", "gc s json"), ("repair -- check", "repair check"),
     ])
     func `runs when no word names a command`(line: String, expected: String) {
-        #expect(program.outcome(of: line).output == expected + "\n")
+        expect(program.outcome(of: line).output, equals: expected + "\n")
     }
 
     @Test(arguments: [
@@ -147,12 +149,12 @@ import Testing
     ])
     func `ends with 16 if the command line is wrong`(line: String, message: String) {
         let outcome = program.outcome(of: line)
-        #expect(outcome.errors.hasPrefix("castree-fsck: \(message)\n"))
-        #expect(outcome.status == 16)
+        expect(outcome.errors.hasPrefix("castree-fsck: \(message)\n"))
+        expect(outcome.status, equals: 16)
     }
 
     @Test func `shows in the usage line`() {
         let usage = "Usage: castree-fsck [check|repair|gc|du] [OPTIONS] STORE\n"
-        #expect(program.outcome(of: "--help").output.contains(usage))
+        expect(program.outcome(of: "--help").output.contains(usage))
     }
 }

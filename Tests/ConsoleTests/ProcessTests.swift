@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -18,7 +19,7 @@ import Testing
             let program = Fixture.program
             program.main(arguments: ["versions", "x"])
         }
-        #expect(text(result.standardOutputContent).contains("versions x\n"))
+        expect(text(result.standardOutputContent).contains("versions x\n"))
     }
 
     @Test func `an error that nobody knows is a message and not a crash`() async throws {
@@ -28,7 +29,7 @@ import Testing
             let program = Fixture.program
             program.main(arguments: ["fail", "boom"])
         }
-        #expect(text(result.standardErrorContent).contains("castree: unexpected error: "))
+        expect(text(result.standardErrorContent).contains("castree: unexpected error: "))
     }
 
     @Test func `an argument that is not UTF-8 is refused`() async throws {
@@ -50,14 +51,14 @@ import Testing
             processExitsWith: .exitCode(130), observing: [\.standardErrorContent]
         ) { [number] in
             run { _ in
-                #expect(!Interruption.isRequested)
+                expect(!Interruption.isRequested)
                 try send(number)
-                #expect(Interruption.isRequested)
+                expect(Interruption.isRequested)
                 if Interruption.isRequested { throw CommandError.interrupted }
                 return .done
             }
         }
-        #expect(text(result.standardErrorContent).contains("p: interrupted\n"))
+        expect(text(result.standardErrorContent).contains("p: interrupted\n"))
     }
 
     @Test func `whatever breaks when work is stopped, the status tells of the signal`() async {
@@ -134,7 +135,7 @@ import Testing
             close(1)
             run { call in
                 let descriptor = open("/dev/null", O_RDWR)
-                #expect(descriptor > 2)
+                expect(descriptor > 2)
                 call.output.print("a result")
                 return .done
             }
@@ -151,7 +152,8 @@ import Testing
                 program.main(arguments: ["versions"])
             }
             let errors = text(result.standardErrorContent)
-            #expect(errors.split(separator: "\n").filter { $0.hasPrefix("castree: ") }.count == 1)
+            expect(
+                errors.split(separator: "\n").filter { $0.hasPrefix("castree: ") }.count, equals: 1)
         }
     #endif
 
@@ -173,6 +175,6 @@ private func run(_ work: @escaping @Sendable (Invocation) throws -> Console.Exit
 /// Sends a signal to this process and waits until some thread has taken it.
 private func send(_ number: Int32) throws {
     kill(getpid(), number)
-    let descriptor = try #require(Interruption.wakeDescriptor)
-    #expect(try System.waitUntilReadable([descriptor]) == [descriptor])
+    let descriptor = try require(Interruption.wakeDescriptor)
+    try expect(System.waitUntilReadable([descriptor]), equals: [descriptor])
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Synchronization
 import Testing
 
@@ -8,8 +9,9 @@ import Testing
         deed: "Hashing", done: 512 << 20, total: 1 << 30, unit: .bytes, elapsed: .seconds(4))
 
     @Test func `a wide line shows bar, share, bytes, rate and time left`() {
-        #expect(
-            line.text(columns: 79) == "Hashing  [========        ]   50%"
+        expect(
+            line.text(columns: 79),
+            equals: "Hashing  [========        ]   50%"
                 + "    512.0 MiB/1.0 GiB   128.0 MiB/s  0:04 left")
     }
 
@@ -19,51 +21,51 @@ import Testing
                 for total in [nil, 0, 1 << 30, Int.max] as [Int?] {
                     var line = line
                     (line.done, line.total) = (done, total)
-                    #expect(line.text(columns: columns).columnCount <= columns)
+                    expect(line.text(columns: columns).columnCount <= columns)
                 }
             }
         }
     }
 
     @Test func `a narrow line keeps the deed and the share longest`() {
-        #expect(line.text(columns: 13) == "Hashing   50%")
-        #expect(line.text(columns: 7) == "Hashing")
-        #expect(line.text(columns: 4) == "Has…")
-        #expect(line.text(columns: 0) == "")
+        expect(line.text(columns: 13), equals: "Hashing   50%")
+        expect(line.text(columns: 7), equals: "Hashing")
+        expect(line.text(columns: 4), equals: "Has…")
+        expect(line.text(columns: 0), equals: "")
     }
 
     @Test func `an unknown total shows what is done and how fast`() {
         var line = line
         line.total = nil
-        #expect(line.text(columns: 79) == "Hashing  512.0 MiB   128.0 MiB/s")
+        expect(line.text(columns: 79), equals: "Hashing  512.0 MiB   128.0 MiB/s")
     }
 
     @Test func `before any time has passed there is no rate`() {
         var line = line
         line.elapsed = .zero
-        #expect(line.text(columns: 79).hasSuffix("]   50%    512.0 MiB/1.0 GiB"))
+        expect(line.text(columns: 79).hasSuffix("]   50%    512.0 MiB/1.0 GiB"))
     }
 
     @Test func `more than everything is everything`() {
         var line = line
         line.done = 2 << 30
-        #expect(line.text(columns: 79).contains("100%"))
-        #expect(!line.text(columns: 79).contains("left"))
+        expect(line.text(columns: 79).contains("100%"))
+        expect(!line.text(columns: 79).contains("left"))
         (line.done, line.total) = (0, 0)
-        #expect(line.text(columns: 79).contains("100%"))
+        expect(line.text(columns: 79).contains("100%"))
     }
 
     @Test func `all but everything is not 100 %`() {
         var line = line
         line.done = 1 << 30 - 1
-        #expect(line.text(columns: 79).contains(" 99%") || line.text(columns: 79).contains(" 50%"))
+        expect(line.text(columns: 79).contains(" 99%") || line.text(columns: 79).contains(" 50%"))
     }
 
     @Test func `things are counted with their noun`() {
         let line = ProgressLine(
             deed: "Linking", done: 1500, total: 10_000, unit: .count("files"), elapsed: .seconds(1)
         )
-        #expect(
+        expect(
             line.text(columns: 100).hasSuffix("15%   1,500/10,000 files       1,500/s  0:06 left"))
     }
 
@@ -71,13 +73,13 @@ import Testing
     func `the time left reads as a clock`(seconds: Int, clock: String) {
         let line = ProgressLine(
             deed: "", done: 1, total: 1 + seconds, unit: .count("x"), elapsed: .seconds(1))
-        #expect(line.text(columns: 200).hasSuffix("\(clock) left"))
+        expect(line.text(columns: 200).hasSuffix("\(clock) left"))
     }
 
     @Test func `a deed from outside is escaped`() {
         var line = line
         line.deed = "a\u{1B}[2J"
-        #expect(line.text(columns: 79).hasPrefix(#"a\u{1B}[2J"#))
+        expect(line.text(columns: 79).hasPrefix(#"a\u{1B}[2J"#))
     }
 }
 
@@ -108,8 +110,8 @@ import Testing
             screen.time.withLock { $0 += .milliseconds(1) }
             bar.report(done)
         }
-        #expect(screen.texts.count == 30)
-        #expect(bar.done == 3000)
+        expect(screen.texts.count, equals: 30)
+        expect(bar.done, equals: 3000)
     }
 
     @Test func `clears itself at the end and draws nothing afterwards`() {
@@ -120,8 +122,8 @@ import Testing
         bar.finish()
         screen.time.withLock { $0 = .seconds(2) }
         bar.report(20, of: 200)
-        #expect(screen.texts.count == 2)
-        #expect(screen.texts.last == "\r\u{1B}[K")
+        expect(screen.texts.count, equals: 2)
+        expect(screen.texts.last, equals: "\r\u{1B}[K")
     }
 
     @Test func `clears itself when the work is abandoned`() {
@@ -131,7 +133,7 @@ import Testing
             screen.time.withLock { $0 = .seconds(1) }
             bar.report(1)
         }
-        #expect(screen.texts.last == "\r\u{1B}[K")
+        expect(screen.texts.last, equals: "\r\u{1B}[K")
     }
 
     @Test func `a bar that was never drawn leaves the terminal alone`() {
@@ -139,13 +141,13 @@ import Testing
         let bar = screen.bar(on: screen.statusLine())
         bar.report(1)
         bar.finish()
-        #expect(screen.texts.isEmpty)
+        expect(screen.texts.isEmpty)
     }
 
     @Test func `without a terminal it only counts`() {
         let bar = Screen().bar(on: nil)
         bar.report(3)
-        #expect(bar.done == 3)
+        expect(bar.done, equals: 3)
     }
 
     @Test func `a total may become known`() {
@@ -153,7 +155,7 @@ import Testing
         let bar = screen.bar(total: nil, on: screen.statusLine())
         screen.time.withLock { $0 = .seconds(1) }
         bar.report(0, of: 50)
-        #expect(screen.texts.last?.contains("0/50 files") == true)
+        expect(screen.texts.last?.contains("0/50 files"), equals: true)
     }
 
     @Test func `draws whole lines when many threads report`() async {
@@ -170,8 +172,8 @@ import Testing
             }
         }
         bar.report(screen.done.load(ordering: .relaxed))
-        #expect(bar.done == 80_000)
-        #expect((1...41).contains(screen.texts.count))
-        for text in screen.texts { #expect(text.hasPrefix("\rWork")) }
+        expect(bar.done, equals: 80_000)
+        expect((1...41).contains(screen.texts.count))
+        for text in screen.texts { expect(text.hasPrefix("\rWork")) }
     }
 }

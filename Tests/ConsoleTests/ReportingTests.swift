@@ -1,3 +1,4 @@
+import Expectations
 import StrictJSON
 import Testing
 
@@ -11,9 +12,9 @@ import Testing
     @Test(arguments: [("failed", 1), ("usage", 2), ("notFound", 3), ("interrupted", 130)])
     func `every kind of error has its exit status`(kind: String, status: Int32) {
         let outcome = program.outcome(of: "fail \(kind)")
-        #expect(outcome.status == status)
-        #expect(outcome.errors.hasPrefix("castree: no \(kind) at 'x'\n"))
-        #expect(outcome.output.isEmpty)
+        expect(outcome.status, equals: status)
+        expect(outcome.errors.hasPrefix("castree: no \(kind) at 'x'\n"))
+        expect(outcome.output.isEmpty)
     }
 
     @Test(arguments: ["failed", "usage", "notFound", "interrupted"])
@@ -21,59 +22,59 @@ import Testing
         for line in ["--json fail \(kind)", "fail --json \(kind)", "fail \(kind) --json"] {
             let outcome = program.outcome(of: line)
             let expected = #"{"error":{"code":"no-such-KIND","message":"no KIND at 'x'"}}"#
-            #expect(outcome.errors == expected.replacing("KIND", with: kind) + "\n")
-            #expect(outcome.output.isEmpty)
+            expect(outcome.errors, equals: expected.replacing("KIND", with: kind) + "\n")
+            expect(outcome.output.isEmpty)
         }
     }
 
     @Test func `with --json a usage error is a document too`() {
         let outcome = program.outcome(of: "--json chekcout")
-        #expect(
-            outcome.errors
-                == #"{"error":{"code":"usage","message":"#
+        expect(
+            outcome.errors,
+            equals: #"{"error":{"code":"usage","message":"#
                 + #""unknown command 'chekcout'; did you mean 'checkout'?"}}"# + "\n")
-        #expect(outcome.status == 2)
+        expect(outcome.status, equals: 2)
     }
 
     @Test func `after two hyphens --json is an operand`() {
-        #expect(program.outcome(of: "fail -- --json").errors.hasPrefix("castree: unexpected error"))
+        expect(program.outcome(of: "fail -- --json").errors.hasPrefix("castree: unexpected error"))
     }
 
     @Test func `an error that nobody knows is reported as internal`() {
         let outcome = program.outcome(of: "fail boom --json")
-        #expect(outcome.errors.hasPrefix(#"{"error":{"code":"internal","message":""#))
-        #expect(outcome.errors.contains("boom"))
-        #expect(outcome.status == 1)
+        expect(outcome.errors.hasPrefix(#"{"error":{"code":"internal","message":""#))
+        expect(outcome.errors.contains("boom"))
+        expect(outcome.status, equals: 1)
     }
 
     @Test func `cancelled work counts as interrupted`() {
         let outcome = program.outcome(of: "fail cancelled")
-        #expect(outcome.errors == "castree: interrupted\n")
-        #expect(outcome.status == 130)
+        expect(outcome.errors, equals: "castree: interrupted\n")
+        expect(outcome.status, equals: 130)
     }
 
     @Test func `checks have the exit statuses of fsck(8)`() {
-        #expect(program.outcome(of: "fsck --dep").status == 16)
-        #expect(program.outcome(of: "fsck surplus").status == 16)
+        expect(program.outcome(of: "fsck --dep").status, equals: 16)
+        expect(program.outcome(of: "fsck surplus").status, equals: 16)
         let statuses: [Console.ExitStatus] = [
             .clean, .repaired, .problemsLeft, .unchecked, .checkUsage,
         ]
-        #expect(statuses.map(\.rawValue) == [0, 1, 4, 8, 16])
-        #expect(ExitStatuses.check.status(for: .failed) == .unchecked)
-        #expect(ExitStatuses.check.status(for: .notFound) == .unchecked)
-        #expect(ExitStatuses.check.status(for: .interrupted).rawValue == 130)
+        expect(statuses.map(\.rawValue), equals: [0, 1, 4, 8, 16])
+        expect(ExitStatuses.check.status(for: .failed), equals: .unchecked)
+        expect(ExitStatuses.check.status(for: .notFound), equals: .unchecked)
+        expect(ExitStatuses.check.status(for: .interrupted).rawValue, equals: 130)
     }
 
     @Test(arguments: [Console.ExitStatus.done, .problemsLeft])
     func `a command returns its own exit status`(status: Console.ExitStatus) {
         let command = Command("c", summary: "") { _ in status }
         let program = Program("p", version: "1", summary: "", commands: [command])
-        #expect(program.outcome(of: "c").status == status.rawValue)
+        expect(program.outcome(of: "c").status, equals: status.rawValue)
     }
 
     @Test func `a message with control characters is shown, not obeyed`() {
         let outcome = program.outcome(of: ["frob\u{1B}[2J\nnicate\u{202E}"])
-        #expect(
+        expect(
             outcome.errors.hasPrefix(#"castree: unknown command 'frob\u{1B}[2J\nnicate\u{202E}'"#))
     }
 
@@ -85,22 +86,22 @@ import Testing
         }
         let program = Program("p", version: "1", summary: "", commands: [command])
         let warning = #"p: warning: an odd\nthing"# + "\n"
-        #expect(program.outcome(of: "c").errors == #"a note about x\ty"# + "\n" + warning)
-        #expect(program.outcome(of: "c --quiet").errors == warning)
-        #expect(
-            program.outcome(of: "c --json").errors
-                == #"{"warning":{"code":"odd","message":"an odd\nthing"}}"# + "\n")
+        expect(program.outcome(of: "c").errors, equals: #"a note about x\ty"# + "\n" + warning)
+        expect(program.outcome(of: "c --quiet").errors, equals: warning)
+        expect(
+            program.outcome(of: "c --json").errors,
+            equals: #"{"warning":{"code":"odd","message":"an odd\nthing"}}"# + "\n")
     }
 
     @Test func `with --json everything on standard output is one document`() {
         for line in ["--version --json", "--json --help", "add --help --json", "--json help add"] {
             let outcome = program.outcome(of: line)
-            #expect(outcome.output.hasPrefix("{\""))
-            #expect(outcome.output.hasSuffix("}\n"))
-            #expect(outcome.output.utf8.count { $0 == UInt8(ascii: "\n") } == 1)
+            expect(outcome.output.hasPrefix("{\""))
+            expect(outcome.output.hasSuffix("}\n"))
+            expect(outcome.output.utf8.count { $0 == UInt8(ascii: "\n") }, equals: 1)
         }
         let version = program.outcome(of: "--version --json").output
-        #expect(version == #"{"name":"castree","version":"1.2.3"}"# + "\n")
+        expect(version, equals: #"{"name":"castree","version":"1.2.3"}"# + "\n")
     }
 
     @Test func `JSON escapes what a terminal would obey`() {
@@ -112,8 +113,8 @@ import Testing
             return .done
         }
         let program = Program("p", version: "1", summary: "", commands: [command])
-        #expect(
-            program.outcome(of: "c --json").output
-                == #""é\u009b2J\u202e\u007f\udb40\udc41""# + "\n")
+        expect(
+            program.outcome(of: "c --json").output,
+            equals: #""é\u009b2J\u202e\u007f\udb40\udc41""# + "\n")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -10,29 +11,29 @@ import Testing
         (-1536, "-1.5 KiB"), (Int.min, "-8.0 EiB"),
     ])
     func `binary units have one decimal`(count: Int, text: String) {
-        #expect(SizeStyle.binary.text(count) == text)
+        expect(SizeStyle.binary.text(count), equals: text)
     }
 
     @Test func `the largest count of all still has a text`() {
-        #expect(SizeStyle.binary.text(UInt64.max) == "16.0 EiB")
-        #expect(SizeStyle.exact.text(UInt64.max) == "18446744073709551615 B")
+        expect(SizeStyle.binary.text(UInt64.max), equals: "16.0 EiB")
+        expect(SizeStyle.exact.text(UInt64.max), equals: "18446744073709551615 B")
     }
 
     @Test(arguments: [(0, "0 B"), (12_897_485, "12897485 B"), (-5, "-5 B")])
     func `exact sizes are plain digits`(count: Int, text: String) {
-        #expect(SizeStyle.exact.text(count) == text)
+        expect(SizeStyle.exact.text(count), equals: text)
     }
 
     @Test(arguments: [
         (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000"),
     ])
     func `counts have separators`(count: Int, text: String) {
-        #expect(groupedCount(count) == text)
+        expect(groupedCount(count), equals: text)
     }
 
     @Test func `a count goes with its noun`() {
-        #expect(counted(1, "file") == "1 file")
-        #expect(counted(0, "file") == "0 files")
-        #expect(counted(12_345, "file") == "12,345 files")
+        expect(counted(1, "file"), equals: "1 file")
+        expect(counted(0, "file"), equals: "0 files")
+        expect(counted(12_345, "file"), equals: "12,345 files")
     }
 }

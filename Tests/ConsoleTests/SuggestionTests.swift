@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -8,8 +9,8 @@ import Testing
         ("add", "dad", 1), ("kitten", "sitting", 3), ("chekcout", "checkout", 1), ("ca", "abc", 3),
     ])
     func `the distance counts slips of the finger`(first: String, second: String, distance: Int) {
-        #expect(editDistance(first, second) == distance)
-        #expect(editDistance(second, first) == distance)
+        expect(editDistance(first, second), equals: distance)
+        expect(editDistance(second, first), equals: distance)
     }
 
     @Test(arguments: [
@@ -17,19 +18,20 @@ import Testing
         ("c", nil), ("xyzzy", nil), ("", nil), ("ac", "activate"), ("delete", nil),
     ])
     func `the nearest word is suggested, if it is near`(word: String, expected: String?) {
-        #expect(
-            nearest(to: word, among: ["activate", "add", "versions", "cat", "check"]) == expected)
+        expect(
+            nearest(to: word, among: ["activate", "add", "versions", "cat", "check"]),
+            equals: expected)
     }
 
     @Test func `a word of any length is answered at once`() {
         let word = String(repeating: "a", count: 10_000_000)
-        #expect(nearest(to: word, among: ["add"]) == nil)
+        expect(nearest(to: word, among: ["add"]) == nil)
     }
 
     @Test func `alternatives read as a sentence`() {
-        #expect(alternatives([]) == "")
-        #expect(alternatives(["a"]) == "a")
-        #expect(alternatives(["a", "b"]) == "a or b")
-        #expect(alternatives(["a", "b", "c"]) == "a, b or c")
+        expect(alternatives([]), equals: "")
+        expect(alternatives(["a"]), equals: "a")
+        expect(alternatives(["a", "b"]), equals: "a or b")
+        expect(alternatives(["a", "b", "c"]), equals: "a, b or c")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -30,7 +31,7 @@ struct SeededFuzzTests {
     func seeded(_ index: Int) throws {
         let target = FuzzTarget.all[index]
         let samples = try Self.samples(target)
-        try #require(!samples.isEmpty, "\(target.name) has no samples")
+        try require(!samples.isEmpty, "\(target.name) has no samples")
         for sample in samples { try check(target, sample, "a sample") }
         var mutation = Self.mutations(of: index)
         for number in 0..<Self.inputCount {
@@ -69,7 +70,7 @@ struct SeededFuzzTests {
         "are found wrong by the suite itself, if a reader is", arguments: FuzzTarget.broken.indices)
     func sensitive(_ index: Int) throws {
         let (wrong, target) = FuzzTarget.broken[index]
-        let number = try #require(FuzzTarget.all.firstIndex { $0.name == target.name })
+        let number = try require(FuzzTarget.all.firstIndex { $0.name == target.name })
         let samples = try Self.samples(target)
         // The very inputs that the real reader is given: bits turned, then mutations.
         var turned = 0
@@ -91,7 +92,7 @@ struct SeededFuzzTests {
         print(
             "fuzz, \(target.name) that \(wrong): \(turned) complaints of turned bits, \(mutated) of "
                 + "mutations\(first.map { ", the first at \($0)" } ?? "")")
-        #expect(turned + mutated > 0, "\(target.name) that \(wrong)")
+        expect(turned + mutated > 0, "\(target.name) that \(wrong)")
     }
 
     private func forEachTurnedBit(

@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import Testing
 import VersionTree
@@ -6,7 +7,7 @@ import VersionTree
     @Test("a file is fetched from its own path unless a format says else")
     func ownPath() throws {
         let file = ReleaseFile(path: try TreePath("css/app.css"))
-        #expect(file.source == "css/app.css")
-        #expect(file.address == nil)
+        expect(file.source, equals: "css/app.css")
+        expect(file.address == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Platform
@@ -17,7 +18,7 @@ struct HTTPDateTests {
             (Int64.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
         ] as [(Int64, String)])
     func writing(_ seconds: Int64, _ text: String) {
-        #expect(HTTPDate(seconds: seconds).text == text)
+        expect(HTTPDate(seconds: seconds).text, equals: text)
     }
 
     @Test(
@@ -35,7 +36,7 @@ struct HTTPDateTests {
             ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_799),
         ] as [(String, Int64)])
     func reading(_ text: String, _ seconds: Int64) {
-        #expect(HTTPDate(text, now: now) == HTTPDate(seconds: seconds))
+        expect(HTTPDate(text, now: now), equals: HTTPDate(seconds: seconds))
     }
 
     @Test(
@@ -52,14 +53,14 @@ struct HTTPDateTests {
             "Sun, 29 Feb 1900 00:00:00 GMT",
         ])
     func refusing(_ text: String) {
-        #expect(HTTPDate(text, now: now) == nil)
+        expect(HTTPDate(text, now: now) == nil)
     }
 
     @Test("comes back from its own spelling")
     func roundTrip() {
         for seconds in stride(from: Int64(0), to: 8_000_000_000, by: 12_345_678) {
             let date = HTTPDate(seconds: seconds)
-            #expect(HTTPDate(date.text, now: now) == date)
+            expect(HTTPDate(date.text, now: now), equals: date)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -39,15 +40,15 @@ import Testing
     func read() throws {
         try write(Self.example)
         let key = try SigningKey(file: path)
-        #expect(key.verificationKey.pem == Self.examplePublic)
-        #expect(try VerificationKey(pem: Self.examplePublic) == key.verificationKey)
+        expect(key.verificationKey.pem, equals: Self.examplePublic)
+        try expect(VerificationKey(pem: Self.examplePublic), equals: key.verificationKey)
         // Text for people may stand before it, and lines may end as elsewhere (RFC 7468, section 2).
         let other = "castree\n" + Self.examplePublic.replacingOccurrences(of: "\n", with: "\r\n")
-        #expect(try VerificationKey(pem: other) == key.verificationKey)
-        #expect("\(key)" == "key \(key.verificationKey.id)")
+        try expect(VerificationKey(pem: other), equals: key.verificationKey)
+        expect("\(key)", equals: "key \(key.verificationKey.id)")
         let digest = try Digester.digest(
-            .sha256, of: #require(Base64.bytes(key.verificationKey.base64)))
-        #expect(key.verificationKey.id == Hex.string(digest.prefix(8)))
+            .sha256, of: require(Base64.bytes(key.verificationKey.base64)))
+        expect(key.verificationKey.id, equals: Hex.string(digest.prefix(8)))
     }
 
     @Test("is written so that only its owner can read it, and never over another")
@@ -55,12 +56,12 @@ import Testing
         let key = try SigningKey.generate()
         try key.write(to: path)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        #expect(attributes[.posixPermissions] as? Int == 0o600)
-        #expect(try SigningKey(file: path).verificationKey == key.verificationKey)
+        expect(attributes[.posixPermissions] as? Int == 0o600)
+        try expect(SigningKey(file: path).verificationKey, equals: key.verificationKey)
         let error = #expect(throws: StoreError.self) { try SigningKey.generate().write(to: path) }
-        #expect(error?.message.contains("no key is written over") == true)
-        #expect(try SigningKey(file: path).verificationKey == key.verificationKey)
-        #expect(Damage.names(directory.path) == ["release.key"])
+        expect(error?.message.contains("no key is written over"), equals: true)
+        try expect(SigningKey(file: path).verificationKey, equals: key.verificationKey)
+        expect(Damage.names(directory.path), equals: ["release.key"])
     }
 
     @Test("leaves nothing behind if it cannot be written, whatever call fails")
@@ -70,19 +71,19 @@ import Testing
         while true {
             let disk = FaultyFileSystem()
             disk.arm(.fail(EIO, at: count + 1))
-            do { try key.write(to: path, disk) } catch { #expect(disk.hasFired) }
+            do { try key.write(to: path, disk) } catch { expect(disk.hasFired) }
             guard disk.hasFired else { break }
             count += 1
-            #expect(Damage.names(directory.path).isEmpty, "\(count)")
+            expect(Damage.names(directory.path).isEmpty, "\(count)")
         }
-        #expect(count > 3)
+        expect(count > 3)
     }
 
     @Test("that others can read is refused with what to do about it")
     func modes() throws {
         for mode in [0o604, 0o640, 0o644, 0o620, 0o601] {
             let error = try refusal(Self.example, mode: mode)
-            #expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
+            expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
         }
         for mode in [0o600, 0o400, 0o700] {
             try write(Self.example, mode: mode)
@@ -94,7 +95,7 @@ import Testing
     @Test("that is a public one is named so, whoever can read it")
     func publicOne() throws {
         let error = try refusal(Self.examplePublic, mode: 0o644)
-        #expect(error?.code == .badKey && error?.message.contains("public") == true)
+        expect(error?.code == .badKey && error?.message.contains("public") == true)
     }
 
     @Test("is wanted by name: its text is refused, and not repeated")
@@ -109,10 +110,10 @@ import Testing
                 #expect(throws: StoreError.self) { try VerificationKey(file: text) },
                 #expect(throws: StoreError.self) { try SigningKey.generate().write(to: text) },
             ] {
-                #expect(error?.code == .badKey)
-                #expect(error?.message.contains("name of its file") == true)
-                #expect(error?.message.contains(line) == false)
-                #expect(error?.message.contains("BEGIN") == false)
+                expect(error?.code, equals: .badKey)
+                expect(error?.message.contains("name of its file"), equals: true)
+                expect(error?.message.contains(line), equals: false)
+                expect(error?.message.contains("BEGIN"), equals: false)
             }
         }
     }
@@ -121,8 +122,8 @@ import Testing
     func encrypted() throws {
         let text = Self.example.replacingOccurrences(of: "PRIVATE", with: "ENCRYPTED PRIVATE")
         let error = try refusal(text)
-        #expect(error?.code == .unsupported)
-        #expect(error?.message.contains("--sign-command") == true)
+        expect(error?.code, equals: .unsupported)
+        expect(error?.message.contains("--sign-command"), equals: true)
     }
 
     @Test("of another kind, or damaged, is refused")
@@ -140,7 +141,7 @@ import Testing
             Self.example.replacingOccurrences(of: "PRIVATE", with: "EC PRIVATE"),
         ]
         for text in texts {
-            #expect(try refusal(text)?.code == .badKey, "\(text)")
+            try expect(refusal(text)?.code, equals: .badKey, "\(text)")
         }
         for text in [
             "", Self.example, Self.examplePublic.replacingOccurrences(of: "VwAyEA", with: "VwAyEB"),
@@ -162,7 +163,7 @@ import Testing
         try process.run()
         let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+        try require(process.terminationStatus == 0, "openssl \(arguments)")
         return output
     }
 
@@ -177,10 +178,12 @@ import Testing
         let signed = try openssl(
             "pkeyutl", "-sign", "-rawin", "-inkey", "theirs.key", "-in", "message")
         let theirs = try VerificationKey(file: directory.appending("theirs.pub"))
-        #expect(theirs.verifies(Array(signed), of: message))
-        #expect(try SigningKey(file: directory.appending("theirs.key")).verificationKey == theirs)
-        #expect(
-            try SigningKey(file: directory.appending("theirs.key")).sign(message) == Array(signed))
+        expect(theirs.verifies(Array(signed), of: message))
+        try expect(
+            SigningKey(file: directory.appending("theirs.key")).verificationKey, equals: theirs)
+        try expect(
+            SigningKey(file: directory.appending("theirs.key")).sign(message), equals: Array(signed)
+        )
         // Our key and signature, read and verified there.
         let ours = try SigningKey.generate()
         try ours.write(to: directory.appending("ours.key"))
@@ -190,12 +193,12 @@ import Testing
         let verified = try openssl(
             "pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "ours.pub", "-in", "message",
             "-sigfile", "signature")
-        #expect(String(decoding: verified, as: UTF8.self).contains("Verified Successfully"))
-        #expect(
-            try openssl("pkey", "-in", "ours.key", "-pubout")
-                == Data(ours.verificationKey.pem.utf8))
-        #expect(
-            try openssl("pkeyutl", "-sign", "-rawin", "-inkey", "ours.key", "-in", "message")
-                == Data(ours.sign(message)))
+        expect(String(decoding: verified, as: UTF8.self).contains("Verified Successfully"))
+        try expect(
+            openssl("pkey", "-in", "ours.key", "-pubout"),
+            equals: Data(ours.verificationKey.pem.utf8))
+        try expect(
+            openssl("pkeyutl", "-sign", "-rawin", "-inkey", "ours.key", "-in", "message"),
+            equals: Data(ours.sign(message)))
     }
 }

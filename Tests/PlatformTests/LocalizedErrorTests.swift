@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import LocalizedErrors
 import Platform
@@ -9,7 +10,7 @@ import Testing
         let error: any Error = StoreError(
             .outOfSpace, "the disk is full; free 3 MB",
             cause: .systemCall("write", errno: ENOSPC, path: "a"))
-        #expect(error.localizedDescription == "\(error)")
-        #expect(error.localizedDescription.contains("the disk is full; free 3 MB"))
+        expect(error.localizedDescription, equals: "\(error)")
+        expect(error.localizedDescription.contains("the disk is full; free 3 MB"))
     }
 }

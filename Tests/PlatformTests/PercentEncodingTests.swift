@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Testing
 
@@ -11,21 +12,21 @@ import Testing
             ("[\\]^`{|}\"<>", "%5B%5C%5D%5E%60%7B%7C%7D%22%3C%3E"), ("\u{7}", "%07"),
         ])
     func written(_ name: String, _ url: String) {
-        #expect(PercentEncoding.name(name) == url)
-        #expect(PercentEncoding.path(of: Array(name.utf8)) == url)
-        #expect(PercentEncoding.decoded(url.utf8) == Array(name.utf8))
+        expect(PercentEncoding.name(name), equals: url)
+        expect(PercentEncoding.path(of: Array(name.utf8)), equals: url)
+        expect(PercentEncoding.decoded(url.utf8), equals: Array(name.utf8))
     }
 
     @Test("may have bytes that are no text") func bytes() {
-        #expect(PercentEncoding.path(of: [0x61, 0xFF, 0x00]) == "a%FF%00")
+        expect(PercentEncoding.path(of: [0x61, 0xFF, 0x00]), equals: "a%FF%00")
     }
 
     @Test(
         "is not decoded where a percent sign begins no escape",
         arguments: ["%", "%4", "%4g", "a%zz"])
-    func refused(_ text: String) { #expect(PercentEncoding.decoded(text.utf8) == nil) }
+    func refused(_ text: String) { expect(PercentEncoding.decoded(text.utf8) == nil) }
 
     @Test("keeps the escapes that its author has made") func kept() {
-        #expect(PercentEncoding.path("a%20b c%") == "a%20b%20c%25")
+        expect(PercentEncoding.path("a%20b c%"), equals: "a%20b%20c%25")
     }
 }

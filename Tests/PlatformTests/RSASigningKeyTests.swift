@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -39,60 +40,60 @@ import Testing
 
     @Test("is read from PKCS #8 and PKCS #1, and signs as `openssl dgst -sha256` does, both ways")
     func interoperability() throws {
-        #expect(
-            try openssl(
+        try expect(
+            openssl(
                 "genpkey", "-algorithm", "rsa", "-pkeyopt", "rsa_keygen_bits:2048", "-out", "k8"
             )
-            .status == 0)
-        #expect(try openssl("pkey", "-in", "k8", "-traditional", "-out", "k1").status == 0)
-        #expect(try openssl("pkey", "-in", "k8", "-pubout", "-out", "public").status == 0)
+            .status, equals: 0)
+        try expect(openssl("pkey", "-in", "k8", "-traditional", "-out", "k1").status, equals: 0)
+        try expect(openssl("pkey", "-in", "k8", "-pubout", "-out", "public").status, equals: 0)
         let spki = try openssl("pkey", "-in", "k8", "-pubout", "-outform", "der").output
         for name in ["k8", "k1"] {
             let key = try RSASigningKey(file: path(name))
-            #expect("\(key)" == "RSA key of 2048 bits" && key.subjectPublicKeyInfo == spki)
+            expect("\(key)" == "RSA key of 2048 bits" && key.subjectPublicKeyInfo == spki)
             for message in [[], Array("{}".utf8), [UInt8](repeating: 0xff, count: 100_000)] {
                 write("message", message)
                 let theirs = try openssl("dgst", "-sha256", "-sign", "k8", "message").output
                 let ours = try key.sign(message)
                 // PKCS #1 v1.5 draws nothing: the same bytes everywhere and for ever.
-                #expect(ours == theirs && ours.count == 256)
+                expect(ours == theirs && ours.count == 256)
                 write("signature", ours)
                 let verified = try openssl(
                     "dgst", "-sha256", "-verify", "public", "-signature", "signature", "message")
-                #expect(verified.status == 0 && key.verifies(theirs, of: message))
-                #expect(!key.verifies(theirs, of: message + [0]))
+                expect(verified.status == 0 && key.verifies(theirs, of: message))
+                expect(!key.verifies(theirs, of: message + [0]))
                 var wrong = theirs
                 wrong[7] ^= 1
-                #expect(!key.verifies(wrong, of: message))
+                expect(!key.verifies(wrong, of: message))
             }
         }
         // A file that others can read signs for whoever reads it.
         write("open", try Damage.contents(path("k8")), mode: 0o640)
         let error = refusal("open")
-        #expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
+        expect(error?.code == .permission && error?.message.contains("chmod 600") == true)
         // Under a passphrase, in the new and the old way to write it.
-        #expect(
-            try openssl("pkey", "-in", "k8", "-aes128", "-passout", "pass:x", "-out", "e8").status
-                == 0)
-        #expect(
-            try openssl(
+        try expect(
+            openssl("pkey", "-in", "k8", "-aes128", "-passout", "pass:x", "-out", "e8").status,
+            equals: 0)
+        try expect(
+            openssl(
                 "rsa", "-in", "k8", "-traditional", "-aes128", "-passout", "pass:x", "-out", "e1"
             )
-            .status == 0)
+            .status, equals: 0)
         for name in ["e8", "e1"] {
             let error = refusal(name)
-            #expect(error?.code == .unsupported, "\(name)")
-            #expect(error?.message.contains("--client-sign-command") == true, "\(name)")
+            expect(error?.code, equals: .unsupported, "\(name)")
+            expect(error?.message.contains("--client-sign-command"), equals: true, "\(name)")
         }
         // A public one, and one whose halves are those of two keys: a byte of the private exponent is another.
-        #expect(refusal("public")?.message.contains("it is a public one") == true)
+        expect(refusal("public")?.message.contains("it is a public one"), equals: true)
         try refuseDamaged()
     }
 
     private func refuseDamaged() throws {
         let text = String(decoding: try Damage.contents(path("k8")), as: UTF8.self)
         let body = text.split(separator: "\n").dropFirst().dropLast().joined()
-        let der = try #require(Base64.bytes(body))
+        let der = try require(Base64.bytes(body))
         func wrap(_ bytes: [UInt8]) -> [UInt8] {
             let body = Base64.string(bytes)
             return Array("-----BEGIN PRIVATE KEY-----\n\(body)\n-----END PRIVATE KEY-----\n".utf8)
@@ -106,14 +107,14 @@ import Testing
                 // Only the CRT coefficient: libcrypto finds that its result is wrong, and computes without it.
                 _ = try? RSASigningKey(file: path("damaged"))
             } else {
-                #expect(refusal("damaged")?.code == .badKey, "\(position)")
+                expect(refusal("damaged")?.code, equals: .badKey, "\(position)")
             }
         }
         for bytes in [
             wrap(der + [0]), wrap(Array(der.dropLast())), wrap([]), Array("hello".utf8), [],
         ] {
             write("damaged", bytes)
-            #expect(refusal("damaged")?.code == .badKey)
+            expect(refusal("damaged")?.code, equals: .badKey)
         }
     }
 
@@ -126,15 +127,15 @@ import Testing
             (["-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "none of RSA"),
             (["-algorithm", "rsa", "-pkeyopt", "rsa_keygen_bits:1024"], "1024 bits"),
         ] {
-            #expect(try openssl(["genpkey", "-out", "other"] + arguments).status == 0)
+            try expect(openssl(["genpkey", "-out", "other"] + arguments).status, equals: 0)
             let error = refusal("other")
-            #expect(
+            expect(
                 error?.code == .badKey && error?.message.contains(words) == true, "\(arguments)")
             let text = String(decoding: try Damage.contents(path("other")), as: UTF8.self)
             for name in [text, text.replacingOccurrences(of: "\n", with: " ")] {
                 let error = #expect(throws: StoreError.self) { try RSASigningKey(file: name) }
-                #expect(error?.message.contains("name of its file") == true)
-                #expect(error?.message.contains("BEGIN") == false)
+                expect(error?.message.contains("name of its file"), equals: true)
+                expect(error?.message.contains("BEGIN"), equals: false)
             }
         }
     }

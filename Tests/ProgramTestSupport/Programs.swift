@@ -1,3 +1,4 @@
+import Expectations
 package import Foundation
 import Testing
 
@@ -48,7 +49,7 @@ package struct Finished: Sendable, CustomTestStringConvertible {
     /// The names of the document's members.
     package func members() throws -> Set<String> {
         let object = try JSONSerialization.jsonObject(with: output) as? [String: Any]
-        return Set(try #require(object).keys)
+        return Set(try require(object).keys)
     }
 
     /// The error on standard error, which must be its only content.

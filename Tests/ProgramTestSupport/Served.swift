@@ -1,3 +1,4 @@
+import Expectations
 package import Foundation
 import SocketTestSupport
 import Testing
@@ -142,7 +143,7 @@ package final class Served {
     /// Begins a session of the bridge, as a page without WebSockets does; its name is the page's secret.
     package func beginSession(_ fields: [String: String] = [:]) throws -> String {
         let words = try post("/_castree/bridge", "5\nH 1 -", fields).body.split(separator: " ")
-        return String(try #require(words.first { $0.utf8.count == 32 }))
+        return String(try require(words.first { $0.utf8.count == 32 }))
     }
 
     /// Confirms as the bridge's script does: the status of the answer.
@@ -178,9 +179,9 @@ package final class Served {
             bytes += chunk[..<count]
         }
         let answer = String(decoding: bytes, as: UTF8.self)
-        let end = try #require(answer.range(of: "\r\n\r\n"))
+        let end = try require(answer.range(of: "\r\n\r\n"))
         let head = String(answer[..<end.lowerBound])
-        let status = try #require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))
+        let status = try require(Int(head.dropFirst("HTTP/1.1 ".count).prefix(3)))
         return (status, head, String(answer[end.upperBound...]))
     }
 }

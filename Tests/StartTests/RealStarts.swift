@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
@@ -118,7 +119,7 @@ final class RealStarts {
         }
         self.names = names
         let boot = try POSIXFileSystem().systemBoot()
-        system = try #require(boot)
+        system = try require(boot)
         try versions.activate("1")
         if !isFirstDay { try versions.confirm("1", token: versions.boot().token) }
     }
@@ -166,7 +167,7 @@ final class RealStarts {
             let (path, fields) = try confirmation(number)
             let waiting = try served(number).beginPost(path, "", fields)
             processes[number]?.waiting = waiting
-        case .stop(let number): #expect(try end(number, SIGTERM).status == 0)
+        case .stop(let number): try expect(end(number, SIGTERM).status, equals: 0)
         case .kill(let number): _ = try end(number, SIGKILL)
         case .freeze(let number): try freeze(served(number))
         case .thaw(let number):
@@ -180,9 +181,9 @@ final class RealStarts {
             let begun = try castree(["boot", "--json"]).document(BootDocument.self)
             app = (begun.version, begun.token)
         case .bootConfirm:
-            let app = try #require(app)
+            let app = try require(app)
             let done = try place.run(.castree, ["confirm", app.version, "--token", app.token])
-            #expect([0, 1].contains(done.status), "\(done)")
+            expect([0, 1].contains(done.status), "\(done)")
         case .activate(let version): try castree(["activate", version])
         case .rollback: try castree(["rollback"])
         case .pull(let version): try castree(["activate", version, "--at-next-boot"])
@@ -197,14 +198,14 @@ final class RealStarts {
     @discardableResult
     private func castree(_ arguments: [String]) throws -> Finished {
         let finished = try place.run(.castree, arguments)
-        #expect(finished.status == 0, "\(arguments): \(finished)")
+        expect(finished.status, equals: 0, "\(arguments): \(finished)")
         return finished
     }
 
     // MARK: Servers
 
     private func served(_ number: Int) throws -> Served {
-        try #require(processes[number]).served
+        try require(processes[number]).served
     }
 
     private func begin() throws -> Process {
@@ -216,7 +217,7 @@ final class RealStarts {
     }
 
     private func end(_ number: Int, _ signal: Int32) throws -> Finished {
-        let process = try #require(processes[number])
+        let process = try require(processes[number])
         if let waiting = process.waiting { close(waiting) }
         processes[number] = nil
         return try process.served.end(signal)
@@ -224,7 +225,7 @@ final class RealStarts {
 
     private func step(_ number: Int, _ how: String) throws {
         try processes[number]?.input.fileHandleForWriting.write(contentsOf: Data((how + "\n").utf8))
-        #expect(try served(number).readLine() == how + "\n")
+        try expect(served(number).readLine(), equals: how + "\n")
     }
 
     /// Stops a process, and returns when it stands still.
@@ -238,7 +239,7 @@ final class RealStarts {
         let (line, fields) = visit.request
         let words = line.split(separator: " ").map(String.init)
         let answer = try served(number).ask(words[0], words[1], fields)
-        #expect(answer.status == visit.status, "\(visit): \(answer.head)")
+        expect(answer.status, equals: visit.status, "\(visit): \(answer.head)")
         guard visit == .navigation else { return }
         let cookie = answer.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") }
         let value = cookie?.dropFirst("Set-Cookie: ".count).prefix { $0 != ";" }
@@ -250,7 +251,7 @@ final class RealStarts {
     }
 
     private func confirmation(_ number: Int) throws -> (path: String, fields: [String: String]) {
-        let page = try #require(processes[number]?.page)
+        let page = try require(processes[number]?.page)
         return ("/_castree/confirm?session=\(page.session)", page.cookie)
     }
 

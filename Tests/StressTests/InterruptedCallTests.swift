@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -45,7 +46,7 @@ import Testing
 
         private func castree(_ arguments: [String]) throws {
             let (status, output) = try Programs.run("castree", arguments)
-            try #require(status == 0, "\(arguments): \(output)")
+            try require(status == 0, "\(arguments): \(output)")
         }
 
         private func prepare(_ work: Work) throws {
@@ -134,7 +135,7 @@ import Testing
                         print("interrupted calls: NOTHING WAS RUN: \(whole.output)")
                         return
                     }
-                    #expect(whole.status == 0, "\(whole.output)")
+                    expect(whole.status, equals: 0, "\(whole.output)")
                     // The first, the last, and some between.
                     let count = min(whole.calls.count, Self.largest)
                     for number in 0..<count {
@@ -143,19 +144,19 @@ import Testing
                         try prepare(work)
                         let (status, _, isMet, output) = try run(work, call, (fault, position))
                         // A write of one byte has no half.
-                        if fault == "EINTR" { #expect(isMet, "\(call) \(position)") }
+                        if fault == "EINTR" { expect(isMet, "\(call) \(position)") }
                         if isMet { counts["\(call) \(fault)", default: 0] += 1 }
                         let what = "\(work): \(fault) at \(call) \(position)"
-                        #expect(status == 0, "\(what): \(output)")
-                        #expect(try isDone(work), "\(what) was taken for done")
+                        expect(status, equals: 0, "\(what): \(output)")
+                        try expect(isDone(work), "\(what) was taken for done")
                     }
                     if count > 0 { try castree(["fsck", "--deep", "--store", store]) }
                 }
             }
             for call in Self.calls.prefix(5) {
-                #expect(counts["\(call) EINTR", default: 0] > 0, "no \(call) was interrupted")
+                expect(counts["\(call) EINTR", default: 0] > 0, "no \(call) was interrupted")
             }
-            #expect(counts.keys.contains { $0.hasSuffix("short") })
+            expect(counts.keys.contains { $0.hasSuffix("short") })
             let figures = counts.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
             print("interrupted calls, \(work): \(figures.joined(separator: ", "))")
         }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -24,7 +25,7 @@ import Testing
         let directory = TemporaryDirectory()
         let store = directory.appending("store")
         let flags = ["--store", store]
-        #expect(try Programs.run("castree", ["init"] + flags).status == 0)
+        try expect(Programs.run("castree", ["init"] + flags).status, equals: 0)
         var kept: Set<Int> = []
         var next = 0
         for round in 0..<Self.rounds {
@@ -59,7 +60,7 @@ import Testing
             kept.subtract(old)
             for run in [collector, second] { expectDone(run, "gc in round \(round)") }
             let (status, output) = checker.finish()
-            #expect(
+            expect(
                 [0, 4].contains(status) && findsOnlyLeftovers(output), "round \(round): \(output)")
             _ = victim.finish()
             try verify(store, directory, kept, round)
@@ -68,7 +69,7 @@ import Testing
 
     private func expectDone(_ run: Programs.Run, _ what: String) {
         let (status, output) = run.finish()
-        #expect(status == 0, "\(what): \(output)")
+        expect(status, equals: 0, "\(what): \(output)")
     }
 
     /// A writer that was killed may have left something: that is all that a check may find.
@@ -81,14 +82,14 @@ import Testing
         _ store: String, _ directory: TemporaryDirectory, _ kept: Set<Int>, _ round: Int
     ) throws {
         let repair = try Programs.run("castree", ["fsck", "--repair", "--json", "--store", store])
-        #expect(
+        expect(
             [0, 1].contains(repair.status) && findsOnlyLeftovers(repair.output),
             "round \(round): \(repair.output)")
         let check = try Programs.run("castree-fsck", ["check", "--deep", store])
-        #expect(check.status == 0, "round \(round): \(check.output)")
+        expect(check.status, equals: 0, "round \(round): \(check.output)")
         for number in kept {
             let tree = try readTree(store + "/versions/v\(number)")
-            #expect(tree == Self.release(number), "v\(number) in round \(round)")
+            expect(tree, equals: Self.release(number), "v\(number) in round \(round)")
         }
     }
 }

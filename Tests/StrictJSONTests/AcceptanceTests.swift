@@ -1,5 +1,6 @@
 // Texts that RFC 8259 allows, and what they mean.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -42,13 +43,13 @@ import Testing
 
     @Test(arguments: meanings)
     func `reads what a valid text means`(text: String, meaning: JSONValue) throws {
-        #expect(try parse(text) == meaning)
+        try expect(parse(text), equals: meaning)
     }
 
     @Test(arguments: meanings)
     func `every way of reading accepts a valid text`(text: String, meaning: JSONValue) {
         for reading in Reading.allCases {
-            #expect(refusal(of: Array(text.utf8), reading: reading) == nil)
+            expect(refusal(of: Array(text.utf8), reading: reading) == nil)
         }
     }
 
@@ -68,11 +69,11 @@ import Testing
                 }
             }
             """#)
-        #expect(image["Image"]?["Width"]?.asInt64 == 800)
-        #expect(image["Image"]?["Thumbnail"]?["Height"]?.asInt64 == 125)
-        #expect(image["Image"]?["Animated"]?.asBool == false)
-        #expect(image["Image"]?["IDs"]?.asArray?.map(\.asInt64) == [116, 943, 234, 38793])
-        #expect(try parse("\"Hello world!\"").asString == "Hello world!")
+        expect(image["Image"]?["Width"]?.asInt64, equals: 800)
+        expect(image["Image"]?["Thumbnail"]?["Height"]?.asInt64, equals: 125)
+        expect(image["Image"]?["Animated"]?.asBool, equals: false)
+        expect(image["Image"]?["IDs"]?.asArray?.map(\.asInt64), equals: [116, 943, 234, 38793])
+        try expect(parse("\"Hello world!\"").asString, equals: "Hello world!")
     }
 
     @Test func `reads a manifest of ten thousand entries`() throws {
@@ -88,11 +89,11 @@ import Testing
         var count: Int64 = 0
         try reader.enterObject()
         while let key = try reader.nextKey() {
-            #expect(key == "path/\(count)")
-            #expect(try reader.readInteger() == count)
+            expect(key, equals: "path/\(count)")
+            try expect(reader.readInteger(), equals: count)
             count += 1
         }
         try reader.finish()
-        #expect(count == 10_000)
+        expect(count, equals: 10_000)
     }
 }

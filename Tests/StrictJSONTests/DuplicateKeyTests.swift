@@ -1,5 +1,6 @@
 // A key stands in an object once: RFC 8259 §4 recommends it, this reader insists.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -16,16 +17,16 @@ import Testing
     func `refuses a key that comes twice, at its second quote`(text: String, offset: Int) {
         for reading in Reading.allCases {
             let error = refusal(of: Array(text.utf8), reading: reading)
-            #expect(error?.reason == .duplicateKey)
-            #expect(error?.offset == offset)
+            expect(error?.reason, equals: .duplicateKey)
+            expect(error?.offset, equals: offset)
         }
     }
 
     @Test func `refuses a duplicate key spelled with an escape`() {
-        #expect(refusal(of: #"{"a":1,"\u0061":2}"#)?.reason == .duplicateKey)
-        #expect(refusal(of: #"{"\u0061":1,"a":2}"#)?.reason == .duplicateKey)
-        #expect(refusal(of: #"{"\u0061":1,"\u0061":2}"#)?.reason == .duplicateKey)
-        #expect(refusal(of: #"{"\u006A":1,"\u006a":2}"#)?.reason == .duplicateKey)
+        expect(refusal(of: #"{"a":1,"\u0061":2}"#)?.reason, equals: .duplicateKey)
+        expect(refusal(of: #"{"\u0061":1,"a":2}"#)?.reason, equals: .duplicateKey)
+        expect(refusal(of: #"{"\u0061":1,"\u0061":2}"#)?.reason, equals: .duplicateKey)
+        expect(refusal(of: #"{"\u006A":1,"\u006a":2}"#)?.reason, equals: .duplicateKey)
     }
 
     @Test(arguments: [
@@ -37,7 +38,7 @@ import Testing
     ])
     func `takes keys that differ or stand in different objects`(_ text: String) {
         for reading in Reading.allCases {
-            #expect(refusal(of: Array(text.utf8), reading: reading) == nil)
+            expect(refusal(of: Array(text.utf8), reading: reading) == nil)
         }
     }
 
@@ -46,19 +47,19 @@ import Testing
     func `finds a duplicate of any key in an object of any size`(count: Int) {
         let keys = (0..<count).map { "k\($0)" }
         for inner in ["1", #"{"k0":[{"k1":1}]}"#] {
-            #expect(refusal(of: "{\(members(keys, inner))}") == nil)
+            expect(refusal(of: "{\(members(keys, inner))}") == nil)
             for key in keys {
                 let escaped = "\\u006b" + key.dropFirst()
                 for repeated in [key, escaped] {
                     let text = "{\(members(keys + [repeated], inner))}"
-                    #expect(refusal(of: text)?.reason == .duplicateKey)
+                    expect(refusal(of: text)?.reason, equals: .duplicateKey)
                 }
             }
             let escapedKeys = keys.map { "\\u006b" + $0.dropFirst() }
-            #expect(refusal(of: "{\(members(escapedKeys, inner))}") == nil)
+            expect(refusal(of: "{\(members(escapedKeys, inner))}") == nil)
             for key in keys {
                 let text = "{\(members(escapedKeys + [key], inner))}"
-                #expect(refusal(of: text)?.reason == .duplicateKey)
+                expect(refusal(of: text)?.reason, equals: .duplicateKey)
             }
         }
     }
@@ -68,10 +69,10 @@ import Testing
         let before = members((0..<50).map(String.init), "0")
         let after = members((50..<100).map(String.init), "0")
         let outer = "\(before),\"large\":\(inner),\(after)"
-        #expect(refusal(of: "{\(outer)}") == nil)
-        #expect(refusal(of: "{\(outer),\"100\":0}") == nil)
+        expect(refusal(of: "{\(outer)}") == nil)
+        expect(refusal(of: "{\(outer),\"100\":0}") == nil)
         for key in ["0", "7", "8", "49", "50", "99", "large"] {
-            #expect(refusal(of: "{\(outer),\"\(key)\":0}")?.reason == .duplicateKey)
+            expect(refusal(of: "{\(outer),\"\(key)\":0}")?.reason, equals: .duplicateKey)
         }
     }
 

@@ -1,5 +1,6 @@
 // What a stranger's text may cost (RFC 8259 §9).
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -13,23 +14,23 @@ import Testing
             let allowed = nested(opening, closing, count)
             let tooDeep = nested(opening, closing, count + 1)
             for reading in Reading.allCases {
-                #expect(refusal(of: allowed, limits: limits, reading: reading) == nil)
+                expect(refusal(of: allowed, limits: limits, reading: reading) == nil)
                 let error = refusal(of: tooDeep, limits: limits, reading: reading)
-                #expect(error?.reason == .tooDeep)
+                expect(error?.reason, equals: .tooDeep)
             }
         }
     }
 
     @Test func `nests 64 deep unless told otherwise`() {
-        #expect(refusal(of: nested("[", "]", 64)) == nil)
-        #expect(refusal(of: nested("[", "]", 65))?.reason == .tooDeep)
-        #expect(refusal(of: nested("[", "]", 65))?.offset == 64)
+        expect(refusal(of: nested("[", "]", 64)) == nil)
+        expect(refusal(of: nested("[", "]", 65))?.reason, equals: .tooDeep)
+        expect(refusal(of: nested("[", "]", 65))?.offset, equals: 64)
     }
 
     @Test func `siblings do not count as depth`() {
         let text = "[" + [String](repeating: "[{}]", count: 1_000).joined(separator: ",") + "]"
-        #expect(refusal(of: text, limits: JSONLimits(depth: 3)) == nil)
-        #expect(refusal(of: text, limits: JSONLimits(depth: 2))?.offset == 2)
+        expect(refusal(of: text, limits: JSONLimits(depth: 3)) == nil)
+        expect(refusal(of: text, limits: JSONLimits(depth: 2))?.offset, equals: 2)
     }
 
     @Test(arguments: Reading.allCases)
@@ -38,22 +39,22 @@ import Testing
             let text = String(repeating: opening, count: 100_000)
             let limits = JSONLimits(depth: JSONLimits.depthMax)
             let error = refusal(of: Array(text.utf8), limits: limits, reading: reading)
-            #expect(error?.reason == .tooDeep)
+            expect(error?.reason, equals: .tooDeep)
         }
     }
 
     @Test func `reads exactly as many bytes as allowed`() {
         let text = Array("[1, 2, 3]".utf8)
-        #expect(refusal(of: text, limits: JSONLimits(byteCount: text.count)) == nil)
+        expect(refusal(of: text, limits: JSONLimits(byteCount: text.count)) == nil)
         let error = refusal(of: text, limits: JSONLimits(byteCount: text.count - 1))
-        #expect(error?.reason == .tooLong)
-        #expect(error?.offset == text.count - 1)
-        #expect(refusal(of: text, limits: JSONLimits(byteCount: 0))?.reason == .tooLong)
+        expect(error?.reason, equals: .tooLong)
+        expect(error?.offset, equals: text.count - 1)
+        expect(refusal(of: text, limits: JSONLimits(byteCount: 0))?.reason, equals: .tooLong)
     }
 
     @Test func `has the limits that its documentation names`() {
-        #expect(JSONLimits().depth == 64)
-        #expect(JSONLimits().byteCount == 256 * 1024 * 1024)
+        expect(JSONLimits().depth, equals: 64)
+        expect(JSONLimits().byteCount, equals: 256 * 1024 * 1024)
     }
 
     @Test func `a limit outside the allowed range is a programmer's mistake`() async {

@@ -1,5 +1,6 @@
 // What people are told.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -14,12 +15,12 @@ import Testing
         text: String, place: String
     ) {
         let message = refusal(of: text)?.message ?? ""
-        #expect(message.hasSuffix(place), "\(message)")
+        expect(message.hasSuffix(place), "\(message)")
     }
 
     @Test func `a message names the key that comes twice`() {
         let message = refusal(of: #"{"a\"é😀":1,"a\"é😀":2}"#)?.message ?? ""
-        #expect(message.contains(#""a\"\u00e9\ud83d\ude00""#), "\(message)")
+        expect(message.contains(#""a\"\u00e9\ud83d\ude00""#), "\(message)")
     }
 
     @Test func `a message is printable and short whatever the text is`() {
@@ -32,9 +33,9 @@ import Testing
         }
         for text in texts {
             guard let message = refusal(of: text)?.message else { continue }
-            #expect(message.utf8.count < 200)
-            #expect(message.unicodeScalars.allSatisfy { (" "..."~").contains($0) || $0 == "…" })
-            #expect(message.hasSuffix("."))
+            expect(message.utf8.count < 200)
+            expect(message.unicodeScalars.allSatisfy { (" "..."~").contains($0) || $0 == "…" })
+            expect(message.hasSuffix("."))
         }
     }
 
@@ -43,13 +44,13 @@ import Testing
         try reader.enterObject()
         _ = try reader.nextKey()
         let offset = reader.offset
-        #expect(reader.failure("A").offset == offset)
+        expect(reader.failure("A").offset, equals: offset)
         _ = try reader.readString()
         let error = reader.failure("The path leaves the tree", at: offset)
-        #expect(error.reason == .wrongType)
-        #expect(error.offset == 9)
-        #expect(error.message == "The path leaves the tree at byte 9 (line 1, column 10).")
-        #expect("\(error)" == error.message)
-        #expect(try reader.nextKey() == nil)
+        expect(error.reason, equals: .wrongType)
+        expect(error.offset, equals: 9)
+        expect(error.message, equals: "The path leaves the tree at byte 9 (line 1, column 10).")
+        expect("\(error)", equals: error.message)
+        try expect(reader.nextKey() == nil)
     }
 }

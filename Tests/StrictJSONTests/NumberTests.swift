@@ -1,5 +1,6 @@
 // Numbers: the grammar of RFC 8259 §6, and integers.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -23,8 +24,8 @@ import Testing
     func `refuses a number that is not one`(_ refused: Refused) {
         for reading in Reading.allCases {
             let error = refusal(of: refused.bytes, reading: reading)
-            #expect(error?.reason == refused.reason)
-            #expect(error?.offset == refused.offset)
+            expect(error?.reason, equals: refused.reason)
+            expect(error?.offset, equals: refused.offset)
         }
     }
 
@@ -52,10 +53,10 @@ import Testing
     @Test(arguments: integers)
     func `reads an integer exactly`(text: String, value: Int64) throws {
         var reader = try makeReader(" \(text) ")
-        #expect(try reader.readInteger() == value)
+        try expect(reader.readInteger(), equals: value)
         try reader.finish()
-        #expect(try parse(text).asInt64 == value)
-        #expect(JSONValue.integer(value) == .number(text))
+        try expect(parse(text).asInt64, equals: value)
+        expect(JSONValue.integer(value), equals: .number(text))
     }
 
     @Test(arguments: [
@@ -67,10 +68,10 @@ import Testing
             var reader = try makeReader(" " + text)
             _ = try reader.readInteger()
         }
-        #expect(error?.reason == .integerOutOfRange)
-        #expect(error?.offset == 1)
-        #expect(try parse(text) == .number(text))
-        #expect(try parse(text).asInt64 == nil)
+        expect(error?.reason, equals: .integerOutOfRange)
+        expect(error?.offset, equals: 1)
+        try expect(parse(text), equals: .number(text))
+        try expect(parse(text).asInt64 == nil)
     }
 
     @Test(arguments: ["1.0", "1e3", "1E0", "-0", "0.0", "-0.5", "\"1\"", "null", "[1]"])
@@ -79,8 +80,8 @@ import Testing
             var reader = try makeReader(text)
             _ = try reader.readInteger()
         }
-        #expect(error?.reason == .wrongType)
-        #expect(error?.offset == 0)
-        #expect(try parse(text).asInt64 == nil)
+        expect(error?.reason, equals: .wrongType)
+        expect(error?.offset, equals: 0)
+        try expect(parse(text).asInt64 == nil)
     }
 }

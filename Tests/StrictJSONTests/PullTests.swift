@@ -1,50 +1,51 @@
 // The verbs of the reader, one value after the other, as a decoder calls them.
 
+import Expectations
 import StrictJSON
 import Testing
 
 @Suite struct PullTests {
     @Test func `reads a value of every type where it is due`() throws {
         var reader = try makeReader(#" {"s": "x", "n": 7, "b": true, "z": null, "a": [1, 2]} "#)
-        #expect(try reader.peekKind() == .object)
+        try expect(reader.peekKind(), equals: .object)
         try reader.enterObject()
-        #expect(try reader.nextKey() == "s")
-        #expect(try reader.peekKind() == .string)
-        #expect(try reader.readString() == "x")
-        #expect(try reader.nextKey() == "n")
-        #expect(try reader.peekKind() == .number)
-        #expect(try reader.readInteger() == 7)
-        #expect(try reader.nextKey() == "b")
-        #expect(try reader.peekKind() == .bool)
-        #expect(try reader.readBool())
-        #expect(try reader.nextKey() == "z")
-        #expect(try reader.peekKind() == .null)
+        try expect(reader.nextKey(), equals: "s")
+        try expect(reader.peekKind(), equals: .string)
+        try expect(reader.readString(), equals: "x")
+        try expect(reader.nextKey(), equals: "n")
+        try expect(reader.peekKind(), equals: .number)
+        try expect(reader.readInteger(), equals: 7)
+        try expect(reader.nextKey(), equals: "b")
+        try expect(reader.peekKind(), equals: .bool)
+        try expect(reader.readBool())
+        try expect(reader.nextKey(), equals: "z")
+        try expect(reader.peekKind(), equals: .null)
         try reader.readNull()
-        #expect(try reader.nextKey() == "a")
-        #expect(try reader.peekKind() == .array)
+        try expect(reader.nextKey(), equals: "a")
+        try expect(reader.peekKind(), equals: .array)
         try reader.enterArray()
-        #expect(try reader.nextElement())
-        #expect(try reader.readInteger() == 1)
-        #expect(try reader.nextElement())
-        #expect(try reader.readInteger() == 2)
-        #expect(try !reader.nextElement())
-        #expect(try reader.nextKey() == nil)
+        try expect(reader.nextElement())
+        try expect(reader.readInteger(), equals: 1)
+        try expect(reader.nextElement())
+        try expect(reader.readInteger(), equals: 2)
+        try expect(!reader.nextElement())
+        try expect(reader.nextKey() == nil)
         try reader.finish()
         try reader.finish()
     }
 
     @Test func `the offset is that of the value that is due`() throws {
         var reader = try makeReader("  { \"k\" :  [ 1 , 2 ] }")
-        #expect(reader.offset == 2)
+        expect(reader.offset, equals: 2)
         try reader.enterObject()
         _ = try reader.nextKey()
-        #expect(reader.offset == 11)
+        expect(reader.offset, equals: 11)
         try reader.enterArray()
         _ = try reader.nextElement()
-        #expect(reader.offset == 13)
+        expect(reader.offset, equals: 13)
         _ = try reader.readInteger()
         _ = try reader.nextElement()
-        #expect(reader.offset == 17)
+        expect(reader.offset, equals: 17)
     }
 
     @Test func `appends the bytes of a string to those already there`() throws {
@@ -52,7 +53,7 @@ import Testing
         var decoded = Array("x".utf8)
         try reader.enterArray()
         while try reader.nextElement() { try reader.readStringBytes(appendingTo: &decoded) }
-        #expect(decoded == Array("xéé".utf8))
+        expect(decoded, equals: Array("xéé".utf8))
     }
 
     @Test func `a refused string leaves the target as it was`() throws {
@@ -62,9 +63,9 @@ import Testing
             try reader.readStringBytes(appendingTo: &decoded)
             Issue.record("A bad escape was read.")
         } catch {
-            #expect(error.reason == .invalidString)
+            expect(error.reason, equals: .invalidString)
         }
-        #expect(decoded == Array("x".utf8))
+        expect(decoded, equals: Array("x".utf8))
     }
 
     @Test func `skips a value and goes on behind it`() throws {
@@ -73,9 +74,9 @@ import Testing
             try reader.enterArray()
             _ = try reader.nextElement()
             try reader.skipValue()
-            #expect(try reader.nextElement())
-            #expect(try reader.readInteger() == 5)
-            #expect(try !reader.nextElement())
+            try expect(reader.nextElement())
+            try expect(reader.readInteger(), equals: 5)
+            try expect(!reader.nextElement())
             try reader.finish()
         }
     }
@@ -85,10 +86,10 @@ import Testing
         try reader.enterObject()
         _ = try reader.nextKey()
         let value = try reader.readValue()
-        #expect(value["b"] == .array([.integer(1)]))
-        #expect(try reader.nextKey() == "c")
-        #expect(try reader.readInteger() == 2)
-        #expect(try reader.nextKey() == nil)
+        expect(value["b"], equals: .array([.integer(1)]))
+        try expect(reader.nextKey(), equals: "c")
+        try expect(reader.readInteger(), equals: 2)
+        try expect(reader.nextKey() == nil)
     }
 
     @Test func `the wrong type is an error that leaves the reader where it was`() throws {
@@ -103,8 +104,8 @@ import Testing
                     try read(other, from: &reader)
                     Issue.record("\(kind) was read as \(other).")
                 } catch {
-                    #expect(error.reason == .wrongType)
-                    #expect(error.offset == 1)
+                    expect(error.reason, equals: .wrongType)
+                    expect(error.offset, equals: 1)
                 }
                 try reader.skipValue()
                 try reader.finish()
@@ -124,8 +125,8 @@ import Testing
                 try read(kind, from: &reader)
                 Issue.record("\(text) was read as \(kind).")
             } catch {
-                #expect(error.reason == reason)
-                #expect(error.offset == 1)
+                expect(error.reason, equals: reason)
+                expect(error.offset, equals: 1)
             }
         }
     }
@@ -146,8 +147,8 @@ import Testing
                 do { try read(kind, from: &reader) } catch { errors.append(error) }
             }
         }
-        #expect(errors.count == 22)
-        #expect(Set(errors).count == 1)
+        expect(errors.count, equals: 22)
+        expect(Set(errors).count, equals: 1)
     }
 
     @Test func `a verb where it cannot stand is a programmer's mistake`() async {

@@ -1,5 +1,6 @@
 // Texts that must be refused: for which reason, and at which byte.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -78,8 +79,8 @@ struct Refused: Sendable, CustomTestStringConvertible {
     func `refuses a text that RFC 8259 does not allow`(_ refused: Refused) {
         for reading in Reading.allCases {
             let error = refusal(of: refused.bytes, reading: reading)
-            #expect(error?.reason == refused.reason)
-            #expect(error?.offset == refused.offset)
+            expect(error?.reason, equals: refused.reason)
+            expect(error?.offset, equals: refused.offset)
         }
     }
 
@@ -89,7 +90,7 @@ struct Refused: Sendable, CustomTestStringConvertible {
         for byte in UInt8.min...UInt8.max {
             let error = refusal(of: [0x5B, byte])
             // What may stand there lacks its end; what may not is itself the place of the error.
-            #expect((error?.offset != 1) == allowed.contains(byte))
+            expect((error?.offset != 1), equals: allowed.contains(byte))
         }
     }
 
@@ -99,6 +100,6 @@ struct Refused: Sendable, CustomTestStringConvertible {
         let elsewhere: Set<JSONError.Reason> = [
             .duplicateKey, .tooDeep, .tooLong, .wrongType, .integerOutOfRange,
         ]
-        #expect(Set(tables.map(\.reason)).union(elsewhere) == Set(JSONError.Reason.allCases))
+        expect(Set(tables.map(\.reason)).union(elsewhere), equals: Set(JSONError.Reason.allCases))
     }
 }

@@ -1,5 +1,6 @@
 // Texts that were damaged: whatever is left of them is either valid or refused.
 
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -8,12 +9,12 @@ import Testing
     let text = Array(oneOfEverything.utf8)
 
     @Test func `a text cut anywhere ends unexpectedly`() throws {
-        #expect(refusal(of: text) == nil)
+        expect(refusal(of: text) == nil)
         for count in 0..<text.count {
             for reading in Reading.allCases {
                 let error = refusal(of: Array(text[..<count]), reading: reading)
-                #expect(error?.reason == .unexpectedEnd)
-                #expect(error?.offset == count)
+                expect(error?.reason, equals: .unexpectedEnd)
+                expect(error?.offset, equals: count)
             }
         }
     }
@@ -67,16 +68,16 @@ import Testing
     private func check(_ bytes: [UInt8]) {
         let error = refusal(of: bytes)
         for reading in Reading.allCases where reading != .asTree {
-            #expect(refusal(of: bytes, reading: reading) == error)
+            expect(refusal(of: bytes, reading: reading), equals: error)
         }
         if let error {
-            #expect((0...bytes.count).contains(error.offset))
+            expect((0...bytes.count).contains(error.offset))
             return
         }
         #expect(throws: Never.self) {
             let value = try JSONValue.parse(bytes)
             let written = JSONWriter.serialize(value, sortedKeys: false)
-            #expect(try JSONValue.parse(written) == value)
+            try expect(JSONValue.parse(written), equals: value)
         }
     }
 }

@@ -1,5 +1,6 @@
 // What is written is read again, and the order of keys is that of RFC 8785.
 
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -8,8 +9,8 @@ import Testing
     @Test func `a written text is read as the value it was`() throws {
         let value = try parse(oneOfEverything)
         let text = JSONWriter.serialize(value, sortedKeys: false)
-        #expect(try JSONValue.parse(text) == value)
-        #expect(try JSONWriter.serialize(JSONValue.parse(text), sortedKeys: false) == text)
+        try expect(JSONValue.parse(text), equals: value)
+        try expect(JSONWriter.serialize(JSONValue.parse(text), sortedKeys: false), equals: text)
     }
 
     @Test(arguments: [UInt64.random(in: 0...UInt64.max)])
@@ -18,11 +19,11 @@ import Testing
         for _ in 0..<500 {
             let value = makeValue(depth: 4, &generator)
             let text = JSONWriter.serialize(value, sortedKeys: false)
-            #expect(try JSONValue.parse(text) == value)
+            try expect(JSONValue.parse(text), equals: value)
             let sorted = JSONWriter.serialize(value, sortedKeys: true)
-            #expect(sorted.count == text.count)
+            expect(sorted.count, equals: text.count)
             let again = try JSONValue.parse(sorted)
-            #expect(JSONWriter.serialize(again, sortedKeys: true) == sorted)
+            expect(JSONWriter.serialize(again, sortedKeys: true), equals: sorted)
         }
     }
 
@@ -36,8 +37,9 @@ import Testing
             """#
         let sorted = JSONWriter.serialize(try parse(text), sortedKeys: true)
         let order = try JSONValue.parse(sorted).asObject?.map(\.value.asString)
-        #expect(
-            order == [
+        expect(
+            order,
+            equals: [
                 "Carriage Return", "One", "Control", "Latin Small Letter O With Diaeresis",
                 "Euro Sign", "Emoji: Grinning Face", "Hebrew Letter Dalet With Dagesh",
             ])
@@ -46,7 +48,7 @@ import Testing
     @Test func `sorts the keys of every object, and no elements`() throws {
         let value = try parse(#"{"b":[{"d":1,"c":2},0,-1],"a":{"f":1,"e":2},"":0}"#)
         let sorted = String(decoding: JSONWriter.serialize(value, sortedKeys: true), as: UTF8.self)
-        #expect(sorted == #"{"":0,"a":{"e":2,"f":1},"b":[{"c":2,"d":1},0,-1]}"#)
+        expect(sorted, equals: #"{"":0,"a":{"e":2,"f":1},"b":[{"c":2,"d":1},0,-1]}"#)
     }
 
     @Test func `the order of keys agrees with UTF-16 on every kind of character`() {

@@ -1,5 +1,6 @@
 // Strings: RFC 8259 §7 for escapes, RFC 3629 §3 and §4 for UTF-8.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -41,8 +42,8 @@ import Testing
     func `refuses a string that is not one`(_ refused: Refused) {
         for reading in Reading.allCases {
             let error = refusal(of: refused.bytes, reading: reading)
-            #expect(error?.reason == refused.reason)
-            #expect(error?.offset == refused.offset)
+            expect(error?.reason, equals: refused.reason)
+            expect(error?.offset, equals: refused.offset)
         }
     }
 
@@ -54,8 +55,8 @@ import Testing
                 var text = [UInt8](repeating: UInt8(ascii: "~"), count: length)
                 text.insert(control, at: place)
                 let error = refusal(of: [0x22] + text + [0x22])
-                #expect(error?.reason == .invalidString)
-                #expect(error?.offset == place + 1)
+                expect(error?.reason, equals: .invalidString)
+                expect(error?.offset, equals: place + 1)
             }
         }
     }
@@ -65,8 +66,8 @@ import Testing
             for after in [UInt8(0x01), 0x22, 0x5C, 0x80, 0xFF] {
                 let text = [UInt8](repeating: UInt8(ascii: " "), count: length)
                 var reader = try JSONReader([0x22] + text + [0x22, after, after])
-                #expect(try reader.readString() == String(decoding: text, as: UTF8.self))
-                #expect(reader.offset == length + 2)
+                try expect(reader.readString(), equals: String(decoding: text, as: UTF8.self))
+                expect(reader.offset, equals: length + 2)
             }
         }
     }
@@ -79,7 +80,7 @@ import Testing
             var text = ""
             text.unicodeScalars.append(contentsOf: scalars)
             let value = try JSONValue.parse(Array("\"\(text)\"".utf8))
-            #expect(value == .string(text))
+            expect(value, equals: .string(text))
         }
     }
 
@@ -90,7 +91,7 @@ import Testing
             let digits = units.map { String(repeating: "0", count: 4 - $0.count) + $0 }
             for spelling in [digits, digits.map { $0.uppercased() }] {
                 let text = "\"" + spelling.map { "\\u" + $0 }.joined() + "\""
-                #expect(try parse(text) == .string(String(scalar)))
+                try expect(parse(text), equals: .string(String(scalar)))
             }
         }
     }
@@ -100,7 +101,7 @@ import Testing
             for second in UInt8.min...UInt8.max where second >= 0x80 || first >= 0x80 {
                 // RFC 3629 §4: UTF8-2 = %xC2-DF UTF8-tail.
                 let isValid = (0xC2...0xDF).contains(first) && (0x80...0xBF).contains(second)
-                #expect((refusal(of: [0x22, first, second, 0x22]) == nil) == isValid)
+                expect((refusal(of: [0x22, first, second, 0x22]) == nil), equals: isValid)
             }
         }
     }
@@ -116,7 +117,8 @@ import Testing
                         first == 0xE0 ? 0xA0...0xBF : first == 0xED ? 0x80...0x9F : tail
                     let isThree =
                         first <= 0xEF && second3.contains(second) && tail.contains(third)
-                    #expect((refusal(of: [0x22, first, second, third, 0x22]) == nil) == isThree)
+                    expect(
+                        (refusal(of: [0x22, first, second, third, 0x22]) == nil), equals: isThree)
 
                     let second4: ClosedRange<UInt8> =
                         first == 0xF0 ? 0x90...0xBF : first == 0xF4 ? 0x80...0x8F : tail
@@ -124,7 +126,7 @@ import Testing
                         (0xF0...0xF4).contains(first) && second4.contains(second)
                         && tail.contains(third)
                     let four = [0x22, first, second, third, 0xBF, 0x22]
-                    #expect((refusal(of: four) == nil) == isFour)
+                    expect((refusal(of: four) == nil), equals: isFour)
                 }
             }
         }

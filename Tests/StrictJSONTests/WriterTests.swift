@@ -1,5 +1,6 @@
 // The writer: layout, strings and numbers of RFC 8785.
 
+import Expectations
 import StrictJSON
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
             writer.value(.object([.init(key: "d", value: .number("1.50"))]))
             writer.endObject()
         }
-        #expect(text == #"{"a":1,"b":[true,false,null,"x",{},[]],"c":{"d":1.50}}"#)
+        expect(text, equals: #"{"a":1,"b":[true,false,null,"x",{},[]],"c":{"d":1.50}}"#)
     }
 
     static let strings: [(String, String)] = [
@@ -55,25 +56,25 @@ import Testing
             written { $0.string(utf8: bytes.lazy.map { $0 }) },
             written { $0.value(.string(text)) },
         ]
-        for way in ways { #expect(way.utf8.elementsEqual(expected.utf8)) }
+        for way in ways { expect(way.utf8.elementsEqual(expected.utf8)) }
         let object = written {
             $0.beginObject()
             $0.key(text)
             $0.null()
             $0.endObject()
         }
-        #expect(object.utf8.elementsEqual("{\(expected):null}".utf8))
+        expect(object.utf8.elementsEqual("{\(expected):null}".utf8))
     }
 
     @Test func `writes an integer of any type`() {
-        #expect(written { $0.integer(0) } == "0")
-        #expect(written { $0.integer(UInt8(255)) } == "255")
-        #expect(written { $0.integer(-10) } == "-10")
-        #expect(written { $0.integer(Int64.max) } == "9223372036854775807")
-        #expect(written { $0.integer(Int64.min) } == "-9223372036854775808")
-        #expect(written { $0.integer(UInt64.max) } == "18446744073709551615")
-        #expect(
-            written { $0.integer(Int128.min) } == "-170141183460469231731687303715884105728")
+        expect(written { $0.integer(0) }, equals: "0")
+        expect(written { $0.integer(UInt8(255)) }, equals: "255")
+        expect(written { $0.integer(-10) }, equals: "-10")
+        expect(written { $0.integer(Int64.max) }, equals: "9223372036854775807")
+        expect(written { $0.integer(Int64.min) }, equals: "-9223372036854775808")
+        expect(written { $0.integer(UInt64.max) }, equals: "18446744073709551615")
+        expect(
+            written { $0.integer(Int128.min) }, equals: "-170141183460469231731687303715884105728")
     }
 
     @Test func `a text drained in pieces is the whole text`() throws {
@@ -84,11 +85,11 @@ import Testing
             writer.integer(number)
             if number.isMultiple(of: 7) { drained += writer.drain() }
         }
-        #expect(!writer.isComplete)
+        expect(!writer.isComplete)
         writer.endArray()
-        #expect(writer.isComplete)
+        expect(writer.isComplete)
         drained += writer.drain()
-        #expect(writer.drain().isEmpty)
-        #expect(try JSONValue.parse(drained).asArray?.count == 100)
+        expect(writer.drain().isEmpty)
+        try expect(JSONValue.parse(drained).asArray?.count, equals: 100)
     }
 }

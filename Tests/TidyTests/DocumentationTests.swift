@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
             let isThere = Self.programs.contains { program in
                 program.indices.contains { program[$0...].starts(with: example) }
             }
-            #expect(
+            expect(
                 isThere, "no file of Snippets has these lines: \(example.joined(separator: " ⏎ "))")
         }
     }
@@ -25,21 +26,21 @@ import Testing
         let shown = Self.pages.filter {
             !Self.examples($0).isEmpty && $0.path.contains("/Examples/")
         }
-        #expect(shown.count >= 30)
+        expect(shown.count >= 30)
     }
 
     @Test(arguments: ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"])
     func `a library has an overview, and its topics`(_ library: String) throws {
-        let page = try #require(
+        let page = try require(
             Self.pages.first { $0.path == "Sources/\(library)/\(library).docc/\(library).md" })
-        #expect(page.text.hasPrefix("# ``\(library)``\n"))
-        #expect(page.text.contains("\n## Overview\n"))
-        #expect(page.text.contains("\n## Topics\n"))
+        expect(page.text.hasPrefix("# ``\(library)``\n"))
+        expect(page.text.contains("\n## Overview\n"))
+        expect(page.text.contains("\n## Topics\n"))
     }
 
     @Test(arguments: ["Embed", "Publish", "Serve", "Audit"])
     func `a job has an article`(_ job: String) {
-        #expect(
+        expect(
             Self.pages.contains {
                 $0.path.hasSuffix(".docc/\(job).md") && !Self.examples($0).isEmpty
             })

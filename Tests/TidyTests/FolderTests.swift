@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -41,8 +42,8 @@ import Testing
         let files = TidyTests.sources.filter { $0.path.hasPrefix("Sources/\(target)/") }
         let folders = Set(files.compactMap { Self.folder($0).folder })
         guard !folders.isEmpty else { return }
-        #expect(
-            Set(Self.order[target] ?? []) == folders,
+        expect(
+            Set(Self.order[target] ?? []), equals: folders,
             "DESIGN.md, Folders, from the lowest: \(target) has \(folders.sorted())")
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -30,14 +31,14 @@ enum PageScript {
         let file = directory.appending("script.js")
         try Data(whole.utf8).write(to: URL(filePath: file))
         let process = Process()
-        process.executableURL = URL(filePath: try #require(node))
+        process.executableURL = URL(filePath: try require(node))
         process.arguments = [file, document] + words
         let pipe = Pipe()
         process.standardOutput = pipe
         try process.run()
         let answer = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        expect(process.terminationStatus, equals: 0)
         return try JSONDecoder().decode(Answer.self, from: answer)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -49,7 +50,7 @@ struct PageSearchTests {
             ("nothing", Found(paths: [:], files: 0, bytes: 0)),
         ])
     func wholeStore(_ words: String, _ wanted: Found) throws {
-        #expect(try search(words, in: -1) == wanted)
+        try expect(search(words, in: -1), equals: wanted)
     }
 
     @Test(
@@ -61,6 +62,6 @@ struct PageSearchTests {
             (1, "empty", Found(paths: ["empty.txt": 0], files: 1, bytes: 0)),
         ])
     func version(_ place: Int, _ words: String, _ wanted: Found) throws {
-        #expect(try search(words, in: place) == wanted)
+        try expect(search(words, in: place), equals: wanted)
     }
 }

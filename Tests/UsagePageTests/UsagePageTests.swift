@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -24,37 +25,37 @@ import Testing
     @Test("is one document with its style, its script and its figures")
     func whole() throws {
         let page = try text(survey(["a": "1", "b/c": "22"]))
-        #expect(page.hasPrefix("<!doctype html>"))
-        #expect(page.hasSuffix("</html>\n"))
-        #expect(!page.contains("{{"))
-        #expect(page.components(separatedBy: "<script").count == 3)
-        #expect(page.components(separatedBy: "<style").count == 2)
+        expect(page.hasPrefix("<!doctype html>"))
+        expect(page.hasSuffix("</html>\n"))
+        expect(!page.contains("{{"))
+        expect(page.components(separatedBy: "<script").count, equals: 3)
+        expect(page.components(separatedBy: "<style").count, equals: 2)
     }
 
     @Test("loads nothing: no address in it but those that name what a document is")
     func selfContained() throws {
         let page = try text(survey(["a": "1"]))
         for address in page.matches(of: /https?:\/\/[^\s"'`<>)]+/) {
-            #expect(address.output == "http://www.w3.org/2000/svg")
+            expect(address.output, equals: "http://www.w3.org/2000/svg")
         }
         for word in ["src=", "@import", "url(", "<link", "<iframe", "<img", "fetch(", "import("] {
-            #expect(!page.contains(word), "\(word)")
+            expect(!page.contains(word), "\(word)")
         }
     }
 
     @Test("forbids everything but its own style and script, by their digests")
     func policy() throws {
         let page = try text(survey(["a": "1"]))
-        let policy = try #require(
+        let policy = try require(
             page.firstMatch(of: /http-equiv="Content-Security-Policy" content="([^"]*)"/)?.output.1)
-        #expect(policy.contains("default-src 'none'"))
-        #expect(policy.contains("connect-src 'none'"))
-        #expect(!policy.contains("unsafe"))
+        expect(policy.contains("default-src 'none'"))
+        expect(policy.contains("connect-src 'none'"))
+        expect(!policy.contains("unsafe"))
         for (name, text) in [
             ("script", UsagePage.script(isLive: false)), ("style", UsagePage.style),
         ] {
             let digest = try sha256(text)
-            #expect(policy.contains("\(name)-src 'sha256-\(digest)'"), "\(name)")
+            expect(policy.contains("\(name)-src 'sha256-\(digest)'"), "\(name)")
         }
     }
 
@@ -63,13 +64,13 @@ import Testing
         let survey = try survey(["a": "1"])
         let page = String(decoding: try UsagePage.html(survey, isLive: true), as: UTF8.self)
         let policy = try UsagePage.policy(isLive: true)
-        #expect(page.contains("content=\"\(policy)\""))
-        #expect(policy.contains("connect-src 'self'"))
-        #expect(
+        expect(page.contains("content=\"\(policy)\""))
+        expect(policy.contains("connect-src 'self'"))
+        expect(
             policy.contains("script-src 'sha256-\(try sha256(UsagePage.script(isLive: true)))'"))
-        #expect(page.contains("id=\"live-versions\""))
-        #expect(!page.contains("{{"))
-        #expect(!(try text(survey)).contains("live-versions"))
+        expect(page.contains("id=\"live-versions\""))
+        expect(!page.contains("{{"))
+        expect(!(try text(survey)).contains("live-versions"))
     }
 
     /// SHA-256 in base64, by another program.
@@ -97,12 +98,12 @@ import Testing
         survey.growth[0].version = "<b>&amp;"
         survey.map?.versions = [Self.hostile]
         let page = try text(survey)
-        #expect(page.components(separatedBy: "<script").count == 3)
-        #expect(page.components(separatedBy: "</script").count == 3)
-        #expect(!page.contains("<!--"))
-        #expect(!page.contains("alert(1)<"))
-        #expect(!page.contains("<b>&amp;"))
-        #expect(page.contains(#"\u003c"#))
+        expect(page.components(separatedBy: "<script").count, equals: 3)
+        expect(page.components(separatedBy: "</script").count, equals: 3)
+        expect(!page.contains("<!--"))
+        expect(!page.contains("alert(1)<"))
+        expect(!page.contains("<b>&amp;"))
+        expect(page.contains(#"\u003c"#))
     }
 
     @Test("has figures that are the same document after the escaping")
@@ -110,34 +111,34 @@ import Testing
         let survey = try survey(["a<b>&c/d": "1", "e": "22"])
         let json = UsagePage.json(survey)
         let escaped = UsagePage.inert(json)
-        #expect(!escaped.contains(60) && !escaped.contains(62) && !escaped.contains(38))
+        expect(!escaped.contains(60) && !escaped.contains(62) && !escaped.contains(38))
         let (one, other) = (
             try JSONSerialization.jsonObject(with: Data(json)) as? NSDictionary,
             try JSONSerialization.jsonObject(with: Data(escaped)) as? NSDictionary
         )
-        #expect(one != nil && one == other)
+        expect(one != nil && one == other)
     }
 
     @Test("tells the map in columns of matching lengths")
     func columns() throws {
         let json = UsagePage.json(try survey(["a": "1", "b/c": "22", "b/d/e": "22"]))
-        let document = try #require(
+        let document = try require(
             try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any])
-        let map = try #require(document["map"] as? [String: Any])
-        let children = try #require(map["children"] as? [Int])
-        #expect(map["names"] as? [String] == ["", "b", "d", "e", "c", "a"])
-        #expect(children == [2, 2, 1, 0, 0, 0])
+        let map = try require(document["map"] as? [String: Any])
+        let children = try require(map["children"] as? [Int])
+        expect(map["names"] as? [String] == ["", "b", "d", "e", "c", "a"])
+        expect(children, equals: [2, 2, 1, 0, 0, 0])
         for column in ["bytes", "references", "sets", "objects"] {
-            #expect((map[column] as? [Int])?.count == 3, "\(column)")
+            expect((map[column] as? [Int])?.count, equals: 3, "\(column)")
         }
-        #expect(map["bytes"] as? [Int] == [2, 2, 1])
-        #expect(map["objects"] as? [Int] == [1, 1, 0])
+        expect(map["bytes"] as? [Int] == [2, 2, 1])
+        expect(map["objects"] as? [Int] == [1, 1, 0])
     }
 
     @Test("is whole for an empty store")
     func empty() throws {
         let temporary = try TemporaryStore()
         let survey = try temporary.versions.survey()
-        #expect(try text(survey).contains("</html>"))
+        try expect(text(survey).contains("</html>"))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -12,8 +13,8 @@ import Testing
         let temporary = try TemporaryStore.startedOnce()
         try temporary.versions.activateAtNextBoot("B")
         _ = try temporary.versions.boot(strikes: 1)
-        #expect(try temporary.versions.boot(strikes: 1).isBanned)
-        #expect(try temporary.versions.lifecycle().bad.map(\.version) == ["B"])
+        try expect(temporary.versions.boot(strikes: 1).isBanned)
+        try expect(temporary.versions.lifecycle().bad.map(\.version), equals: ["B"])
     }
 
     @Test func `bans content, not names`() throws {
@@ -24,15 +25,15 @@ import Testing
         // The same content under another name.
         try temporary.add("B2", ["index.html": "B"])
         expectRefusal(.bannedVersion) { try versions.activate("B2") }
-        #expect(try versions.versions().first { $0.version == "B2" }?.isBad == true)
+        try expect(versions.versions().first { $0.version == "B2" }?.isBad, equals: true)
         // Other content under the same name.
         try versions.retire("B")
-        #expect(try versions.lifecycle().bad.count == 1)
+        try expect(versions.lifecycle().bad.count, equals: 1)
         shell("rm -rf \(temporary.directory.appending("source-B"))")
         try temporary.add("B", ["index.html": "B, mended"])
-        #expect(try versions.versions().first { $0.version == "B" }?.isBad == false)
+        try expect(versions.versions().first { $0.version == "B" }?.isBad, equals: false)
         try versions.activate("B")
-        #expect(try temporary.shown() == ["index.html": "B, mended"])
+        try expect(temporary.shown(), equals: ["index.html": "B, mended"])
     }
 
     @Test func `forgives, and counts a ban that comes again`() throws {
@@ -42,14 +43,14 @@ import Testing
         try versions.activate("B")
         _ = try versions.rollback()
         try versions.forgive("B")
-        #expect(try versions.lifecycle().bad.isEmpty)
+        try expect(versions.lifecycle().bad.isEmpty)
         try versions.activate("B")
         _ = try versions.rollback(reason: "again")
         expectRefusal(.noVersion) { try versions.forgive("none") }
-        #expect(try versions.lifecycle().bad.map(\.count) == [1])
+        try expect(versions.lifecycle().bad.map(\.count), equals: [1])
         // By the name it had, when the version is retired.
         try versions.retire("B")
         try versions.forgive("B")
-        #expect(try versions.lifecycle().bad.isEmpty)
+        try expect(versions.lifecycle().bad.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -14,28 +15,28 @@ import Testing
         let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
-        #expect(try versions.lifecycle().current == "A")
-        #expect(try versions.versions().first { $0.version == "B" }?.isPending == true)
+        try expect(versions.lifecycle().current, equals: "A")
+        try expect(versions.versions().first { $0.version == "B" }?.isPending, equals: true)
         let first = try versions.boot()
-        #expect(first.version == "B" && first.rolledBackFrom == nil)
-        #expect(try versions.lifecycle().boot?.version == "B")
+        expect(first.version == "B" && first.rolledBackFrom == nil)
+        try expect(versions.lifecycle().boot?.version, equals: "B")
         // Killed here, and started again by another process.
         let second = try temporary.reopened().boot()
-        #expect(second.version == "A" && second.rolledBackFrom == "B")
-        #expect(second.token != first.token && !second.isBanned)
-        #expect(try versions.lifecycle().bad.isEmpty && versions.lifecycle().pending == "B")
-        #expect(try temporary.shown() == ["index.html": "A"])
-        #expect(try temporary.reopened().boot().version == "B")
+        expect(second.version == "A" && second.rolledBackFrom == "B")
+        expect(second.token != first.token && !second.isBanned)
+        try expect(versions.lifecycle().bad.isEmpty && versions.lifecycle().pending == "B")
+        try expect(temporary.shown(), equals: ["index.html": "A"])
+        try expect(temporary.reopened().boot().version, equals: "B")
         let last = try temporary.reopened().boot()
-        #expect(last.version == "A" && last.rolledBackFrom == "B" && last.isBanned)
+        expect(last.version == "A" && last.rolledBackFrom == "B" && last.isBanned)
         let lifecycle = try versions.lifecycle()
-        #expect(lifecycle.bad.map(\.version) == ["B"] && lifecycle.pending == nil)
-        #expect(lifecycle.bad[0].count == 1)
-        #expect(!lifecycle.bad[0].reason.isEmpty)
-        #expect(try temporary.shown() == ["index.html": "A"])
+        expect(lifecycle.bad.map(\.version) == ["B"] && lifecycle.pending == nil)
+        expect(lifecycle.bad[0].count, equals: 1)
+        expect(!lifecycle.bad[0].reason.isEmpty)
+        try expect(temporary.shown(), equals: ["index.html": "A"])
         expectRefusal(.bannedVersion) { try versions.activate("B") }
         expectRefusal(.bannedVersion) { try versions.activateAtNextBoot("B") }
-        #expect(try versions.boot().version == "A")
+        try expect(versions.boot().version, equals: "A")
         try temporary.expectClean()
     }
 
@@ -43,11 +44,11 @@ import Testing
         let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("C")
-        #expect(try !versions.takeBack(pending: "B"))
-        #expect(try versions.lifecycle().pending == "C")
-        #expect(try versions.takeBack(pending: "C"))
-        #expect(try versions.lifecycle().pending == nil && versions.boot().version == "A")
-        #expect(try !versions.takeBack(pending: "C"))
+        try expect(!versions.takeBack(pending: "B"))
+        try expect(versions.lifecycle().pending, equals: "C")
+        try expect(versions.takeBack(pending: "C"))
+        try expect(versions.lifecycle().pending == nil && versions.boot().version == "A")
+        try expect(!versions.takeBack(pending: "C"))
     }
 
     @Test
@@ -59,22 +60,22 @@ import Testing
         try temporary.add("B2", ["index.html": "B"])
         try versions.activateAtNextBoot("B")
         _ = try versions.boot()
-        #expect(try versions.boot().rolledBackFrom == "B")
+        try expect(versions.boot().rolledBackFrom, equals: "B")
         try versions.activateAtNextBoot("B2")
-        #expect(try versions.boot().version == "B2")
-        #expect(try versions.lifecycle().trials.map(\.strikes) == [2])
-        #expect(try versions.boot().isBanned)
+        try expect(versions.boot().version, equals: "B2")
+        try expect(versions.lifecycle().trials.map(\.strikes), equals: [2])
+        try expect(versions.boot().isBanned)
         try versions.forgive("B2")
         try versions.activateAtNextBoot("B")
         _ = try versions.boot()
         _ = try versions.boot()
         // One that has only failed so far is forgiven, too.
         try versions.forgive("B")
-        #expect(try versions.lifecycle().trials.isEmpty)
+        try expect(versions.lifecycle().trials.isEmpty)
         let third = try versions.boot()
-        #expect(third.version == "B")
+        expect(third.version, equals: "B")
         try versions.confirm("B", token: third.token)
-        #expect(try versions.lifecycle().trials.isEmpty)
+        try expect(versions.lifecycle().trials.isEmpty)
     }
 
     @Test func `takes a start back that a reboot has ended, and counts the third in a row`() throws
@@ -85,16 +86,16 @@ import Testing
         for takenBack in 0...3 {
             let boot = try versions.boot()
             if takenBack == 3 {
-                #expect(boot.version == "A" && boot.rolledBackFrom == "B" && !boot.isBanned)
+                expect(boot.version == "A" && boot.rolledBackFrom == "B" && !boot.isBanned)
                 break
             }
-            #expect(boot.version == "B" && boot.rolledBackFrom == nil)
-            let trial = try #require(try versions.lifecycle().trials.first)
-            #expect(trial.strikes == 1 && trial.takenBack == takenBack)
+            expect(boot.version == "B" && boot.rolledBackFrom == nil)
+            let trial = try require(try versions.lifecycle().trials.first)
+            expect(trial.strikes == 1 && trial.takenBack == takenBack)
             // As if the system had been started again.
             try versions.changeLifecycle { $0.boot?.system = "another" }
         }
-        #expect(try versions.lifecycle().trials.map(\.strikes) == [1])
+        try expect(versions.lifecycle().trials.map(\.strikes), equals: [1])
     }
 
     @Test func `leaves neither good nor bad what is left for another version by request`() throws {
@@ -106,7 +107,7 @@ import Testing
             try versions.activate("A")
         }
         let lifecycle = try versions.lifecycle()
-        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test func `goes back to what was current before, known good or not, and keeps it for that`()
@@ -122,17 +123,17 @@ import Testing
         try versions.activate("C")
         _ = try versions.boot()
         // Later trials do not change it.
-        #expect(try versions.lifecycle().before == "A")
+        try expect(versions.lifecycle().before, equals: "A")
         expectRefusal(.versionInUse) { try versions.retire("A") }
         for rolledBackFrom in ["C", nil, "C"] {
-            #expect(try versions.boot().rolledBackFrom == rolledBackFrom)
+            try expect(versions.boot().rolledBackFrom, equals: rolledBackFrom)
         }
-        #expect(try versions.lifecycle().current == "A" && versions.lifecycle().unconfirmed == nil)
-        #expect(try versions.lifecycle().bad.map(\.version) == ["C"])
+        try expect(versions.lifecycle().current == "A" && versions.lifecycle().unconfirmed == nil)
+        try expect(versions.lifecycle().bad.map(\.version), equals: ["C"])
         // It is not on trial: boots do not leave it.
-        for _ in 0..<3 { #expect(try versions.boot().version == "A") }
+        for _ in 0..<3 { try expect(versions.boot().version, equals: "A") }
         try versions.confirm("A", token: versions.boot().token)
-        #expect(try versions.lifecycle().before == nil)
+        try expect(versions.lifecycle().before == nil)
         try temporary.expectClean()
     }
 
@@ -140,12 +141,12 @@ import Testing
         let temporary = try TemporaryStore.startedOnce()
         try temporary.versions.activateAtNextBoot("B")
         let boot = try temporary.versions.boot()
-        #expect(try temporary.versions.confirm("B", token: boot.token) == "B")
-        #expect(try temporary.versions.confirm("B", token: boot.token) == "B")
-        #expect(try temporary.versions.lifecycle().knownGood == ["B", "A"])
+        try expect(temporary.versions.confirm("B", token: boot.token), equals: "B")
+        try expect(temporary.versions.confirm("B", token: boot.token), equals: "B")
+        try expect(temporary.versions.lifecycle().knownGood, equals: ["B", "A"])
         for _ in 0..<3 {
             let again = try temporary.versions.boot()
-            #expect(again.version == "B" && again.rolledBackFrom == nil)
+            expect(again.version == "B" && again.rolledBackFrom == nil)
         }
         try temporary.expectClean()
     }
@@ -160,12 +161,12 @@ import Testing
         ] {
             expectRefusal(.wrongToken) { try versions.confirm(name, token: token) }
         }
-        #expect(try versions.lifecycle().knownGood == ["A"])
+        try expect(versions.lifecycle().knownGood, equals: ["A"])
         // Switched to C while B still runs: B's late confirmation vouches for nothing.
         try versions.activate("C")
         expectRefusal(.wrongToken) { try versions.confirm("B", token: boot.token) }
         expectRefusal(.wrongToken) { try versions.confirm("C", token: boot.token) }
-        #expect(try versions.lifecycle().knownGood == ["A"])
+        try expect(versions.lifecycle().knownGood, equals: ["A"])
     }
 
     @Test func `refuses the token of a start that was given up`() throws {
@@ -177,7 +178,7 @@ import Testing
         try versions.forgive("B")
         try versions.activateAtNextBoot("B")
         let second = try versions.boot()
-        #expect(second.version == "B")
+        expect(second.version, equals: "B")
         expectRefusal(.wrongToken) { try versions.confirm("B", token: first.token) }
         try versions.confirm("B", token: second.token)
     }
@@ -189,11 +190,11 @@ import Testing
         try temporary.versions.activate("A")
         for _ in 0..<3 {
             let boot = try temporary.versions.boot()
-            #expect(boot.version == "A" && boot.rolledBackFrom == nil)
+            expect(boot.version == "A" && boot.rolledBackFrom == nil)
         }
-        #expect(try temporary.versions.lifecycle().bad.isEmpty)
+        try expect(temporary.versions.lifecycle().bad.isEmpty)
         expectRefusal(.nothingToRollBackTo) { try temporary.versions.rollback() }
-        #expect(try temporary.versions.lifecycle().current == "A")
+        try expect(temporary.versions.lifecycle().current, equals: "A")
     }
 
     @Test func `rolls back to the embedded version, once and for good`() throws {
@@ -201,12 +202,12 @@ import Testing
         let versions = temporary.versions
         try versions.embed("A", knownGood: [])
         try versions.activate("B")
-        #expect(try versions.rollback(reason: "it crashed").current == "A")
-        #expect(try versions.lifecycle().bad[0].reason == "it crashed")
+        try expect(versions.rollback(reason: "it crashed").current, equals: "A")
+        try expect(versions.lifecycle().bad[0].reason, equals: "it crashed")
         expectRefusal(.nothingToRollBackTo) { try versions.rollback() }
-        #expect(try versions.boot().version == "A")
-        #expect(try versions.boot().version == "A")
-        #expect(try versions.lifecycle().bad.map(\.version) == ["B"])
+        try expect(versions.boot().version, equals: "A")
+        try expect(versions.boot().version, equals: "A")
+        try expect(versions.lifecycle().bad.map(\.version), equals: ["B"])
     }
 
     @Test func `rolls back to the newest known good version that can be shown`() throws {
@@ -216,12 +217,12 @@ import Testing
             try versions.activate(name)
             try versions.confirm(name, token: versions.boot().token)
         }
-        #expect(try versions.lifecycle().knownGood == ["C", "B", "A"])
+        try expect(versions.lifecycle().knownGood, equals: ["C", "B", "A"])
         // B has lost an object.
         try lose("B", of: temporary)
         let report = try versions.rollback()
-        #expect(report.current == "A" && report.from == "C")
-        #expect(try temporary.shown() == ["index.html": "A"])
+        expect(report.current == "A" && report.from == "C")
+        try expect(temporary.shown(), equals: ["index.html": "A"])
     }
 
     @Test func `drops a pending version that is no longer complete`() throws {
@@ -230,8 +231,8 @@ import Testing
         try versions.activateAtNextBoot("B")
         try lose("B", of: temporary)
         let boot = try versions.boot()
-        #expect(boot.version == "A" && boot.rolledBackFrom == nil)
-        #expect(try versions.lifecycle().bad.isEmpty)
+        expect(boot.version == "A" && boot.rolledBackFrom == nil)
+        try expect(versions.lifecycle().bad.isEmpty)
     }
 
     // A version that has lost objects cannot be started; the app must start all the same.
@@ -241,8 +242,8 @@ import Testing
         try versions.activate("B")
         try lose("B", of: temporary)
         let boot = try versions.boot()
-        #expect(boot.version == "A")
-        #expect(try temporary.shown() == ["index.html": "A"])
+        expect(boot.version, equals: "A")
+        try expect(temporary.shown(), equals: ["index.html": "A"])
     }
 
     // Otherwise a disk that fails for a moment undoes that what was never confirmed is not started again.
@@ -261,21 +262,21 @@ import Testing
             disk.arm(.fail(EIO, at: position))
             // Refusing is right, and so is going back all the same.
             if let boot = try? versions.boot(strikes: 1) {
-                #expect(boot.version == "A", "\(disk.firedAt?.description ?? "")")
+                expect(boot.version, equals: "A", "\(disk.firedAt?.description ?? "")")
             }
             guard disk.hasFired else { break }
             disk.disarm()
-            #expect(try temporary.reopened().boot(strikes: 1).version == "A")
+            try expect(temporary.reopened().boot(strikes: 1).version, equals: "A")
             position += 1
         }
-        #expect(position > 10)
+        expect(position > 10)
     }
 
     @Test func `starts the tree again that somebody has deleted`() throws {
         let temporary = try TemporaryStore.startedOnce()
         shell("rm -rf \(temporary.tree("A"))")
-        #expect(try temporary.versions.boot().version == "A")
-        #expect(try temporary.shown() == ["index.html": "A"])
+        try expect(temporary.versions.boot().version, equals: "A")
+        try expect(temporary.shown(), equals: ["index.html": "A"])
     }
 
     @Test func `goes back first and then on to a pending version`() throws {
@@ -285,11 +286,11 @@ import Testing
         _ = try versions.boot()
         try versions.activateAtNextBoot("C")
         let boot = try versions.boot()
-        #expect(boot.version == "C" && boot.rolledBackFrom == "B")
-        #expect(try versions.lifecycle().trials.map(\.version) == ["C", "B"])
+        expect(boot.version == "C" && boot.rolledBackFrom == "B")
+        try expect(versions.lifecycle().trials.map(\.version), equals: ["C", "B"])
         // C is not confirmed either.
-        #expect(try versions.boot().version == "A")
-        #expect(try versions.lifecycle().pending == "C" && versions.lifecycle().bad.isEmpty)
+        try expect(versions.boot().version, equals: "A")
+        try expect(versions.lifecycle().pending == "C" && versions.lifecycle().bad.isEmpty)
     }
 
     @Test func `loses nothing of the lifecycle with the index`() throws {
@@ -300,9 +301,9 @@ import Testing
         let before = try temporary.versions.lifecycle()
         shell("rm -f \(temporary.path)/index.sqlite*")
         let versions = try temporary.reopened()
-        #expect(try versions.lifecycle() == before)
+        try expect(versions.lifecycle(), equals: before)
         expectRefusal(.bannedVersion) { try versions.activate("B") }
-        #expect(try versions.boot().version == "C")
+        try expect(versions.boot().version, equals: "C")
     }
 
     @Test(arguments: [false, true])
@@ -317,10 +318,10 @@ import Testing
         }
         try spoil("B", of: temporary)
         let boot = try temporary.reopened().boot()
-        #expect(boot.version == "A" && boot.rolledBackFrom == (isPending ? nil : "B"))
+        expect(boot.version == "A" && boot.rolledBackFrom == (isPending ? nil : "B"))
         let lifecycle = try temporary.versions.lifecycle()
-        #expect(lifecycle.current == "A" && lifecycle.pending == nil && lifecycle.bad.isEmpty)
-        #expect(try temporary.shown() == ["index.html": "A"])
+        expect(lifecycle.current == "A" && lifecycle.pending == nil && lifecycle.bad.isEmpty)
+        try expect(temporary.shown(), equals: ["index.html": "A"])
     }
 
     @Test func `says what is wrong with the manifest of the only version there is`() throws {
@@ -329,7 +330,7 @@ import Testing
         try temporary.versions.activate("B")
         try spoil("B", of: temporary)
         let error = expectRefusal(.badManifest) { try temporary.reopened().boot() }
-        #expect(error?.message.contains("registered") == true)
+        expect(error?.message.contains("registered"), equals: true)
     }
 
     /// Loses the content of a version, and every copy of it.
@@ -343,6 +344,6 @@ import Testing
     private func spoil(_ name: String, of temporary: TemporaryStore) throws {
         try Damage.extend(temporary.path + "/manifests/\(name).json", by: [10])
         temporary.unlock(temporary.tree(name))
-        #expect(shell("rm -rf '\(temporary.tree(name))'") == 0)
+        expect(shell("rm -rf '\(temporary.tree(name))'"), equals: 0)
     }
 }

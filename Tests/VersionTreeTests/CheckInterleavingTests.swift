@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -30,11 +31,11 @@ import VersionTree
         } other: { versions, temporary in
             try other(versions, temporary)
         } verify: { (temporary, position) throws in
-            #expect(found.with { $0 } == [], "at \(position)")
+            expect(found.with { $0 }, equals: [], "at \(position)")
             try verify(temporary, position)
             let after = try temporary.reopened().check(CheckOptions(isDeep: true)).findings
-            #expect(after == [], "at \(position)")
-            #expect(try readTree(temporary.tree("0")) == Self.files, "at \(position)")
+            expect(after, equals: [], "at \(position)")
+            try expect(readTree(temporary.tree("0")), equals: Self.files, "at \(position)")
         }
     }
 
@@ -42,7 +43,7 @@ import VersionTree
         try expectNothingFound(repairing: repairs) { versions, temporary in
             try versions.add(directory: temporary.directory.appending("theirs"), version: "2")
         } verify: { (temporary, position) throws in
-            #expect(try readTree(temporary.tree("2")) == Self.more, "at \(position)")
+            try expect(readTree(temporary.tree("2")), equals: Self.more, "at \(position)")
         }
     }
 
@@ -62,8 +63,8 @@ import VersionTree
             try arrivals.settle()
             try versions.materialize("2")
         } verify: { (temporary, position) throws in
-            #expect(
-                try readTree(temporary.tree("2")) == ["a": "one", "b": "two"], "at \(position)")
+            try expect(
+                readTree(temporary.tree("2")), equals: ["a": "one", "b": "two"], "at \(position)")
         }
     }
 
@@ -75,8 +76,9 @@ import VersionTree
             _ = try versions.store.collect()
             withExtendedLifetime(pin) {}
         } verify: { (temporary, position) throws in
-            #expect(try temporary.reopened().versions().map(\.version) == ["0"], "at \(position)")
-            #expect(!Damage.names(temporary.path + "/versions").contains("1"), "at \(position)")
+            try expect(
+                temporary.reopened().versions().map(\.version), equals: ["0"], "at \(position)")
+            expect(!Damage.names(temporary.path + "/versions").contains("1"), "at \(position)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -38,10 +39,10 @@ import Testing
                 writer.with { $0 = new }
             }
         }
-        #expect(try looking.check(repairing: repairs).findings == [])
+        try expect(looking.check(repairing: repairs).findings, equals: [])
         disk.onEach(nil)
-        let name = try #require(writer.with { $0 }).lease.name
-        #expect(try readTree(temporary.tree(".2.\(name)")) == ["a": "two"])
+        let name = try require(writer.with { $0 }).lease.name
+        try expect(readTree(temporary.tree(".2.\(name)")), equals: ["a": "two"])
     }
 
     @Test("finds nothing of a writer that has just ended", arguments: ["staging", "versions"])
@@ -49,7 +50,7 @@ import Testing
         let temporary = try TemporaryStore()
         let second = try temporary.reopened()
         let writer = Shared<Writer?>(try Writer(second))
-        let name = try #require(writer.with { $0 }).lease.name
+        let name = try require(writer.with { $0 }).lease.name
         let left = temporary.path + "/\(place)/" + (place == "staging" ? name : ".2.\(name)")
         try writeTree(left, ["a": "two"])
         let disk = FaultyFileSystem()
@@ -58,8 +59,8 @@ import Testing
             Damage.remove(left)
             writer.with { $0 = nil }
         }
-        #expect(try looking.check().findings == [])
-        #expect(writer.with { $0 == nil })
+        try expect(looking.check().findings, equals: [])
+        expect(writer.with { $0 == nil })
     }
 
     @Test("finds nothing of a tree that is just gone") func removing() throws {
@@ -69,8 +70,8 @@ import Testing
         let disk = FaultyFileSystem()
         let looking = try opened(temporary, on: disk)
         disk.on(.before, .lock, path: hidden) { Damage.remove(hidden) }
-        #expect(try looking.check().findings == [])
-        #expect(!FileManager.default.fileExists(atPath: hidden))
+        try expect(looking.check().findings, equals: [])
+        expect(!FileManager.default.fileExists(atPath: hidden))
     }
 
     // MARK: The index, the lifecycle, twins
@@ -134,9 +135,9 @@ import Testing
         disk.onEach(nil)
         mayCommit.signal()
         group.wait()
-        #expect(failure.with { $0 } == nil)
-        #expect(isReplaced.with { $0 })
-        #expect(found == [])
+        expect(failure.with { $0 } == nil)
+        expect(isReplaced.with { $0 })
+        expect(found, equals: [])
         try temporary.expectClean()
     }
 
@@ -192,12 +193,12 @@ import Testing
             let total = count.with { $0 }
             disk.onEach(nil)
             group.wait()
-            #expect(failure.with { $0 } == nil, "\(deed.with { $0 })")
-            #expect(found.with { $0 } == [], "\(deed.with { $0 })")
+            expect(failure.with { $0 } == nil, "\(deed.with { $0 })")
+            expect(found.with { $0 }, equals: [], "\(deed.with { $0 })")
             try temporary.expectClean()
             return total >= position && position < 400
         }
-        #expect(tried < 400, "the verbs have too many operations to try them all")
+        expect(tried < 400, "the verbs have too many operations to try them all")
     }
 
     @Test("finds nothing of a twin that is collected while it is looked at")
@@ -212,8 +213,8 @@ import Testing
         disk.on(.before, .open, path: twin) {
             #expect(throws: Never.self) { _ = try second.store.collect() }
         }
-        #expect(try looking.check().findings == [])
-        #expect(!FileManager.default.fileExists(atPath: twin))
+        try expect(looking.check().findings, equals: [])
+        expect(!FileManager.default.fileExists(atPath: twin))
     }
 
     // MARK: Pins
@@ -229,7 +230,7 @@ import Testing
             #expect(throws: Never.self) { _ = try second.retirement(of: ["1"]) }
         }
         let pin = try pinning.pin("1")
-        #expect(try second.pinnedVersions() == ["1"])
+        try expect(second.pinnedVersions(), equals: ["1"])
         expectRefusal(.versionInUse) { try second.retire("1") }
         withExtendedLifetime(pin) {}
     }
@@ -244,7 +245,7 @@ import Testing
         disk.on(.after, .lock, path: "/leases/.pin-") {
             #expect(throws: Never.self) { try second.retire("1") }
         }
-        #expect(try looking.pinnedVersions() == [])
-        #expect(try second.versions().map(\.version) == ["2"])
+        try expect(looking.pinnedVersions(), equals: [])
+        try expect(second.versions().map(\.version), equals: ["2"])
     }
 }

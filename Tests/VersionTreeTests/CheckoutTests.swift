@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -19,16 +20,16 @@ import VersionTree
         let temporary = try make()
         let target = temporary.directory.appending("out")
         let report = try temporary.versions.checkout("1", to: target)
-        #expect((report.files, report.linked, report.copied, report.reflinked) == (4, 3, 1, 0))
-        #expect(try readTree(target) == files)
+        expect((report.files, report.linked, report.copied, report.reflinked) == (4, 3, 1, 0))
+        try expect(readTree(target), equals: files)
         let seen = try snapshot(target)
         let tree = try snapshot(temporary.tree("1"))
         for (path, file) in seen where !file.content.isEmpty {
-            #expect(file.inode == tree[path]?.inode)
+            expect(file.inode, equals: tree[path]?.inode)
         }
-        #expect(seen.values.allSatisfy { $0.mode & 0o222 == 0 })
-        #expect(try status(target + "/.")?.mode == 0o755)
-        #expect(try status(target + "/d")?.mode == 0o755)
+        expect(seen.values.allSatisfy { $0.mode & 0o222 == 0 })
+        try expect(status(target + "/.")?.mode, equals: 0o755)
+        try expect(status(target + "/d")?.mode, equals: 0o755)
         try temporary.expectClean()
     }
 
@@ -37,19 +38,19 @@ import VersionTree
         let temporary = try make()
         let target = temporary.directory.appending("out")
         let report = try temporary.versions.checkout("1", to: target, mode: mode)
-        #expect(report.files == 4)
-        #expect(report.linked == 0)
-        #expect(report.copied + report.reflinked == 4)
-        if mode == .copy { #expect(report.reflinked == 0) }
-        #expect(try readTree(target) == files)
+        expect(report.files, equals: 4)
+        expect(report.linked, equals: 0)
+        expect(report.copied + report.reflinked, equals: 4)
+        if mode == .copy { expect(report.reflinked, equals: 0) }
+        try expect(readTree(target), equals: files)
         let seen = try snapshot(target)
-        #expect(seen.values.allSatisfy { $0.links == 1 })
-        #expect(seen[Array("a".utf8)]?.mode == 0o644)
-        #expect(seen[Array("d/run".utf8)]?.mode == 0o755)
+        expect(seen.values.allSatisfy { $0.links == 1 })
+        expect(seen[Array("a".utf8)]?.mode, equals: 0o644)
+        expect(seen[Array("d/run".utf8)]?.mode, equals: 0o755)
         let file = open(target + "/a", O_WRONLY | O_TRUNC)
-        #expect(write(file, "changed", 7) == 7)
+        expect(write(file, "changed", 7), equals: 7)
         close(file)
-        #expect(try readTree(temporary.tree("1")) == files)
+        try expect(readTree(temporary.tree("1")), equals: files)
         try temporary.expectClean()
     }
 
@@ -69,9 +70,9 @@ import VersionTree
             try temporary.versions.checkout("1", to: kind == "." ? target + "/." : target)
         }
         let after = try snapshot(temporary.directory.appending("."))
-        #expect(Set(before.keys) == Set(after.keys))
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: temporary.directory.path)
+        expect(Set(before.keys), equals: Set(after.keys))
+        try expect(
+            FileManager.default.contentsOfDirectory(atPath: temporary.directory.path)
                 .allSatisfy { !$0.hasPrefix(".") })
     }
 
@@ -87,7 +88,7 @@ import VersionTree
         expectRefusal(.noVersion) {
             try temporary.versions.checkout("2", to: temporary.directory.appending("out"))
         }
-        #expect(try status(temporary.directory.appending("out")) == nil)
+        try expect(status(temporary.directory.appending("out")) == nil)
     }
 
     @Test(.enabled(if: access("/dev/shm", W_OK) == 0, "no /dev/shm here"))
@@ -97,11 +98,11 @@ import VersionTree
         defer { shell("rm -rf \(target)") }
         let report = try temporary.versions.checkout("1", to: target)
         let isSameDisk = try status(target)?.device == status(temporary.path)?.device
-        if !isSameDisk { #expect((report.linked, report.copied) == (0, 4)) }
-        #expect(try readTree(target) == files)
+        if !isSameDisk { expect((report.linked, report.copied) == (0, 4)) }
+        try expect(readTree(target), equals: files)
         let seen = try snapshot(target)
-        #expect(seen[Array("a".utf8)]?.mode == 0o444)
-        #expect(seen[Array("d/run".utf8)]?.mode == 0o555)
+        expect(seen[Array("a".utf8)]?.mode, equals: 0o444)
+        expect(seen[Array("d/run".utf8)]?.mode, equals: 0o555)
     }
 
     @Test func `takes a target whose name is as long as a name can be`() throws {
@@ -109,14 +110,14 @@ import VersionTree
         for unit in ["n", "\u{20ac}"] {
             let name = String(repeating: unit, count: 255 / unit.utf8.count)
             _ = try temporary.versions.checkout("1", to: temporary.directory.appending(name))
-            #expect(try readTree(temporary.directory.appending(name)) == files)
+            try expect(readTree(temporary.directory.appending(name)), equals: files)
         }
     }
 
     @Test func `takes a target with a slash behind it and one beside a relative path`() throws {
         let temporary = try make()
         _ = try temporary.versions.checkout("1", to: temporary.directory.appending("out//"))
-        #expect(try readTree(temporary.directory.appending("out")) == files)
+        try expect(readTree(temporary.directory.appending("out")), equals: files)
     }
 
     @Test func `leaves nothing of a checkout that fails in the middle`() throws {
@@ -126,7 +127,7 @@ import VersionTree
             try temporary.versions.checkout("1", to: temporary.directory.appending("out"))
         }
         let left = try FileManager.default.contentsOfDirectory(atPath: temporary.directory.path)
-        #expect(left.sorted() == ["source-1", "store"])
+        expect(left.sorted(), equals: ["source-1", "store"])
     }
 
     private func unlinkObject(_ temporary: TemporaryStore) throws {
@@ -141,7 +142,7 @@ import VersionTree
             try temporary.versions.checkout(
                 "1", to: temporary.directory.appending("out"), mode: .copy)
         }
-        #expect(try status(temporary.directory.appending("out")) == nil)
+        try expect(status(temporary.directory.appending("out")) == nil)
     }
 
     // Design, I6; hostile input 27: a directory of the target is swapped for a link meanwhile.
@@ -168,9 +169,9 @@ import VersionTree
         let versions = try VersionStore.open(
             temporary.path, options: StoreOptions(isDurable: false), fileSystem: disk)
         _ = try? versions.checkout("1", to: parent + "/out")
-        #expect(hasActed.with { $0 })
+        expect(hasActed.with { $0 })
         let found = try FileManager.default.subpathsOfDirectory(atPath: outside)
-        #expect(found == (moment.verb == "open" ? ["b"] : []))
+        expect(found, equals: (moment.verb == "open" ? ["b"] : []))
     }
 
     private let leftover = ".castree-0123456789abcdef"
@@ -184,8 +185,8 @@ import VersionTree
         try writeFile(parent + "/\(leftover)/g", "half", mode: 0o444)
         chmod(parent + "/\(leftover)/d", 0o555)
         _ = try temporary.versions.checkout("1", to: parent + "/out", mode: mode)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: parent) == ["out"])
-        #expect(try readTree(parent + "/out") == files)
+        try expect(FileManager.default.contentsOfDirectory(atPath: parent), equals: ["out"])
+        try expect(readTree(parent + "/out"), equals: files)
     }
 
     @Test func `leaves alone what no checkout has left`() throws {
@@ -203,8 +204,8 @@ import VersionTree
         let before = try snapshot(parent)
         _ = try temporary.versions.checkout("1", to: temporary.directory.appending("www/out"))
         let after = try snapshot(parent)
-        for (path, seen) in before { #expect(after[path] == seen) }
-        #expect(try readTree(elsewhere) == ["f": "mine"])
+        for (path, seen) in before { expect(after[path], equals: seen) }
+        try expect(readTree(elsewhere), equals: ["f": "mine"])
     }
 
     // The one that builds has its directory locked; in its midst another one comes and goes.
@@ -234,12 +235,13 @@ import VersionTree
             })
         _ = try versions.checkout("1", to: parent + "/first")
         let names = found.with { $0 }
-        #expect(names.count == 1 && names[0].hasPrefix(".castree-"), "\(names)")
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: parent).sorted() == [
+        expect(names.count == 1 && names[0].hasPrefix(".castree-"), "\(names)")
+        try expect(
+            FileManager.default.contentsOfDirectory(atPath: parent).sorted(),
+            equals: [
                 "first", "second",
             ])
-        #expect(try readTree(parent + "/first") == files)
-        #expect(try readTree(parent + "/second") == files)
+        try expect(readTree(parent + "/first"), equals: files)
+        try expect(readTree(parent + "/second"), equals: files)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -77,18 +78,18 @@ import VersionTree
             }
         }
         try together(bodies)
-        #expect(problems.with { $0 } == [], "seed \(seed)")
+        expect(problems.with { $0 }, equals: [], "seed \(seed)")
         let expected = acknowledged.with { $0 }
         let last = try temporary.reopened()
-        #expect(try Set(last.versions().map(\.version)) == Set(expected.keys), "seed \(seed)")
-        #expect(try last.versions().allSatisfy { $0.state == .materialized }, "seed \(seed)")
+        try expect(Set(last.versions().map(\.version)), equals: Set(expected.keys), "seed \(seed)")
+        try expect(last.versions().allSatisfy { $0.state == .materialized }, "seed \(seed)")
         for (name, files) in expected {
-            #expect(try readTree(temporary.tree(name)) == files, "\(name), seed \(seed)")
+            try expect(readTree(temporary.tree(name)), equals: files, "\(name), seed \(seed)")
         }
         try temporary.expectClean()
         _ = try last.store.collect()
         let needed = Set(expected.values.flatMap { $0.values }).count
-        #expect(try last.check().checkedObjects == needed, "seed \(seed)")
+        try expect(last.check().checkedObjects, equals: needed, "seed \(seed)")
         shell("rm -f \(temporary.path)/index.sqlite*")
         try temporary.expectClean()
     }
@@ -105,7 +106,7 @@ import VersionTree
                     _ = try versions.check()
                 }
             })
-        #expect(try versions.versions().count == 6)
+        try expect(versions.versions().count, equals: 6)
         try temporary.expectClean()
     }
 
@@ -121,8 +122,8 @@ import VersionTree
                     }
                 }
             })
-        let current = try #require(try temporary.versions.lifecycle().current)
-        #expect(try temporary.shown() == ["f": current])
+        let current = try require(try temporary.versions.lifecycle().current)
+        try expect(temporary.shown(), equals: ["f": current])
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -30,24 +31,24 @@ import VersionTree
         try flipByte(temporary.tree("1") + "/a", at: 7)
         chmod(temporary.tree("1") + "/a", 0o444)
         let found = try temporary.reopened().check().findings
-        #expect(Set(found.map(\.kind)) == [.damagedObject])
-        #expect(Set(found.map(\.object)) == [address])
-        #expect(places(found) == ["1:a", "1:d/copy", "2:moved/a"])
-        #expect(found.allSatisfy { $0.message.contains(address.description) })
+        expect(Set(found.map(\.kind)), equals: [.damagedObject])
+        expect(Set(found.map(\.object)), equals: [address])
+        expect(places(found), equals: ["1:a", "1:d/copy", "2:moved/a"])
+        expect(found.allSatisfy { $0.message.contains(address.description) })
 
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try status(temporary.path + "/quarantine/" + address.description) != nil)
-        #expect(try status(temporary.objectPath(address)) == nil)
+        try expect(status(temporary.path + "/quarantine/" + address.description) != nil)
+        try expect(status(temporary.objectPath(address)) == nil)
         let states = try temporary.versions.versions().map { "\($0.version) \($0.state)" }
-        #expect(states == ["3 materialized", "2 incomplete", "1 incomplete"])
-        #expect(try status(temporary.tree("1")) == nil)
-        #expect(try temporary.versions.missing(of: "2").map(\.paths) == [["moved/a"]])
+        expect(states, equals: ["3 materialized", "2 incomplete", "1 incomplete"])
+        try expect(status(temporary.tree("1")) == nil)
+        try expect(temporary.versions.missing(of: "2").map(\.paths), equals: [["moved/a"]])
         expectRefusal(.incompleteVersion) { try temporary.versions.activate("1") }
 
         let report = try temporary.add("4", ["elsewhere": "shared content"])
-        #expect(report.healed.sorted() == ["1", "2"])
-        #expect(try readTree(temporary.tree("1"))["d/copy"] == "shared content")
-        #expect(try readTree(temporary.tree("2"))["moved/a"] == "shared content")
+        expect(report.healed.sorted(), equals: ["1", "2"])
+        try expect(readTree(temporary.tree("1"))["d/copy"], equals: "shared content")
+        try expect(readTree(temporary.tree("2"))["moved/a"], equals: "shared content")
         try temporary.expectClean()
         _ = try temporary.versions.store.collect()
         try temporary.expectClean()
@@ -60,15 +61,15 @@ import VersionTree
         try flipByte(temporary.tree("2") + "/bin/run", at: 3)
         chmod(temporary.tree("2") + "/bin/run", 0o555)
         let found = try temporary.reopened().check().findings
-        #expect(Set(found.map(\.kind)) == [.damagedExecutableCopy])
-        #expect(Set(found.map(\.object)) == [address])
-        #expect(places(found) == ["1:run", "2:bin/run"])
+        expect(Set(found.map(\.kind)), equals: [.damagedExecutableCopy])
+        expect(Set(found.map(\.object)), equals: [address])
+        expect(places(found), equals: ["1:run", "2:bin/run"])
         // The object itself is sound: nothing is lost.
         let repaired = try temporary.reopened().check(repairing: true).findings
-        #expect(repaired.allSatisfy { $0.isRepaired })
-        #expect(try readTree(temporary.tree("1"))["run"] == "#!shared")
-        #expect(try readTree(temporary.tree("2"))["bin/run"] == "#!shared")
-        #expect(try status(temporary.tree("1") + "/run")?.mode == 0o555)
+        expect(repaired.allSatisfy { $0.isRepaired })
+        try expect(readTree(temporary.tree("1"))["run"], equals: "#!shared")
+        try expect(readTree(temporary.tree("2"))["bin/run"], equals: "#!shared")
+        try expect(status(temporary.tree("1") + "/run")?.mode, equals: 0o555)
         try temporary.expectClean()
     }
 
@@ -79,8 +80,8 @@ import VersionTree
         try flipByte(temporary.objectPath(address))
         _ = try temporary.reopened().check(repairing: true)
         // The twin has the same bytes: throwing the last good copy away would be a loss.
-        #expect(try temporary.versions.missing(of: "1").isEmpty)
-        #expect(try readTree(temporary.tree("1")) == ["run": "#!only here"])
+        try expect(temporary.versions.missing(of: "1").isEmpty)
+        try expect(readTree(temporary.tree("1")), equals: ["run": "#!only here"])
     }
 
     // Finding.isRepaired: the store agrees with itself again; lost content stays lost.
@@ -91,17 +92,17 @@ import VersionTree
         chmod(temporary.tree("1") + "/a", 0o444)
         let found = try temporary.reopened().check(repairing: true).findings
         let damaged = found.filter { $0.kind == .damagedObject }
-        #expect(places(damaged) == ["1:a", "1:d/copy", "2:moved/a"])
-        #expect(damaged.allSatisfy { $0.isRepaired })
+        expect(places(damaged), equals: ["1:a", "1:d/copy", "2:moved/a"])
+        expect(damaged.allSatisfy { $0.isRepaired })
         let states = try temporary.versions.versions().map { "\($0.version) \($0.state)" }
-        #expect(states == ["3 materialized", "2 incomplete", "1 incomplete"])
+        expect(states, equals: ["3 materialized", "2 incomplete", "1 incomplete"])
         // Version 2 is not needed; 1 is current, and no check may call it well.
         let others = found.filter { $0.kind != .damagedObject }
-        #expect(others.map(\.kind) == [.incompleteVersion])
-        #expect(others.map(\.version) == ["1"])
-        #expect(others.map(\.isRepaired) == [false])
+        expect(others.map(\.kind), equals: [.incompleteVersion])
+        expect(others.map(\.version), equals: ["1"])
+        expect(others.map(\.isRepaired), equals: [false])
         for repairing in [false, true, false] {
-            #expect(try temporary.reopened().check(repairing: repairing).findings == others)
+            try expect(temporary.reopened().check(repairing: repairing).findings, equals: others)
         }
     }
 
@@ -111,15 +112,16 @@ import VersionTree
         try flipByte(temporary.tree("1") + "/a")
         _ = try temporary.reopened().check(repairing: true)
         // Current, not complete, not served: no check may call that clean.
-        #expect(try !temporary.reopened().check().findings.isEmpty)
+        try expect(!temporary.reopened().check().findings.isEmpty)
     }
 
     @Test func `finds a lost object by every path`() throws {
         let temporary = try make()
         unlink(try temporary.objectPath(address(of: "shared content")))
         let found = try temporary.reopened().check().findings
-        #expect(
-            places(found.filter { $0.kind == .missingObject }) == ["1:a", "1:d/copy", "2:moved/a"])
+        expect(
+            places(found.filter { $0.kind == .missingObject }),
+            equals: ["1:a", "1:d/copy", "2:moved/a"])
         _ = try temporary.reopened().check(repairing: true)
         try temporary.add("5", ["x": "shared content"])
         try temporary.expectClean()
@@ -138,11 +140,11 @@ import VersionTree
         default: mkfifo(path, 0o444)
         }
         let found = try temporary.reopened().check().findings
-        #expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : .notAFile) })
+        expect(found.contains { $0.kind == (isTwin ? .damagedExecutableCopy : .notAFile) })
         _ = try temporary.reopened().check(repairing: true)
         try temporary.add("6", ["x": "#!shared"])
         try temporary.expectClean()
-        #expect(try readTree(temporary.tree("1"))["run"] == "#!shared")
+        try expect(readTree(temporary.tree("1"))["run"], equals: "#!shared")
     }
 
     // Hostile input 14. A tree of links shows what it links to, unread: a check finds it, a server does not

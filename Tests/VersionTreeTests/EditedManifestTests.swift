@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -42,7 +43,7 @@ import VersionTree
         let before = try Damage.contents(path)
         let text = String(decoding: before, as: UTF8.self)
         let after = try edit(text)
-        try #require(after != text)
+        try require(after != text)
         switch way {
         case .inPlace: try Damage.overwrite(path, with: Array(after.utf8))
         case .replaced: try writeFile(path, after)
@@ -58,14 +59,14 @@ import VersionTree
         let kept = try Damage.contents(manifest(temporary))
         for repairing in [false, true, false] {
             let found = try temporary.reopened().check(repairing: repairing).findings
-            #expect(found.map(\.kind) == [.editedManifest], "\(found.map(\.message))")
-            #expect(found.map(\.version) == ["1"] && found.map(\.path) == ["manifests/1.json"])
-            #expect(found.allSatisfy { !$0.isRepaired })
-            #expect(found.first?.message.contains("retire") == true)
+            expect(found.map(\.kind), equals: [.editedManifest], "\(found.map(\.message))")
+            expect(found.map(\.version) == ["1"] && found.map(\.path) == ["manifests/1.json"])
+            expect(found.allSatisfy { !$0.isRepaired })
+            expect(found.first?.message.contains("retire"), equals: true)
         }
         // The tree is what it was, and so is the file.
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
-        #expect(try Damage.contents(manifest(temporary)) == kept)
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
+        try expect(Damage.contents(manifest(temporary)), equals: kept)
         // Back from a copy, all is well.
         try writeFile(manifest(temporary), String(decoding: before, as: UTF8.self))
         try temporary.expectClean()
@@ -83,18 +84,18 @@ import VersionTree
         }
         // What it needs is in doubt.
         expectRefusal(.index) { try versions.store.collect() }
-        #expect(try versions.store.contains(#require(ObjectID(Self.address("one")))))
+        try expect(versions.store.contains(require(ObjectID(Self.address("one")))))
     }
 
     @Test("does not keep an index from being mended", arguments: Way.allCases)
     func beside(_ way: Way) throws {
         let (temporary, _) = try edited(Self.edits[0].of, way)
-        try Damage.flip(temporary.objectPath(#require(ObjectID(Self.address("six")))), at: 0)
+        try Damage.flip(temporary.objectPath(require(ObjectID(Self.address("six")))), at: 0)
         let found = try temporary.reopened().check(repairing: true).findings
-        #expect(
+        expect(
             Set(found.map(\.kind)) == [.editedManifest, .damagedObject, .wrongInTree]
                 || Set(found.map(\.kind)) == [.editedManifest, .damagedObject])
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
     }
 
     @Test("goes with its version, which can come again", arguments: Way.allCases)
@@ -104,7 +105,7 @@ import VersionTree
         try temporary.reopened().retire("1")
         try temporary.expectClean()
         try temporary.add("1", ["a": "one", "b": "two"])
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
         try temporary.expectClean()
     }
 
@@ -113,8 +114,8 @@ import VersionTree
         let (temporary, _) = try edited(Self.edits[0].of, .inPlace)
         Damage.remove(temporary.path + "/index.sqlite")
         let found = try temporary.reopened().check(repairing: true).findings
-        #expect(Set(found.map(\.kind)) == [.wrongInTree] && found.allSatisfy(\.isRepaired))
-        #expect(try readTree(temporary.tree("1")) == ["a": "two", "b": "one"])
+        expect(Set(found.map(\.kind)) == [.wrongInTree] && found.allSatisfy(\.isRepaired))
+        try expect(readTree(temporary.tree("1")), equals: ["a": "two", "b": "one"])
         try temporary.expectClean()
     }
 
@@ -126,8 +127,8 @@ import VersionTree
         let text = String(decoding: try Damage.contents(path), as: UTF8.self)
         try writeFile(path, text.replacing("\"a\"", with: "\"aa\""))
         try temporary.expectClean()
-        #expect(
-            try temporary.reopened().manifest(of: "1").entries.map(\.path.description) == ["aa"])
+        try expect(
+            temporary.reopened().manifest(of: "1").entries.map(\.path.description), equals: ["aa"])
     }
 
     static let spellings: [(name: String, of: @Sendable (String) -> String)] = [
@@ -150,13 +151,13 @@ import VersionTree
         let versions = try temporary.reopened()
         for _ in 0..<2 {
             try versions.add(directory: temporary.directory.appending("source-1"), version: "1")
-            #expect(try Damage.contents(manifest(temporary)) == text)
+            try expect(Damage.contents(manifest(temporary)), equals: text)
             try temporary.expectClean()
             try versions.activate("2")
             temporary.unlock(temporary.tree("1"))
-            #expect(shell("rm -rf '\(temporary.tree("1"))'") == 0)
+            expect(shell("rm -rf '\(temporary.tree("1"))'"), equals: 0)
             try temporary.reopened().materialize("1")
-            #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+            try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
         }
         try temporary.expectClean()
     }
@@ -185,11 +186,12 @@ import VersionTree
             } catch { failures.with { $0.append("\(error)") } }
         }
         try versions.add(directory: source, version: "1")
-        #expect(failures.with { $0 } == [])
-        #expect(deeds.with { $0 } == 1)
-        #expect(try versions.manifest(of: "1").createdAt == 7)
-        #expect(try temporary.reopened().versions().first { $0.version == "1" }?.createdAt == 7)
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        expect(failures.with { $0 }, equals: [])
+        expect(deeds.with { $0 }, equals: 1)
+        try expect(versions.manifest(of: "1").createdAt, equals: 7)
+        try expect(
+            temporary.reopened().versions().first { $0.version == "1" }?.createdAt, equals: 7)
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
         try temporary.expectClean()
     }
 
@@ -209,10 +211,11 @@ import VersionTree
         try Damage.overwrite(
             manifest(temporary), with: Array(text.replacing("\"a\"", with: "\"aa\"").utf8))
         let report = try temporary.add("2", ["b": "one"])
-        #expect(report.healed == [])
-        #expect(try temporary.versions.versions().first { $0.version == "1" }?.state == .incomplete)
-        #expect(try readTree(temporary.tree("2")) == ["b": "one"])
-        #expect(try !temporary.versions.isMaterialized("1"))
+        expect(report.healed, equals: [])
+        try expect(
+            temporary.versions.versions().first { $0.version == "1" }?.state, equals: .incomplete)
+        try expect(readTree(temporary.tree("2")), equals: ["b": "one"])
+        try expect(!temporary.versions.isMaterialized("1"))
     }
 
     @Test("after it became complete, by another add, is none of that add's failures")
@@ -230,11 +233,11 @@ import VersionTree
             #expect(throws: Never.self) { try Damage.extend(path, by: [10]) }
         }
         let report = try versions.add(directory: source, version: "2")
-        #expect(hasActed.with { $0 })
-        #expect(report.healed == [])
-        #expect(try readTree(temporary.tree("2")) == ["b": "one"])
+        expect(hasActed.with { $0 })
+        expect(report.healed, equals: [])
+        try expect(readTree(temporary.tree("2")), equals: ["b": "one"])
         let found = try temporary.reopened().check().findings
-        #expect(found.map(\.kind) == [.editedManifest])
+        expect(found.map(\.kind), equals: [.editedManifest])
     }
 
     @Test("does not keep a repair from fetching what the version lacks")
@@ -242,7 +245,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one", "b": "two"])
         try temporary.add("2", ["a": "one"])
-        let one = try #require(ObjectID(Self.address("one")))
+        let one = try require(ObjectID(Self.address("one")))
         try Damage.flip(temporary.objectPath(one), at: 0)
         _ = try temporary.versions.check(repairing: true)
         let path = manifest(temporary)
@@ -254,8 +257,8 @@ import VersionTree
                 #expect(throws: Never.self) { try Damage.extend(path, by: [10]) }
                 return [one]
             }, proceeds: { _ in true })
-        #expect(report.findings.contains { $0.kind == .incompleteVersion && $0.isRepaired })
-        #expect(try readTree(temporary.tree("2")) == ["a": "one"])
+        expect(report.findings.contains { $0.kind == .incompleteVersion && $0.isRepaired })
+        try expect(readTree(temporary.tree("2")), equals: ["a": "one"])
     }
 
     @Test(
@@ -268,11 +271,11 @@ import VersionTree
         try writeFile(manifest(temporary), "{")
         try cutOff(temporary, source)
         let found = try temporary.reopened().check().findings
-        let edited = try #require(found.first { $0.kind == .editedManifest })
-        #expect(edited.message.contains("add the same content again"))
+        let edited = try require(found.first { $0.kind == .editedManifest })
+        expect(edited.message.contains("add the same content again"))
         try temporary.reopened().add(directory: source, version: "1")
         _ = try temporary.reopened().store.collect()
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
         try temporary.expectClean()
     }
 
@@ -284,6 +287,6 @@ import VersionTree
             fileSystem: disk)
         disk.arm(.stop(after: 1, of: [.rename], path: "/manifests/1.json"))
         #expect(throws: StoreError.self) { try versions.add(directory: source, version: "1") }
-        #expect(disk.hasFired)
+        expect(disk.hasFired)
     }
 }

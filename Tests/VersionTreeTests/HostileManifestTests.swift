@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -206,13 +207,13 @@ private let refused: [(name: String, text: String, reason: String)] = [
     }
 
     @Test func `makes no manifest with an address of zeros either`() throws {
-        let zeros = try #require(ObjectID(String(repeating: "0", count: 64)))
+        let zeros = try require(ObjectID(String(repeating: "0", count: 64)))
         let error = expectRefusal(.badManifest) {
             try Manifest(
                 version: VersionName("1"), ordinal: 1, createdAt: 1,
                 entries: [.init(path: TreePath("f"), address: zeros, byteCount: 1)])
         }
-        #expect(error?.message.contains("zeros") == true)
+        expect(error?.message.contains("zeros"), equals: true)
     }
 
     @Test(arguments: hostilePaths)
@@ -242,7 +243,7 @@ private let refused: [(name: String, text: String, reason: String)] = [
             let error = expectRefusal(.badManifest) {
                 try Manifest(parsing: good[..<name] + bad + good[(name + 1)...])
             }
-            #expect(error?.message.contains("not UTF-8") == true, "\(error?.message ?? "")")
+            expect(error?.message.contains("not UTF-8"), equals: true, "\(error?.message ?? "")")
         }
         var little: [UInt8] = [0xff, 0xfe]
         var big: [UInt8] = []
@@ -252,7 +253,7 @@ private let refused: [(name: String, text: String, reason: String)] = [
         }
         for (bytes, reason) in [(little, "byte order mark"), (big, "UTF-16")] {
             let error = expectRefusal(.badManifest) { try Manifest(parsing: bytes) }
-            #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+            expect(error?.message.contains(reason), equals: true, "\(error?.message ?? "")")
         }
     }
 
@@ -272,28 +273,28 @@ private let refused: [(name: String, text: String, reason: String)] = [
                 entry("x", address, "7", ",\"executable\":true" + fields)
             ).utf8)
         let manifest = try Manifest(parsing: bytes)
-        #expect(!manifest[0].foreign.isEmpty)
-        #expect(try temporary.versions.register(manifest))
+        expect(!manifest[0].foreign.isEmpty)
+        try expect(temporary.versions.register(manifest))
         try temporary.versions.materialize("1")
         let seen = try snapshot(temporary.tree("1"))
-        #expect(seen.keys.count == 2)
-        #expect(seen[Array("f".utf8)]?.mode == 0o444)
-        #expect(seen[Array("x".utf8)]?.mode == 0o555)
-        #expect(seen.values.allSatisfy { $0.content == Array("content".utf8) })
-        #expect(
-            try status(temporary.tree("1") + "/f")?.kind == .regular
+        expect(seen.keys.count, equals: 2)
+        expect(seen[Array("f".utf8)]?.mode, equals: 0o444)
+        expect(seen[Array("x".utf8)]?.mode, equals: 0o555)
+        expect(seen.values.allSatisfy { $0.content == Array("content".utf8) })
+        try expect(
+            status(temporary.tree("1") + "/f")?.kind == .regular
                 && status(temporary.tree("1") + "/x")?.kind == .regular)
         let kept = try temporary.versions.manifest(of: "1")[0].foreign
-        #expect(kept.count == manifest[0].foreign.count)
-        for field in manifest[0].foreign { #expect(kept.contains(field)) }
+        expect(kept.count, equals: manifest[0].foreign.count)
+        for field in manifest[0].foreign { expect(kept.contains(field)) }
         try temporary.expectClean()
     }
 
     @Test func `takes foreign fields of any kind and an empty version`() throws {
-        #expect(try Manifest(parsing: Array(manifest().utf8)).count == 0)
+        try expect(Manifest(parsing: Array(manifest().utf8)).count, equals: 0)
         let text = manifest(
             entry("x", a, "1", ",\"z\":{\"deep\":[null,1.5e3]}"), more: ",\"zz\":[]")
-        #expect(try Manifest(parsing: Array(text.utf8)).count == 1)
+        try expect(Manifest(parsing: Array(text.utf8)).count, equals: 1)
     }
 
     @Test(arguments: ["[", "{\"a\":", "[[[[{\"a\":"])
@@ -318,7 +319,7 @@ private let refused: [(name: String, text: String, reason: String)] = [
 
     @Test func `refuses a manifest that is cut, at every length`() throws {
         let bytes = try sample
-        #expect(try Manifest(parsing: bytes).count == 3)
+        try expect(Manifest(parsing: bytes).count, equals: 3)
         for length in 0..<bytes.count {
             expectRefusal(.badManifest, "cut at \(length)") {
                 try Manifest(parsing: Array(bytes.prefix(length)))
@@ -341,19 +342,19 @@ private let refused: [(name: String, text: String, reason: String)] = [
     /// Every rule that a manifest promises, tried from outside.
     private func expectRules(_ manifest: Manifest, _ comment: Comment) throws {
         let paths = manifest.entries.map(\.path)
-        #expect(paths == paths.sorted() && Set(paths).count == paths.count, comment)
+        expect(paths == paths.sorted() && Set(paths).count == paths.count, comment)
         let files = Set(paths.map { Array($0.description.utf8) })
         for entry in manifest.entries {
-            #expect((try? TreePath(entry.path.description)) != nil, comment)
-            #expect(entry.byteCount >= 0, comment)
-            #expect(entry.routes.allSatisfy { $0.utf8.first == 47 }, comment)
+            expect((try? TreePath(entry.path.description)) != nil, comment)
+            expect(entry.byteCount >= 0, comment)
+            expect(entry.routes.allSatisfy { $0.utf8.first == 47 }, comment)
             let utf8 = Array(entry.path.description.utf8)
             for end in utf8.indices where utf8[end] == 47 {
-                #expect(!files.contains(Array(utf8[..<end])), comment)
+                expect(!files.contains(Array(utf8[..<end])), comment)
             }
         }
-        #expect((try? VersionName(manifest.version.description)) != nil, comment)
+        expect((try? VersionName(manifest.version.description)) != nil, comment)
         let again = try Manifest(parsing: manifest.serialized())
-        #expect(Array(again.entries) == Array(manifest.entries), comment)
+        expect(Array(again.entries), equals: Array(manifest.entries), comment)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import SocketTestSupport
 import StorageTestSupport
@@ -17,12 +18,12 @@ import VersionTree
         try writeFile(source + "/file", bytes)
         try writeFile(source + "/copy", bytes)
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.newObjects == 1)
-        #expect(report.newBytes == Int64(size))
-        #expect(report.bytes == Int64(size) * 2)
-        #expect(try contents(temporary.tree("1")) == contents(source))
-        #expect(try temporary.versions.manifest(of: "1")[0].address == address(of: bytes))
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        expect(report.newObjects, equals: 1)
+        expect(report.newBytes, equals: Int64(size))
+        expect(report.bytes, equals: Int64(size) * 2)
+        try expect(contents(temporary.tree("1")), equals: contents(source))
+        try expect(temporary.versions.manifest(of: "1")[0].address, equals: address(of: bytes))
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
         try temporary.expectClean()
     }
 
@@ -38,12 +39,12 @@ import VersionTree
         let temporary = try TemporaryStore()
         let source = temporary.directory.appending("source")
         try writeFile(source + "/sparse", "head")
-        #expect(truncate(source + "/sparse", 1 << 30) == 0)
+        expect(truncate(source + "/sparse", 1 << 30), equals: 0)
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.bytes == 1 << 30)
-        #expect(try status(temporary.tree("1") + "/sparse")?.byteCount == 1 << 30)
+        expect(report.bytes, equals: 1 << 30)
+        try expect(status(temporary.tree("1") + "/sparse")?.byteCount, equals: 1 << 30)
         // The whole process is measured, and a sanitizer multiplies what its other tests take.
-        #expect(Sanitizer.isPresent || peakBytes < 1 << 30)
+        expect(Sanitizer.isPresent || peakBytes < 1 << 30)
     }
 
     @Test func `never stores a mismatch of a file that grows all the time`() throws {
@@ -76,8 +77,8 @@ import VersionTree
             for entry in try versions.manifest(of: row.version).entries {
                 let shown = try readBytes(
                     temporary.tree(row.version) + "/" + entry.path.description)
-                #expect(try address(of: shown) == entry.address)
-                #expect(Int64(shown.count) == entry.byteCount)
+                try expect(address(of: shown), equals: entry.address)
+                expect(Int64(shown.count), equals: entry.byteCount)
             }
         }
         try temporary.expectClean()
@@ -140,7 +141,7 @@ import VersionTree
         let source = temporary.directory.appending("source")
         let before = [UInt8](repeating: 48, count: 1_000_000)
         try writeFile(source + "/file", before)
-        let act = try #require(Self.rewrites[change])
+        let act = try require(Self.rewrites[change])
         let reads = Shared(0)
         let disk = InterposedFileSystem { verb, _ in
             guard verb == "read",
@@ -157,13 +158,13 @@ import VersionTree
             _ = try versions.add(directory: source, version: "1")
             let shown = try readBytes(temporary.tree("1") + "/file")
             let after = try readBytes(source + "/file")
-            #expect(shown == before || shown == after, "\(shown.count) bytes of neither")
+            expect(shown == before || shown == after, "\(shown.count) bytes of neither")
         } catch let error as StoreError {
-            #expect(error.code == .changedWhileRead, "\(error)")
-            #expect(error.message.contains("file"))
-            #expect(try versions.versions().isEmpty)
+            expect(error.code, equals: .changedWhileRead, "\(error)")
+            expect(error.message.contains("file"))
+            try expect(versions.versions().isEmpty)
         }
-        #expect(reads.with { $0 } >= 3)
+        expect(reads.with { $0 } >= 3)
         try temporary.expectClean()
     }
 
@@ -173,7 +174,7 @@ import VersionTree
         let source = temporary.directory.appending("source")
         try writeFile(source + "/d/file", "before")
         try writeFile(source + "/still", "still")
-        let act = try #require(Self.changes[change])
+        let act = try require(Self.changes[change])
         let hasActed = Shared(false)
         // The directory is listed; the file is about to be opened.
         let disk = InterposedFileSystem { verb, path in
@@ -192,16 +193,16 @@ import VersionTree
             _ = try versions.add(directory: source, version: "1")
             let shown = try readTree(temporary.tree("1"))
             let states = ["before", "more than before", "be", "BEFORE"]
-            #expect(states.contains { $0 == shown["d/file"] }, "\(shown)")
+            expect(states.contains { $0 == shown["d/file"] }, "\(shown)")
         } catch let error as StoreError {
-            #expect(
+            expect(
                 [.unsupportedFile, .changedWhileRead, .notFound, .io].contains(error.code),
                 "\(error)")
-            #expect(error.message.contains("file"))
-            #expect(try versions.versions().isEmpty)
+            expect(error.message.contains("file"))
+            try expect(versions.versions().isEmpty)
         }
-        #expect(hasActed.with { $0 })
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        expect(hasActed.with { $0 })
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
         try temporary.expectClean()
     }
 }

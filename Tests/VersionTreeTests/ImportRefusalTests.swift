@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import SocketTestSupport
 import StorageTestSupport
@@ -95,12 +96,13 @@ import VersionTree
         var options = AddOptions()
         options.followsLinks = true
         let report = try temporary.versions.add(directory: source, version: "1", options: options)
-        #expect(report.files == 6)
-        #expect(
-            try readTree(temporary.tree("1")) == [
+        expect(report.files, equals: 6)
+        try expect(
+            readTree(temporary.tree("1")),
+            equals: [
                 "a": "a", "b": "a", "chain": "a", "dir/f": "outside", "dir/run": "#!", "run": "#!",
             ])
-        #expect(try status(temporary.tree("1") + "/run")?.mode == 0o555)
+        try expect(status(temporary.tree("1") + "/run")?.mode, equals: 0o555)
         try temporary.expectClean()
     }
 
@@ -158,7 +160,7 @@ import VersionTree
             try temporary.versions.add(
                 directory: temporary.directory.appending("source"), version: "2", options: options)
         }
-        #expect(try temporary.versions.versions().count == 1)
+        try expect(temporary.versions.versions().count, equals: 1)
         try temporary.expectClean()
     }
 
@@ -177,7 +179,7 @@ import VersionTree
             try temporary.versions.add(
                 directory: temporary.directory.appending("file/x"), version: "1")
         }
-        #expect(try temporary.versions.versions().isEmpty)
+        try expect(temporary.versions.versions().isEmpty)
     }
 
     @Test(.enabled(if: getuid() != 0, "root reads every file"))

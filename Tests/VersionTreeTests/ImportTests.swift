@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -10,20 +11,20 @@ import VersionTree
     @Test func `stores one content once, whatever its names and versions`() throws {
         let temporary = try TemporaryStore()
         let first = try temporary.add("1", ["a": "same", "b/c": "same", "d": "other"])
-        #expect(first.files == 3)
-        #expect(first.newObjects == 2)
-        #expect(first.newBytes == 9)
+        expect(first.files, equals: 3)
+        expect(first.newObjects, equals: 2)
+        expect(first.newBytes, equals: 9)
         let second = try temporary.add("2", ["e/f/g": "same"])
-        #expect(second.newObjects == 0)
-        #expect(second.newBytes == 0)
+        expect(second.newObjects, equals: 0)
+        expect(second.newBytes, equals: 0)
         let inodes = try Set(
             [
                 temporary.tree("1") + "/a", temporary.tree("1") + "/b/c",
                 temporary.tree("2") + "/e/f/g",
                 temporary.objectPath(address(of: "same")),
-            ].map { try #require(try status($0)).inode })
-        #expect(inodes.count == 1)
-        #expect(try status(temporary.objectPath(address(of: "same")))?.linkCount == 4)
+            ].map { try require(try status($0)).inode })
+        expect(inodes.count, equals: 1)
+        try expect(status(temporary.objectPath(address(of: "same")))?.linkCount, equals: 4)
         try temporary.expectClean()
     }
 
@@ -31,9 +32,9 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "one", "b": "two"])
         let report = try temporary.add("2", ["a": "two", "b": "one"])
-        #expect(report.newObjects == 0)
-        #expect(try readTree(temporary.tree("1")) == ["a": "one", "b": "two"])
-        #expect(try readTree(temporary.tree("2")) == ["a": "two", "b": "one"])
+        expect(report.newObjects, equals: 0)
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one", "b": "two"])
+        try expect(readTree(temporary.tree("2")), equals: ["a": "two", "b": "one"])
         try temporary.expectClean()
     }
 
@@ -45,16 +46,16 @@ import VersionTree
         try writeFile(source + "/group.sh", "#!/bin/sh\n", mode: 0o654)
         try writeFile(source + "/odd", "#!/bin/sh\n", mode: 0o6755)
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.newObjects == 1)
+        expect(report.newObjects, equals: 1)
         let tree = try snapshot(temporary.tree("1"))
-        let script = try #require(tree[Array("x.sh".utf8)])
-        let text = try #require(tree[Array("same.txt".utf8)])
-        #expect(script.mode == 0o555)
-        #expect(text.mode == 0o444)
-        #expect(script.inode != text.inode)
-        #expect(tree[Array("group.sh".utf8)]?.mode == 0o444)
-        #expect(tree[Array("odd".utf8)]?.mode == 0o555)
-        #expect(tree[Array("odd".utf8)]?.inode == script.inode)
+        let script = try require(tree[Array("x.sh".utf8)])
+        let text = try require(tree[Array("same.txt".utf8)])
+        expect(script.mode, equals: 0o555)
+        expect(text.mode, equals: 0o444)
+        expect(script.inode != text.inode)
+        expect(tree[Array("group.sh".utf8)]?.mode, equals: 0o444)
+        expect(tree[Array("odd".utf8)]?.mode, equals: 0o555)
+        expect(tree[Array("odd".utf8)]?.inode, equals: script.inode)
         try temporary.expectClean()
     }
 
@@ -65,12 +66,12 @@ import VersionTree
             try writeFile(source + "/e\(index)", "", mode: index == 4 ? 0o755 : 0o644)
         }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.bytes == 0)
+        expect(report.bytes, equals: 0)
         let tree = try snapshot(temporary.tree("1"))
-        #expect(Set(tree.values.map(\.inode)).count == 5)
-        #expect(tree.values.allSatisfy { $0.links == 1 && $0.content.isEmpty })
-        #expect(tree[Array("e4".utf8)]?.mode == 0o555)
-        #expect(tree[Array("e0".utf8)]?.mode == 0o444)
+        expect(Set(tree.values.map(\.inode)).count, equals: 5)
+        expect(tree.values.allSatisfy { $0.links == 1 && $0.content.isEmpty })
+        expect(tree[Array("e4".utf8)]?.mode, equals: 0o555)
+        expect(tree[Array("e0".utf8)]?.mode, equals: 0o444)
         try temporary.expectClean()
     }
 
@@ -79,8 +80,8 @@ import VersionTree
         mkdir(temporary.directory.appending("source"), 0o755)
         let report = try temporary.versions.add(
             directory: temporary.directory.appending("source"), version: "1")
-        #expect(report.files == 0)
-        #expect(try temporary.versions.isMaterialized("1"))
+        expect(report.files, equals: 0)
+        try expect(temporary.versions.isMaterialized("1"))
         try temporary.versions.activate("1")
         try temporary.expectClean()
     }
@@ -92,12 +93,12 @@ import VersionTree
         let before = try snapshot(temporary.path + "/manifests")
         let tree = try snapshot(temporary.tree("1"))
         let report = try temporary.add("1", files)
-        #expect(report.files == 4)
-        #expect(report.newObjects == 0)
-        #expect(report.newBytes == 0)
-        #expect(try snapshot(temporary.path + "/manifests") == before)
-        #expect(try snapshot(temporary.tree("1")) == tree)
-        #expect(try temporary.versions.versions().count == 1)
+        expect(report.files, equals: 4)
+        expect(report.newObjects, equals: 0)
+        expect(report.newBytes, equals: 0)
+        try expect(snapshot(temporary.path + "/manifests"), equals: before)
+        try expect(snapshot(temporary.tree("1")), equals: tree)
+        try expect(temporary.versions.versions().count, equals: 1)
         try temporary.expectClean()
     }
 
@@ -108,10 +109,10 @@ import VersionTree
         let error = expectRefusal(.versionExists) {
             try temporary.add("1", ["a": "one", "b": "two"])
         }
-        #expect(error?.message.contains("1") == true)
-        #expect(try snapshot(temporary.path + "/objects") == objects)
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
-        #expect(try readTree(temporary.tree("1")) == ["a": "one"])
+        expect(error?.message.contains("1"), equals: true)
+        try expect(snapshot(temporary.path + "/objects"), equals: objects)
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
+        try expect(readTree(temporary.tree("1")), equals: ["a": "one"])
         try temporary.expectClean()
     }
 
@@ -130,7 +131,7 @@ import VersionTree
         try temporary.add("Beta", ["a": "one"])
         expectRefusal(.versionExists) { try temporary.add("beta", ["a": "one"]) }
         expectRefusal(.versionExists) { try temporary.add("BETA", ["a": "two"]) }
-        #expect(try temporary.versions.versions().map(\.version) == ["Beta"])
+        try expect(temporary.versions.versions().map(\.version), equals: ["Beta"])
         try temporary.expectClean()
     }
 
@@ -140,11 +141,11 @@ import VersionTree
         try temporary.add("1", files)
         shell("rm -rf \(temporary.tree("1"))")
         try temporary.add("1", files)
-        #expect(try readTree(temporary.tree("1")) == files)
+        try expect(readTree(temporary.tree("1")), equals: files)
         try temporary.expectClean()
         unlink(try temporary.objectPath(address(of: "two")))
         try temporary.add("1", files)
-        #expect(try status(temporary.objectPath(address(of: "two"))) != nil)
+        try expect(status(temporary.objectPath(address(of: "two"))) != nil)
     }
 
     @Test func `brings back a file that a tree has lost`() throws {
@@ -154,7 +155,7 @@ import VersionTree
         temporary.unlock(temporary.tree("1") + "/d")
         unlink(temporary.tree("1") + "/d/b")
         try temporary.add("1", files)
-        #expect(try readTree(temporary.tree("1")) == files)
+        try expect(readTree(temporary.tree("1")), equals: files)
     }
 
     @Test func `brings back a manifest that was damaged`() throws {
@@ -163,7 +164,7 @@ import VersionTree
         try writeFile(temporary.path + "/manifests/1.json", "{\"castree\":1")
         expectRefusal(.badManifest) { try temporary.versions.manifest(of: "1") }
         try temporary.add("1", ["a": "one"])
-        #expect(try temporary.versions.manifest(of: "1").count == 1)
+        try expect(temporary.versions.manifest(of: "1").count, equals: 1)
         try temporary.expectClean()
     }
 
@@ -176,9 +177,9 @@ import VersionTree
         options.progress = { progress in seen.with { $0.append(progress) } }
         let report = try temporary.versions.add(directory: source, version: "1", options: options)
         let all = seen.with { $0 }
-        #expect(all.allSatisfy { $0.filesTotal == 100 && $0.bytesTotal == report.bytes })
-        #expect(all.map(\.files).max() == 100)
-        #expect(all.map(\.bytes).max() == report.bytes)
+        expect(all.allSatisfy { $0.filesTotal == 100 && $0.bytesTotal == report.bytes })
+        expect(all.map(\.files).max(), equals: 100)
+        expect(all.map(\.bytes).max(), equals: report.bytes)
     }
 
     @Test func `keeps odd but legal names byte for byte`() throws {
@@ -194,17 +195,17 @@ import VersionTree
         ]
         for name in names { try writeFile(source + "/" + name, "content of \(name)") }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.files == names.count)
-        #expect(report.collisions == [])
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        expect(report.files, equals: names.count)
+        expect(report.collisions, equals: [])
+        try expect(contents(temporary.tree("1")), equals: contents(source))
         let listed = Set(
             try temporary.versions.manifest(of: "1").entries.map { Array($0.path.description.utf8) }
         )
-        #expect(listed == Set(names.map { Array($0.utf8) }))
+        expect(listed, equals: Set(names.map { Array($0.utf8) }))
         shell("rm -f \(temporary.path)/index.sqlite*")
-        #expect(try temporary.reopened().versions().map(\.state) == [.materialized])
+        try expect(temporary.reopened().versions().map(\.state), equals: [.materialized])
         try temporary.versions.retire("1")
-        #expect(try snapshot(temporary.path + "/versions").isEmpty)
+        try expect(snapshot(temporary.path + "/versions").isEmpty)
     }
 
     @Test

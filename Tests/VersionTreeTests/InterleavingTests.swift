@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -74,7 +75,7 @@ func interleave(
         }
         return position < limit
     }
-    #expect(tried < limit, "the verb has too many operations to try them all")
+    expect(tried < limit, "the verb has too many operations to try them all")
 }
 
 /// Checks, and notes what is found.
@@ -113,14 +114,15 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         let versions = try temporary.reopened()
         let manifest = try versions.manifest(of: name)
         for (path, text) in files {
-            #expect(try manifest[TreePath(path)]?.address == address(of: text), "at \(position)")
+            try expect(
+                manifest[TreePath(path)]?.address, equals: address(of: text), "at \(position)")
         }
-        #expect(try readTree(temporary.tree(name)) == files, "at \(position)")
+        try expect(readTree(temporary.tree(name)), equals: files, "at \(position)")
     }
 
     private func expectClean(_ temporary: TemporaryStore, _ position: String) throws {
         let found = try temporary.reopened().check(CheckOptions(isDeep: true)).findings
-        #expect(found == [], "at \(position)")
+        expect(found, equals: [], "at \(position)")
     }
 
     @Test func `one of two adds of one name with different content is refused`() throws {
@@ -139,7 +141,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         } verify: { temporary, position in
             let (mine, theirs) = outcomes.with { $0 }
             let areAdded: [Bool] = [mine == .added, theirs == .added]
-            #expect(
+            expect(
                 areAdded.contains(true) && areAdded.contains(false),
                 "at \(position): \(String(describing: mine)), \(String(describing: theirs))")
             if mine == .added {
@@ -168,7 +170,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         } verify: { temporary, position in
             let (mine, theirs) = outcomes.with { $0 }
             let areAdded: [Bool] = [mine == .added, theirs == .added]
-            #expect(
+            expect(
                 areAdded.contains(true) && areAdded.contains(false),
                 "at \(position): \(String(describing: mine)), \(String(describing: theirs))")
             try expectClean(temporary, position)
@@ -185,7 +187,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
             }
             theirs.with { $0 = result }
         } verify: { temporary, position in
-            #expect(theirs.with { $0 } == .added, "at \(position)")
+            expect(theirs.with { $0 }, equals: .added, "at \(position)")
             try expectWhole(temporary, "1", files, position)
             try expectClean(temporary, position)
         }
@@ -216,7 +218,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         } other: { versions, _ in
             try look(versions, found)
         } verify: { temporary, position in
-            #expect(found.with { $0 } == [], "at \(position)")
+            expect(found.with { $0 }, equals: [], "at \(position)")
             try expectWhole(temporary, "1", files, position)
         }
     }
@@ -245,7 +247,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         } other: { versions, _ in
             try look(versions, found)
         } verify: { temporary, position in
-            #expect(found.with { $0 } == [], "at \(position)")
+            expect(found.with { $0 }, equals: [], "at \(position)")
             try expectClean(temporary, position)
         }
     }
@@ -271,9 +273,9 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         let first = try VersionStore.open(
             temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: disk)
-        #expect(try first.check(CheckOptions(isDeep: true)).findings == [])
-        #expect(stage.with { $0 } >= 2)
-        #expect(try first.versions().map(\.version) == ["1"])
+        try expect(first.check(CheckOptions(isDeep: true)).findings, equals: [])
+        expect(stage.with { $0 } >= 2)
+        try expect(first.versions().map(\.version), equals: ["1"])
     }
 
     @Test func `a retirement beside an add of the same version leaves it whole or gone`() throws {
@@ -287,7 +289,7 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
             _ = try? versions.retire("1")
         } verify: { temporary, position in
             if try temporary.reopened().versions().isEmpty {
-                #expect(try snapshot(temporary.path + "/manifests").isEmpty, "at \(position)")
+                try expect(snapshot(temporary.path + "/manifests").isEmpty, "at \(position)")
             } else {
                 try expectWhole(temporary, "1", files, position)
             }
@@ -308,9 +310,9 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
         } other: { versions, _ in
             _ = try? versions.retire("1")
         } verify: { temporary, position in
-            let current = try #require(try temporary.reopened().lifecycle().current)
+            let current = try require(try temporary.reopened().lifecycle().current)
             try expectWhole(temporary, current, files, position)
-            #expect(try temporary.shown() == files, "at \(position)")
+            try expect(temporary.shown(), equals: files, "at \(position)")
             try expectClean(temporary, position)
         }
     }
@@ -328,7 +330,8 @@ private func outcome(_ body: () throws -> AddReport) -> Outcome {
             _ = try versions.store.collect()
         } verify: { temporary, position in
             try expectWhole(temporary, "1", files, position)
-            #expect(try readTree(temporary.directory.appending("out")) == files, "at \(position)")
+            try expect(
+                readTree(temporary.directory.appending("out")), equals: files, "at \(position)")
             try expectClean(temporary, position)
         }
     }

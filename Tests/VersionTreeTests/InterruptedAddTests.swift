@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -15,7 +16,7 @@ import VersionTree
         for index in 0..<count {
             try writeFile(source + "/d\(index % 7)/f\(index)", "content \(index)")
         }
-        let last = try #require(try status(source + "/d\((count - 1) % 7)/f\(count - 1)"))
+        let last = try require(try status(source + "/d\((count - 1) % 7)/f\(count - 1)"))
         while last.isRacy(at: Int64(clock_gettime_nsec())) { sched_yield() }
         return source
     }
@@ -47,12 +48,12 @@ import VersionTree
         let temporary = try TemporaryStore(onDisk: true)
         let source = try makeSource(temporary)
         let read = try interrupt(temporary, source)
-        #expect(read > 100 && read < count)
-        #expect(try temporary.versions.versions().isEmpty)
-        #expect(try snapshot(temporary.path + "/manifests").isEmpty)
-        #expect(try snapshot(temporary.path + "/versions").isEmpty)
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
-        #expect(try snapshot(temporary.path + "/objects").count >= read)
+        expect(read > 100 && read < count)
+        try expect(temporary.versions.versions().isEmpty)
+        try expect(snapshot(temporary.path + "/manifests").isEmpty)
+        try expect(snapshot(temporary.path + "/versions").isEmpty)
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
+        try expect(snapshot(temporary.path + "/objects").count >= read)
         try temporary.expectClean()
 
         let rest = Shared(Int.max)
@@ -60,10 +61,10 @@ import VersionTree
         options.progress = { progress in rest.with { $0 = progress.filesTotal } }
         let report = try temporary.reopened().add(
             directory: source, version: "1", options: options)
-        #expect(rest.with { $0 } <= count - read)
-        #expect(report.newObjects <= count - read)
-        #expect(report.files == count)
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        expect(rest.with { $0 } <= count - read)
+        expect(report.newObjects <= count - read)
+        expect(report.files, equals: count)
+        try expect(contents(temporary.tree("1")), equals: contents(source))
         try temporary.expectClean()
     }
 
@@ -71,12 +72,12 @@ import VersionTree
         let temporary = try TemporaryStore(onDisk: true)
         let source = try makeSource(temporary)
         let read = try interrupt(temporary, source)
-        #expect(try temporary.versions.store.collect().objectCount >= read)
-        #expect(try snapshot(temporary.path + "/objects").isEmpty)
+        try expect(temporary.versions.store.collect().objectCount >= read)
+        try expect(snapshot(temporary.path + "/objects").isEmpty)
         try temporary.expectClean()
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.newObjects == count)
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        expect(report.newObjects, equals: count)
+        try expect(contents(temporary.tree("1")), equals: contents(source))
         try temporary.expectClean()
     }
 
@@ -88,9 +89,9 @@ import VersionTree
             try writeFile(source + "/d\(index % 7)/f\(index)", "changed \(index)")
         }
         try temporary.versions.add(directory: source, version: "1")
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        try expect(contents(temporary.tree("1")), equals: contents(source))
         try temporary.expectClean()
         _ = try temporary.versions.store.collect()
-        #expect(try snapshot(temporary.path + "/objects").count == count)
+        try expect(snapshot(temporary.path + "/objects").count, equals: count)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -26,8 +27,8 @@ import VersionTree
         for sizes in [Self.sizes, [.max]] {
             let manifest = try manifest("1", sizes)
             let read = try Manifest(parsing: manifest.serialized())
-            #expect(read.entries.map(\.byteCount) == sizes)
-            #expect(read.byteCount == sizes.reduce(0, +))
+            expect(read.entries.map(\.byteCount), equals: sizes)
+            expect(read.byteCount, equals: sizes.reduce(0, +))
         }
     }
 
@@ -40,14 +41,14 @@ import VersionTree
         let temporary = try TemporaryStore()
         let versions = temporary.versions
         try versions.register(manifest("1", Self.sizes))
-        #expect(try versions.missing(of: "1").map(\.bytes) == Self.sizes)
-        #expect(try versions.versions().map(\.bytes) == [Self.sum])
-        let progress = try #require(try versions.progress().first)
-        #expect(progress.missingBytes == Self.sum && progress.totalBytes == Self.sum)
+        try expect(versions.missing(of: "1").map(\.bytes), equals: Self.sizes)
+        try expect(versions.versions().map(\.bytes), equals: [Self.sum])
+        let progress = try require(try versions.progress().first)
+        expect(progress.missingBytes == Self.sum && progress.totalBytes == Self.sum)
         let usage = try versions.usage(of: ["1"])
-        #expect(usage.map(\.apparentBytes) == [Self.sum])
-        #expect(usage.map(\.missingBytes) == [Self.sum])
-        #expect(try versions.store.usage().apparentBytes == Self.sum)
+        expect(usage.map(\.apparentBytes), equals: [Self.sum])
+        expect(usage.map(\.missingBytes), equals: [Self.sum])
+        try expect(versions.store.usage().apparentBytes, equals: Self.sum)
         try temporary.expectClean()
     }
 
@@ -89,7 +90,7 @@ import VersionTree
         for name in ["1", "2", "3"] {
             try temporary.versions.register(manifest(name, [.max - 5, 2, 3]))
         }
-        let ask = try #require(Self.questions[question])
+        let ask = try require(Self.questions[question])
         try ask(temporary.versions)
     }
 }

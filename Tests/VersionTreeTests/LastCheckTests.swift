@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -15,18 +16,18 @@ import Testing
     @Test("is nothing before the first check, and says then what was looked at")
     func first() throws {
         let temporary = try makeStore()
-        #expect(temporary.versions.lastCheck() == nil)
+        expect(temporary.versions.lastCheck() == nil)
         let before = secondsNow()
         _ = try temporary.versions.check(CheckOptions(isDeep: true))
-        let last = try #require(try temporary.reopened().lastCheck())
-        #expect(last.checkedObjects == 2)
-        #expect(last.checkedBytes == 27)
-        #expect(last.skippedObjects == 0)
-        #expect(last.isDeep)
-        #expect(!last.isRepair)
-        #expect(last.findingCount == 0)
-        #expect(last.findings == [])
-        #expect((before...secondsNow()).contains(last.endedAt))
+        let last = try require(try temporary.reopened().lastCheck())
+        expect(last.checkedObjects, equals: 2)
+        expect(last.checkedBytes, equals: 27)
+        expect(last.skippedObjects, equals: 0)
+        expect(last.isDeep)
+        expect(!last.isRepair)
+        expect(last.findingCount, equals: 0)
+        expect(last.findings, equals: [])
+        expect((before...secondsNow()).contains(last.endedAt))
     }
 
     @Test("has what was found, and after a repair that it was repaired")
@@ -34,22 +35,22 @@ import Testing
         let temporary = try makeStore()
         try flipByte(temporary.objectPath(address(of: "first content")))
         let report = try temporary.versions.check()
-        #expect(!report.findings.isEmpty)
-        var last = try #require(temporary.versions.lastCheck())
-        #expect(last.findings == report.findings)
-        #expect(last.findingCount == report.findings.count)
-        #expect(last.repairedCount == 0)
+        expect(!report.findings.isEmpty)
+        var last = try require(temporary.versions.lastCheck())
+        expect(last.findings, equals: report.findings)
+        expect(last.findingCount, equals: report.findings.count)
+        expect(last.repairedCount, equals: 0)
         let repaired = try temporary.versions.check(repairing: true)
-        last = try #require(temporary.versions.lastCheck())
-        #expect(last.isRepair)
-        #expect(last.repairedCount == repaired.findings.filter(\.isRepaired).count)
-        #expect(last.repairedCount > 0)
+        last = try require(temporary.versions.lastCheck())
+        expect(last.isRepair)
+        expect(last.repairedCount, equals: repaired.findings.filter(\.isRepaired).count)
+        expect(last.repairedCount > 0)
     }
 
     @Test("is no finding itself, and what it leaves does not make the next check differ")
     func again() throws {
         let temporary = try makeStore()
-        for _ in 0..<3 { #expect(try temporary.versions.check().findings == []) }
+        for _ in 0..<3 { try expect(temporary.versions.check().findings, equals: []) }
     }
 
     @Test("stays small, whatever was found, with what is left first")
@@ -62,12 +63,12 @@ import Testing
                     isRepaired: number < 1990))
         }
         let last = LastCheck(report, isDeep: false, isRepair: true, endedAt: 7)
-        #expect(last.findingCount == 2000)
-        #expect(last.repairedCount == 1990)
-        #expect(last.findings.prefix(10).allSatisfy { !$0.isRepaired })
-        #expect(last.findings.count <= LastCheck.findingsMax)
-        #expect(last.serialized.count < LastCheck.fileByteCountMax)
-        #expect(LastCheck(parsing: last.serialized) == last)
+        expect(last.findingCount, equals: 2000)
+        expect(last.repairedCount, equals: 1990)
+        expect(last.findings.prefix(10).allSatisfy { !$0.isRepaired })
+        expect(last.findings.count <= LastCheck.findingsMax)
+        expect(last.serialized.count < LastCheck.fileByteCountMax)
+        expect(LastCheck(parsing: last.serialized), equals: last)
     }
 
     @Test(
@@ -76,18 +77,18 @@ import Testing
     func damaged(text: String) throws {
         let temporary = try makeStore()
         try writeFile(temporary.path + "/last-check.json", text)
-        #expect(temporary.versions.lastCheck() == nil)
-        #expect(try temporary.versions.check().findings == [])
-        #expect(temporary.versions.lastCheck() != nil)
+        expect(temporary.versions.lastCheck() == nil)
+        try expect(temporary.versions.check().findings, equals: [])
+        expect(temporary.versions.lastCheck() != nil)
     }
 
     @Test("that cannot be kept does not fail the check")
     func refused() throws {
         let temporary = try makeStore()
         // A directory cannot be replaced by a file.
-        #expect(shell("mkdir -p '\(temporary.path)/last-check.json/x'") == 0)
-        #expect(try temporary.versions.check().checkedObjects == 2)
-        #expect(temporary.versions.lastCheck() == nil)
+        expect(shell("mkdir -p '\(temporary.path)/last-check.json/x'"), equals: 0)
+        try expect(temporary.versions.check().checkedObjects, equals: 2)
+        expect(temporary.versions.lastCheck() == nil)
     }
 }
 
@@ -97,7 +98,7 @@ import Testing
     func complete() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "alpha"])
-        #expect(try temporary.versions.progress() == [])
+        try expect(temporary.versions.progress(), equals: [])
     }
 
     @Test("counts each object once, and what is staged of those that are missing")
@@ -110,19 +111,19 @@ import Testing
         let before = VersionProgress(
             version: "2", missingObjects: 2, missingBytes: 600_005, stagedBytes: 0,
             totalBytes: 600_010)
-        #expect(try temporary.versions.progress() == [before])
+        try expect(temporary.versions.progress(), equals: [before])
         let arrivals = try Arrivals(temporary.store)
         var arrival = try arrivals.begin(address(of: large), byteCount: 600_000)
         try arrival.append(Array(large.utf8.prefix(400_000)).span.bytes)
-        let half = try #require(try temporary.versions.progress().first)
-        #expect(half.missingBytes == 600_005)
-        #expect((1...400_000).contains(half.stagedBytes))
+        let half = try require(try temporary.versions.progress().first)
+        expect(half.missingBytes, equals: 600_005)
+        expect((1...400_000).contains(half.stagedBytes))
         try arrival.append(Array(large.utf8.dropFirst(400_000)).span.bytes)
         _ = try arrival.finish()
-        #expect(try temporary.versions.progress().first?.stagedBytes == 600_000)
+        try expect(temporary.versions.progress().first?.stagedBytes, equals: 600_000)
         _ = try arrivals.settle()
         let after = VersionProgress(
             version: "2", missingObjects: 1, missingBytes: 5, stagedBytes: 0, totalBytes: 600_010)
-        #expect(try temporary.versions.progress() == [after])
+        try expect(temporary.versions.progress(), equals: [after])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -33,14 +34,14 @@ import VersionTree
         expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
         expectRefusal(.badLifecycle) { try temporary.versions.boot() }
         expectRefusal(.badLifecycle) { try temporary.versions.retire("1") }
-        #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
-        #expect(try kinds(temporary) == [.damagedLifecycle])
-        #expect(try kinds(temporary, repairing: true) == [.damagedLifecycle])
-        #expect(try temporary.versions.lifecycle().current == "1")
-        #expect(try temporary.shown() == ["f": "1"])
+        try expect(readBytes(temporary.path + "/lifecycle.json"), equals: Array(text.utf8))
+        try expect(kinds(temporary), equals: [.damagedLifecycle])
+        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try expect(temporary.versions.lifecycle().current, equals: "1")
+        try expect(temporary.shown(), equals: ["f": "1"])
         // Set aside, not deleted.
-        #expect(
-            try snapshot(temporary.path + "/quarantine").values.contains {
+        try expect(
+            snapshot(temporary.path + "/quarantine").values.contains {
                 $0.content == Array(text.utf8)
             })
         try temporary.expectClean()
@@ -59,9 +60,9 @@ import VersionTree
             try writeFile(path, "{")
             truncate(path, 1 << 30)
         }
-        #expect(try kinds(temporary) == [.damagedLifecycle])
-        #expect(try kinds(temporary, repairing: true) == [.damagedLifecycle])
-        #expect(try temporary.versions.lifecycle().current == "1")
+        try expect(kinds(temporary), equals: [.damagedLifecycle])
+        try expect(kinds(temporary, repairing: true), equals: [.damagedLifecycle])
+        try expect(temporary.versions.lifecycle().current, equals: "1")
         try temporary.expectClean()
     }
 
@@ -71,7 +72,7 @@ import VersionTree
         try writeFile(temporary.path + "/lifecycle.json", text)
         expectRefusal(.unsupportedFormat) { try temporary.versions.activate("2") }
         expectRefusal(.unsupportedFormat) { try temporary.reopened().check(repairing: true) }
-        #expect(try readBytes(temporary.path + "/lifecycle.json") == Array(text.utf8))
+        try expect(readBytes(temporary.path + "/lifecycle.json"), equals: Array(text.utf8))
     }
 
     @Test func `takes a file that is gone for a damaged one while current shows something`() throws
@@ -79,9 +80,9 @@ import VersionTree
         let temporary = try make()
         unlink(temporary.path + "/lifecycle.json")
         expectRefusal(.badLifecycle) { try temporary.versions.activate("2") }
-        #expect(try kinds(temporary) == [.damagedLifecycle])
+        try expect(kinds(temporary), equals: [.damagedLifecycle])
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try temporary.versions.lifecycle().current == "1")
+        try expect(temporary.versions.lifecycle().current, equals: "1")
         try temporary.versions.activate("2")
         try temporary.expectClean()
     }
@@ -102,17 +103,18 @@ import VersionTree
         case "directory": mkdir(path, 0o755)
         default: try writeFile(path + "/mine", "mine")
         }
-        #expect(try kinds(temporary) == [.wrongCurrentLink])
+        try expect(kinds(temporary), equals: [.wrongCurrentLink])
         if kind == "filled directory" {
             // Somebody's files are not deleted without a question; nor does the check fail.
-            #expect(
-                try temporary.reopened().check(repairing: true).findings.map(\.kind) == [
+            try expect(
+                temporary.reopened().check(repairing: true).findings.map(\.kind),
+                equals: [
                     .wrongCurrentLink
                 ])
             return
         }
-        #expect(try kinds(temporary, repairing: true) == [.wrongCurrentLink])
-        #expect(try temporary.shown() == ["f": "1"])
+        try expect(kinds(temporary, repairing: true), equals: [.wrongCurrentLink])
+        try expect(temporary.shown(), equals: ["f": "1"])
         try temporary.expectClean()
     }
 
@@ -122,7 +124,7 @@ import VersionTree
         symlink("versions/2", temporary.path + "/current")
         try writeFile(temporary.path + "/.current.new", "left")
         try temporary.versions.activate("1")
-        #expect(try temporary.shown() == ["f": "1"])
+        try expect(temporary.shown(), equals: ["f": "1"])
         try temporary.expectClean()
     }
 
@@ -136,16 +138,17 @@ import VersionTree
                 of: "\"knownGood\":[\"1\"]", with: "\"knownGood\":[\"phantom\",\"1\"]")
         try writeFile(temporary.path + "/lifecycle.json", text)
         let found = try temporary.reopened().check().findings
-        #expect(
-            found.filter { $0.kind == .unknownVersion }.compactMap(\.version).sorted() == [
+        expect(
+            found.filter { $0.kind == .unknownVersion }.compactMap(\.version).sorted(),
+            equals: [
                 "ghost", "phantom",
             ])
-        #expect(found.contains { $0.kind == .editedLifecycle })
+        expect(found.contains { $0.kind == .editedLifecycle })
         // Nobody knows what they had, and it looks like garbage.
         expectRefusal(.index) { try temporary.reopened().collect() }
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try temporary.versions.lifecycle().current == "1")
-        #expect(try temporary.versions.lifecycle().knownGood == ["1"])
+        try expect(temporary.versions.lifecycle().current, equals: "1")
+        try expect(temporary.versions.lifecycle().knownGood, equals: ["1"])
         try temporary.reopened().collect()
         try temporary.expectClean()
     }
@@ -157,18 +160,18 @@ import VersionTree
     {
         let temporary = try make()
         try temporary.versions.activate("2")
-        #expect(try temporary.versions.lifecycle().before == "1")
+        try expect(temporary.versions.lifecycle().before, equals: "1")
         try temporary.versions.fileSystem.removeTree(
             temporary.versions.directories.versions.raw, "2")
         unlink(temporary.path + "/manifests/2.json")
         for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm", "current"] {
             unlink(temporary.path + "/" + name)
         }
-        #expect(
-            try temporary.reopened().check().findings.contains { $0.kind == .unknownVersion })
+        try expect(
+            temporary.reopened().check().findings.contains { $0.kind == .unknownVersion })
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try temporary.reopened().lifecycle().current == "1")
-        #expect(try temporary.shown() == ["f": "1"])
+        try expect(temporary.reopened().lifecycle().current, equals: "1")
+        try expect(temporary.shown(), equals: ["f": "1"])
         try temporary.expectClean()
     }
 
@@ -177,7 +180,7 @@ import VersionTree
         let before = try status(temporary.path + "/lifecycle.json")
         try temporary.versions.activate("1")
         expectRefusal(.wrongToken) { try temporary.versions.confirm("1", token: "x") }
-        #expect(try status(temporary.path + "/lifecycle.json") == before)
+        try expect(status(temporary.path + "/lifecycle.json"), equals: before)
     }
 
     // Two writers and a reader: whoever follows the link finds a whole version, always.
@@ -213,7 +216,7 @@ import VersionTree
                 }
             },
         ])
-        #expect(misses.with { $0 } == [])
+        expect(misses.with { $0 }, equals: [])
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -25,12 +26,12 @@ import Testing
         for round in 0..<20 {
             try temporary.add("r\(round)", ["f": "bad \(round)"])
             try temporary.versions.activate("r\(round)")
-            #expect(try temporary.versions.rollback(reason: reason).current == "good")
+            try expect(temporary.versions.rollback(reason: reason).current, equals: "good")
         }
         let lifecycle = try temporary.reopened().lifecycle()
-        #expect(lifecycle.bad.count == 20)
-        #expect(lifecycle.bad.allSatisfy { $0.reason.utf8.count <= 1000 })
-        #expect(lifecycle.bad.allSatisfy { $0.reason.hasPrefix("white page \u{1}white") })
+        expect(lifecycle.bad.count, equals: 20)
+        expect(lifecycle.bad.allSatisfy { $0.reason.utf8.count <= 1000 })
+        expect(lifecycle.bad.allSatisfy { $0.reason.hasPrefix("white page \u{1}white") })
         expectRefusal(.bannedVersion) { try temporary.versions.activate("r0") }
         try temporary.expectClean()
     }
@@ -47,15 +48,15 @@ import Testing
         let reason = String(repeating: unit, count: count)
         try temporary.versions.activate("bad")
         _ = try temporary.versions.rollback(reason: reason)
-        let found = try #require(try temporary.reopened().lifecycle().bad.first?.reason)
-        #expect(found.utf8.count == kept)
+        let found = try require(try temporary.reopened().lifecycle().bad.first?.reason)
+        expect(found.utf8.count, equals: kept)
         let isWhole = reason.utf8.count <= 1000
         if unit != "\0" {
-            #expect(isWhole == (found == reason))
-            #expect(isWhole == !found.hasSuffix("\u{2026}"))
-            #expect(notices.with { $0 }.contains { $0.contains("1000") } == !isWhole)
+            expect(isWhole, equals: (found == reason))
+            expect(isWhole, equals: !found.hasSuffix("\u{2026}"))
+            expect(notices.with { $0 }.contains { $0.contains("1000") }, equals: !isWhole)
         }
-        #expect(!found.utf8.contains(0))
+        expect(!found.utf8.contains(0))
     }
 
     @Test func `loses no ban, and refuses one more than can be read`() throws {
@@ -77,11 +78,11 @@ import Testing
         try append(Lifecycle.byteCountMax / (perBan + 2) - 1000)
         try temporary.versions.write(lifecycle)
         let read = try temporary.reopened().lifecycle()
-        #expect(read == lifecycle)
+        expect(read, equals: lifecycle)
         let file = try readBytes(temporary.path + "/lifecycle.json")
         try append(200)
         let error = expectRefusal(.tooLarge) { try temporary.versions.write(lifecycle) }
-        #expect(error?.message.contains("forgive") == true)
-        #expect(try readBytes(temporary.path + "/lifecycle.json") == file)
+        expect(error?.message.contains("forgive"), equals: true)
+        try expect(readBytes(temporary.path + "/lifecycle.json"), equals: file)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -13,11 +14,11 @@ import Testing
         var lifecycle = Lifecycle()
         lifecycle.pending = "2"
         lifecycle.activate("2")
-        #expect(lifecycle.current == "2")
-        #expect(lifecycle.pending == nil)
+        expect(lifecycle.current, equals: "2")
+        expect(lifecycle.pending == nil)
         lifecycle.pending = "3"
         lifecycle.activate("2")
-        #expect(lifecycle.pending == "3")
+        expect(lifecycle.pending, equals: "3")
     }
 
     @Test func `no longer waits for the start of another version`() {
@@ -25,33 +26,33 @@ import Testing
         lifecycle.activate("1")
         lifecycle.boot = .init(version: "1", token: "t", startedAt: 1)
         lifecycle.activate("1")
-        #expect(lifecycle.boot?.token == "t")
+        expect(lifecycle.boot?.token, equals: "t")
         lifecycle.activate("2")
-        #expect(lifecycle.boot == nil)
+        expect(lifecycle.boot == nil)
     }
 
     @Test func `remembers known good versions, each once, newest first, sixteen at most`() {
         var lifecycle = Lifecycle()
         for index in 0..<20 { lifecycle.confirm("\(index)", token: "t") }
         lifecycle.confirm("15", token: "t")
-        #expect(lifecycle.knownGood.first == "15")
-        #expect(lifecycle.knownGood.count == 16)
-        #expect(Set(lifecycle.knownGood).count == 16)
+        expect(lifecycle.knownGood.first, equals: "15")
+        expect(lifecycle.knownGood.count, equals: 16)
+        expect(Set(lifecycle.knownGood).count, equals: 16)
     }
 
     @Test func `goes back to the newest known good, else to the embedded version`() throws {
         var lifecycle = Lifecycle()
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
         lifecycle.embedded = "0"
         lifecycle.current = "1"
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == "0")
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])), equals: "0")
         lifecycle.current = "0"
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == nil)
         lifecycle.current = "3"
         lifecycle.knownGood = ["3", "2", "1"]
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])) == "2")
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "1", "3"])) == "1")
-        #expect(try lifecycle.findWayBack(OnlyUsable(["0", "3"])) == "0")
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "1", "2", "3"])), equals: "2")
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "1", "3"])), equals: "1")
+        try expect(lifecycle.findWayBack(OnlyUsable(["0", "3"])), equals: "0")
     }
 
     @Test func `bans content, counts the bans, and forgets them when forgiven`() throws {
@@ -59,15 +60,15 @@ import Testing
         lifecycle.knownGood = ["2", "1"]
         lifecycle.pending = "2"
         lifecycle.ban("2", content: try content("x"), reason: "crashed", at: 10)
-        #expect(lifecycle.knownGood == ["1"])
-        #expect(lifecycle.pending == nil)
+        expect(lifecycle.knownGood, equals: ["1"])
+        expect(lifecycle.pending == nil)
         lifecycle.ban("3", content: try content("y"), reason: "slow", at: 11)
         lifecycle.ban("2b", content: try content("x"), reason: "again", at: 12)
-        #expect(lifecycle.bad.map(\.version) == ["2b", "3"])
-        #expect(try lifecycle.ban(of: content("x"))?.count == 2)
-        #expect(try lifecycle.ban(of: content("x"))?.reason == "again")
+        expect(lifecycle.bad.map(\.version), equals: ["2b", "3"])
+        try expect(lifecycle.ban(of: content("x"))?.count, equals: 2)
+        try expect(lifecycle.ban(of: content("x"))?.reason, equals: "again")
         lifecycle.forgive(try content("x"))
-        #expect(lifecycle.bad.map(\.version) == ["3"])
+        expect(lifecycle.bad.map(\.version), equals: ["3"])
     }
 
     @Test func `needs the current, pending, embedded and last known good version`() {
@@ -76,11 +77,11 @@ import Testing
         lifecycle.pending = "p"
         lifecycle.embedded = "e"
         lifecycle.knownGood = ["k"]
-        for name in ["c", "p", "e", "k"] { #expect(lifecycle.need(of: name) != nil) }
-        #expect(lifecycle.need(of: "x") == nil)
+        for name in ["c", "p", "e", "k"] { expect(lifecycle.need(of: name) != nil) }
+        expect(lifecycle.need(of: "x") == nil)
         lifecycle.knownGood = ["k", "l"]
-        #expect(lifecycle.need(of: "l") == nil)
-        #expect(lifecycle.needed == ["c", "p", "e", "k", "l"])
+        expect(lifecycle.need(of: "l") == nil)
+        expect(lifecycle.needed, equals: ["c", "p", "e", "k", "l"])
     }
 
     private func full() throws -> Lifecycle {
@@ -108,14 +109,14 @@ import Testing
     @Test func `survives being written and read`() throws {
         for lifecycle in [Lifecycle(), try full()] {
             let bytes = try lifecycle.serialized()
-            #expect(try Lifecycle(parsing: bytes) == lifecycle)
-            #expect(try Lifecycle(parsing: bytes).serialized() == bytes)
+            try expect(Lifecycle(parsing: bytes), equals: lifecycle)
+            try expect(Lifecycle(parsing: bytes).serialized(), equals: bytes)
         }
     }
 
     @Test func `writes nothing that format 1 did not have where there is nothing to say`() throws {
         let text = String(decoding: try Lifecycle().serialized(), as: UTF8.self)
-        for key in ["before", "protected", "trials"] { #expect(!text.contains(key), "\(key)") }
+        for key in ["before", "protected", "trials"] { expect(!text.contains(key), "\(key)") }
     }
 
     @Test func `carries what a newer castree has written through every change`() throws {
@@ -124,22 +125,22 @@ import Testing
         lifecycle.activate("2")
         let bytes = try lifecycle.serialized()
         let written = String(decoding: bytes, as: UTF8.self)
-        #expect(written.contains(#""zoo":{"a":"x","b":[1.50,null]}"#))
-        #expect(written.contains(#""alpha":true"#))
+        expect(written.contains(#""zoo":{"a":"x","b":[1.50,null]}"#))
+        expect(written.contains(#""alpha":true"#))
         // The digest is of these, too: to take one away is an edit.
-        #expect(try !Lifecycle(parsing: bytes).isEdited)
+        try expect(!Lifecycle(parsing: bytes).isEdited)
         let edited = Array(written.replacing(#""alpha":true"#, with: #""alpha":null"#).utf8)
-        #expect(try Lifecycle(parsing: edited).isEdited)
-        #expect(try Lifecycle(parsing: edited).serialized() == edited)
+        try expect(Lifecycle(parsing: edited).isEdited)
+        try expect(Lifecycle(parsing: edited).serialized(), equals: edited)
     }
 
     @Test func `keeps what is protected from being retired`() {
         var lifecycle = Lifecycle()
         lifecycle.protected.insert("www")
-        #expect(lifecycle.need(of: "www") == "it is protected")
-        #expect(lifecycle.needed == ["www"])
+        expect(lifecycle.need(of: "www"), equals: "it is protected")
+        expect(lifecycle.needed, equals: ["www"])
         lifecycle.protected.remove("www")
-        #expect(lifecycle.need(of: "www") == nil)
+        expect(lifecycle.need(of: "www") == nil)
     }
 
     @Test func `refuses the file cut at every byte`() throws {
@@ -157,10 +158,10 @@ import Testing
         switch outcome {
         case .success(let lifecycle):
             for name in lifecycle.needed { _ = try VersionName(name) }
-            #expect(lifecycle.bad.allSatisfy { $0.count > 0 })
+            expect(lifecycle.bad.allSatisfy { $0.count > 0 })
         case .failure(let error):
             let code = (error as? StoreError)?.code
-            #expect(code == .badLifecycle || code == .unsupportedFormat)
+            expect(code == .badLifecycle || code == .unsupportedFormat)
         }
     }
 

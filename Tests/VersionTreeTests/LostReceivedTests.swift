@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -38,11 +39,11 @@ import Testing
     /// Version 1 is whole without it, and shows what it showed.
     private func expectWhole(_ temporary: TemporaryStore) throws {
         let versions = try temporary.reopened()
-        #expect(try versions.manifest(of: "1").received == nil)
-        #expect(try versions.versions().first { $0.version == "1" }?.state == .materialized)
+        try expect(versions.manifest(of: "1").received == nil)
+        try expect(versions.versions().first { $0.version == "1" }?.state, equals: .materialized)
         for (path, text) in Self.files {
             let shown = try Damage.contents("\(temporary.path)/versions/1/\(path)")
-            #expect(shown == Array(text.utf8))
+            expect(shown, equals: Array(text.utf8))
         }
         try temporary.expectClean()
     }
@@ -60,20 +61,20 @@ import Testing
             plan = $0
             return true
         }
-        let steps = try #require(plan).steps
+        let steps = try require(plan).steps
         let quarantined: [RepairStep.Deed] = how == "damaged" ? [.quarantineObject] : []
-        #expect(steps.map(\.deed) == quarantined + [.dropReceived])
-        #expect(steps.last?.version == "1")
-        #expect(try steps.last?.object == sentAddress())
-        #expect(report.findings.count == 1)
-        let finding = try #require(report.findings.first)
-        #expect(finding.isRepaired && !finding.isLost)
-        #expect(finding.message.contains("what the publisher of version 1 sent"))
+        expect(steps.map(\.deed), equals: quarantined + [.dropReceived])
+        expect(steps.last?.version, equals: "1")
+        try expect(steps.last?.object, equals: sentAddress())
+        expect(report.findings.count, equals: 1)
+        let finding = try require(report.findings.first)
+        expect(finding.isRepaired && !finding.isLost)
+        expect(finding.message.contains("what the publisher of version 1 sent"))
         let now = try POSIXFileSystem().status(
             POSIXFileSystem.workingDirectory, "\(temporary.path)/versions/1")
-        #expect(now?.inode == tree?.inode)
+        expect(now?.inode, equals: tree?.inode)
         try expectWhole(temporary)
-        #expect(try temporary.shown().count == (isCurrent ? 2 : 1))
+        try expect(temporary.shown().count, equals: (isCurrent ? 2 : 1))
     }
 
     @Test("and was noted as lost before, is forgotten, too", arguments: [true, false])
@@ -84,14 +85,14 @@ import Testing
         var report = CheckReport()
         var sound = SoundInodes()
         _ = try store.repairObjects(store.checkObjects(CheckOptions(), &report, &sound))
-        #expect(try store.versionRow("1")?.isComplete == false)
+        try expect(store.versionRow("1")?.isComplete, equals: false)
         var plan: RepairPlan?
         let repaired = try temporary.reopened().repair {
             plan = $0
             return true
         }
-        #expect(plan?.steps.map(\.deed) == [.dropReceived])
-        #expect(repaired.findings.map(\.isRepaired) == [true])
+        expect(plan?.steps.map(\.deed), equals: [.dropReceived])
+        expect(repaired.findings.map(\.isRepaired), equals: [true])
         try expectWhole(temporary)
     }
 
@@ -108,7 +109,7 @@ import Testing
         _ = try versions.repair(from: source) { plan in
             !plan.steps.contains { $0.deed == .dropReceived }
         }
-        #expect(try versions.manifest(of: "1").received?.address == sentAddress())
+        try expect(versions.manifest(of: "1").received?.address, equals: sentAddress())
         try temporary.expectClean()
     }
 
@@ -123,10 +124,10 @@ import Testing
             plan = $0
             return true
         }
-        #expect(plan?.steps.contains { $0.deed == .dropReceived } == false)
+        expect(plan?.steps.contains { $0.deed == .dropReceived }, equals: false)
         let versions = try temporary.reopened()
-        #expect(try versions.store.versionRow("1")?.isComplete == false)
-        #expect(try versions.manifest(of: "1").received?.address == sentAddress())
+        try expect(versions.store.versionRow("1")?.isComplete, equals: false)
+        try expect(versions.manifest(of: "1").received?.address, equals: sentAddress())
     }
 
     @Test("is waited for by a version that is still coming")
@@ -138,7 +139,7 @@ import Testing
             format: "meteor/1", address: try sentAddress(), byteCount: Int64(Self.sent.count))
         try temporary.versions.register(manifest)
         _ = try temporary.versions.repair { _ in true }
-        #expect(try temporary.versions.manifest(of: "1").received?.address == sentAddress())
-        #expect(try temporary.versions.store.versionRow("1")?.isComplete == false)
+        try expect(temporary.versions.manifest(of: "1").received?.address, equals: sentAddress())
+        try expect(temporary.versions.store.versionRow("1")?.isComplete, equals: false)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -18,15 +19,15 @@ import VersionTree
         try temporary.add("1", ["f": "1"])
         let path = temporary.path + "/manifests/1.json"
         chmod(path, 0o644)
-        #expect(truncate(path, off_t(byteCount)) == 0)
+        expect(truncate(path, off_t(byteCount)), equals: 0)
         return temporary
     }
 
     @Test func `promises room for 4,000,000 entries`() {
-        #expect(Manifest.countMax == 4_000_000)
+        expect(Manifest.countMax, equals: 4_000_000)
         // {"address":"…","bytes":…,"path":"…"}, and a comma
         let entry = 12 + 64 + 2 + 8 + 10 + 8 + 2 + 2
-        #expect(Manifest.byteCountMax / Manifest.countMax - entry >= 150)
+        expect(Manifest.byteCountMax / Manifest.countMax - entry >= 150)
     }
 
     @Test(arguments: [300 << 20, Manifest.byteCountMax])
@@ -36,13 +37,14 @@ import VersionTree
             try temporary.reopened().manifest(of: "1")
         }
         // What is wrong with it is the zeros, not the length.
-        #expect(error?.message.contains("follows the value") == true, "\(error?.message ?? "")")
+        expect(
+            error?.message.contains("follows the value"), equals: true, "\(error?.message ?? "")")
     }
 
     @Test func `reads no longer one`() throws {
         let temporary = try lengthened(to: Manifest.byteCountMax + 1)
         let error = expectRefusal(.tooLarge) { try temporary.reopened().manifest(of: "1") }
-        #expect(error?.message.contains("\(Manifest.byteCountMax)") == true)
+        expect(error?.message.contains("\(Manifest.byteCountMax)"), equals: true)
     }
 
     @Test func `adds what can just be read, and nothing of what cannot`() throws {
@@ -54,19 +56,19 @@ import VersionTree
         let tight = temporary.versions.limited(to: .init(byteCount: byteCount))
         let source = temporary.directory.appending("source-1")
         try tight.add(directory: source, version: "2")
-        #expect(try serialized(temporary, "2") == byteCount)
-        #expect(try temporary.reopened().manifest(of: "2").count == 300)
+        try expect(serialized(temporary, "2"), equals: byteCount)
+        try expect(temporary.reopened().manifest(of: "2").count, equals: 300)
 
         try writeFile(source + "/new", "not yet here")
         let error = expectRefusal(.tooLarge) {
             try tight.add(directory: source, version: "3")
         }
-        #expect(error?.message.contains("version 3") == true)
-        #expect(error?.message.contains("\(byteCount) bytes") == true)
-        #expect(try temporary.versions.versions().map(\.version).sorted() == ["1", "2"])
-        #expect(try snapshot(temporary.path + "/manifests").count == 2)
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
-        #expect(try temporary.versions.store.contains(address(of: "not yet here")) == false)
+        expect(error?.message.contains("version 3"), equals: true)
+        expect(error?.message.contains("\(byteCount) bytes"), equals: true)
+        try expect(temporary.versions.versions().map(\.version).sorted(), equals: ["1", "2"])
+        try expect(snapshot(temporary.path + "/manifests").count, equals: 2)
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
+        try expect(temporary.versions.store.contains(address(of: "not yet here")), equals: false)
         try temporary.expectClean()
     }
 
@@ -74,29 +76,30 @@ import VersionTree
         let temporary = try TemporaryStore()
         let tight = temporary.versions.limited(to: .init(byteCount: 400))
         let manifest = try makeManifest("1", ["a": "1", "b": "2"])
-        #expect(try tight.register(manifest) == false)
+        try expect(tight.register(manifest), equals: false)
         let larger = try makeManifest("1", ["a": "1", "b": "2", "c": "3", "d": "4"])
         expectRefusal(.tooLarge) { try tight.revise(larger) }
         expectRefusal(.tooLarge) {
             try tight.register(makeManifest("2", ["a": "1", "b": "2", "c": "3", "d": "4"]))
         }
-        #expect(try temporary.reopened().manifest(of: "1").count == 2)
-        #expect(try snapshot(temporary.path + "/manifests").count == 1)
+        try expect(temporary.reopened().manifest(of: "1").count, equals: 2)
+        try expect(snapshot(temporary.path + "/manifests").count, equals: 1)
     }
 
     @Test func `counts entries on both sides`() throws {
         let three = try makeManifest("1", ["a": "1", "b": "2", "c": "3"]).serialized()
         let four = try makeManifest("1", ["a": "1", "b": "2", "c": "3", "d": "4"]).serialized()
         let limits = Manifest.Limits(count: 3)
-        #expect(try Manifest(parsing: three, limits: limits).count == 3)
+        try expect(Manifest(parsing: three, limits: limits).count, equals: 3)
         let error = expectRefusal(.badManifest) { try Manifest(parsing: four, limits: limits) }
-        #expect(error?.message.contains("more than 3 entries") == true, "\(error?.message ?? "")")
+        expect(
+            error?.message.contains("more than 3 entries"), equals: true, "\(error?.message ?? "")")
 
         let temporary = try TemporaryStore()
         let tight = temporary.versions.limited(to: limits)
         let source = temporary.directory.appending("source")
         try writeTree(source, ["a": "1", "d/b": "2", "d/c": "3"])
-        #expect(try tight.add(directory: source, version: "1").files == 3)
+        try expect(tight.add(directory: source, version: "1").files, equals: 3)
         try writeTree(source, ["e/d": "4"])
         for follows in [false, true] {
             var options = AddOptions()
@@ -104,7 +107,7 @@ import VersionTree
             let error = expectRefusal(.unsupportedFile) {
                 try tight.add(directory: source, version: "2", options: options)
             }
-            #expect(error?.message.contains("more than 3 files") == true)
+            expect(error?.message.contains("more than 3 files"), equals: true)
         }
         try temporary.expectClean()
     }
@@ -129,14 +132,15 @@ import VersionTree
         let deepest = try manifest(
             foreign: [.init(key: "z", value: nested(63))],
             ofEntry: [.init(key: "z", value: nested(61))])
-        #expect(try Manifest(parsing: deepest.serialized()).foreign.count == 1)
+        try expect(Manifest(parsing: deepest.serialized()).foreign.count, equals: 1)
         for (top, entry) in [(64, 1), (1, 62)] {
             let error = expectRefusal(.badManifest) {
                 try manifest(
                     foreign: [.init(key: "z", value: nested(top))],
                     ofEntry: [.init(key: "y", value: nested(entry))])
             }
-            #expect(error?.message.contains("nests too deep") == true, "\(error?.message ?? "")")
+            expect(
+                error?.message.contains("nests too deep"), equals: true, "\(error?.message ?? "")")
         }
     }
 
@@ -148,7 +152,7 @@ import VersionTree
         let error = expectRefusal(.badManifest) {
             try manifest(foreign: [.init(key: "z", value: value)])
         }
-        #expect(error?.message.contains("NUL") == true)
+        expect(error?.message.contains("NUL"), equals: true)
         let temporary = try TemporaryStore()
         var options = AddOptions()
         options.foreign = [.init(key: "z", value: value)]
@@ -157,7 +161,7 @@ import VersionTree
         expectRefusal(.badManifest) {
             try temporary.versions.add(directory: source, version: "1", options: options)
         }
-        #expect(try temporary.versions.versions().isEmpty)
+        try expect(temporary.versions.versions().isEmpty)
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -29,8 +30,8 @@ private let golden = """
     }
 
     @Test func `writes the golden bytes`() throws {
-        let address = try #require(ObjectID(x))
-        let other = try #require(ObjectID(y))
+        let address = try require(ObjectID(x))
+        let other = try require(ObjectID(y))
         let manifest = try Manifest(
             version: VersionName("1.0"), ordinal: 7, createdAt: 1_700_000_000,
             entries: [
@@ -39,32 +40,33 @@ private let golden = """
                     path: TreePath("caf\u{e9}/line\nbreak\t\"q\""), address: other, byteCount: 1,
                     routes: ["/b", "/a"],
                     labels: [
-                        try #require(Label(.sha1, hex: "95cb0bfd2977c761298d9624e4b4d4c72a39974a")),
-                        try #require(Label(.md5, hex: "415290769594460e2e485922904f345d")),
+                        try require(Label(.sha1, hex: "95cb0bfd2977c761298d9624e4b4d4c72a39974a")),
+                        try require(Label(.md5, hex: "415290769594460e2e485922904f345d")),
                     ]),
                 .init(
                     path: TreePath("bin/run.sh"), address: address, byteCount: 1, isExecutable: true
                 ),
             ])
-        #expect(try text(manifest) == golden)
+        try expect(text(manifest), equals: golden)
     }
 
     @Test func `reads the golden bytes and writes them again`() throws {
         let manifest = try parsed(golden)
-        #expect(try text(manifest) == golden)
-        #expect(manifest.version.description == "1.0")
-        #expect(manifest.ordinal == 7)
-        #expect(manifest.createdAt == 1_700_000_000)
-        #expect(manifest.byteCount == 3)
-        #expect(
-            manifest.entries.map(\.path.description) == [
+        try expect(text(manifest), equals: golden)
+        expect(manifest.version.description, equals: "1.0")
+        expect(manifest.ordinal, equals: 7)
+        expect(manifest.createdAt, equals: 1_700_000_000)
+        expect(manifest.byteCount, equals: 3)
+        expect(
+            manifest.entries.map(\.path.description),
+            equals: [
                 "bin/run.sh", "caf\u{e9}/line\nbreak\t\"q\"", "z",
             ])
-        #expect(manifest[0].isExecutable)
-        #expect(manifest[1].routes == ["/b", "/a"])
-        #expect(manifest[1].labels.count == 2)
-        #expect(try manifest[TreePath("z")]?.address.description == x)
-        #expect(try manifest[TreePath("y")] == nil)
+        expect(manifest[0].isExecutable)
+        expect(manifest[1].routes, equals: ["/b", "/a"])
+        expect(manifest[1].labels.count, equals: 2)
+        try expect(manifest[TreePath("z")]?.address.description, equals: x)
+        try expect(manifest[TreePath("y")] == nil)
     }
 
     @Test func `means the same in any order and with any white space`() throws {
@@ -77,7 +79,7 @@ private let golden = """
                {"path":"bin\\/run.sh","executable":true,"address":"\(x)","bytes":1} ],
               "createdAt":1700000000, "castree":1 }
             """
-        #expect(try text(try parsed(loose)) == golden)
+        try expect(text(try parsed(loose)), equals: golden)
     }
 
     // RFC 8785 §3.2.3: keys sorted by UTF-16 code units; the RFC's own example.
@@ -87,9 +89,9 @@ private let golden = """
             "version":"1","zz":{"a":[1,2,{"b":null}],"z":true},\
             "\u{80}":"Control","\u{f6}":"Latin","\u{20ac}":"Euro","\u{1f600}":"Emoji","\u{fb33}":"Hebrew"}
             """
-        #expect(try text(try parsed(canonical)) == canonical)
+        try expect(text(try parsed(canonical)), equals: canonical)
         let manifest = try parsed(canonical)
-        #expect(manifest.foreign.count == 8)
+        expect(manifest.foreign.count, equals: 8)
     }
 
     @Test func `keeps foreign fields of an entry in their place`() throws {
@@ -98,8 +100,8 @@ private let golden = """
             "path":"a","sourceMap":{"url":"/a.map"},"zip":[1,-2,"3"]}],"order":0,"version":"1"}
             """
         let manifest = try parsed(canonical)
-        #expect(manifest[0].foreign.map(\.key) == ["contentType", "sourceMap", "zip"])
-        #expect(try text(manifest) == canonical)
+        expect(manifest[0].foreign.map(\.key), equals: ["contentType", "sourceMap", "zip"])
+        try expect(text(manifest), equals: canonical)
     }
 
     @Test func `keeps two foreign fields that are canonical twins apart`() throws {
@@ -107,7 +109,7 @@ private let golden = """
             "{\"castree\":1,\"createdAt\":0,\"entries\":[],\"e\u{301}\":\"decomposed\",\"order\":0,"
             + "\"version\":\"1\",\"\u{e9}\":\"composed\"}"
         let result = Array(try text(try parsed(canonical)).utf8)
-        #expect(result == Array(canonical.utf8))
+        expect(result, equals: Array(canonical.utf8))
     }
 
     @Test(arguments: [["a", "a"], ["version"], ["entries"], ["received"]])
@@ -121,7 +123,7 @@ private let golden = """
 
     @Test(arguments: [["a", "a"], ["path"], ["routes"]])
     func `is not made with such fields of an entry either`(keys: [String]) throws {
-        let address = try #require(ObjectID(x))
+        let address = try require(ObjectID(x))
         var entry = Manifest.Entry(path: try TreePath("z"), address: address, byteCount: 1)
         entry.foreign = keys.map { JSONValue.Member(key: $0, value: .bool(true)) }
         #expect(throws: StoreError.self) {
@@ -157,9 +159,9 @@ private let golden = """
                 entries: entries.shuffled(using: &random))
             let bytes = try manifest.serialized()
             let again = try Manifest(parsing: bytes)
-            #expect(try again.serialized() == bytes)
-            #expect(Array(again.entries) == Array(manifest.entries))
-            #expect(try again.contentAddress() == manifest.contentAddress())
+            try expect(again.serialized(), equals: bytes)
+            expect(Array(again.entries), equals: Array(manifest.entries))
+            try expect(again.contentAddress(), equals: manifest.contentAddress())
         }
     }
 
@@ -167,8 +169,8 @@ private let golden = """
         let first = try makeManifest("1", ["a": "x", "b": "y"], ordinal: 1, createdAt: 1)
         let second = try makeManifest("other", ["b": "y", "a": "x"], ordinal: 9, createdAt: 9)
         let swapped = try makeManifest("1", ["a": "y", "b": "x"], ordinal: 1, createdAt: 1)
-        #expect(try first.contentAddress() == second.contentAddress())
-        #expect(try first.contentAddress() != swapped.contentAddress())
+        try expect(first.contentAddress(), equals: second.contentAddress())
+        try expect(first.contentAddress() != swapped.contentAddress())
     }
 
     @Test func `reads a hundred thousand entries and writes them again`() throws {
@@ -183,9 +185,9 @@ private let golden = """
         text += "],\"order\":1,\"version\":\"1\"}"
         let bytes = Array(text.utf8)
         let manifest = try Manifest(parsing: bytes)
-        #expect(manifest.count == 100_000)
-        #expect(manifest.byteCount == 100_000 * 99_999 / 2)
-        #expect(try manifest.serialized() == bytes)
-        #expect(try manifest[TreePath("assets/d099/f099999.js")]?.byteCount == 99_999)
+        expect(manifest.count, equals: 100_000)
+        expect(manifest.byteCount, equals: 100_000 * 99_999 / 2)
+        try expect(manifest.serialized(), equals: bytes)
+        try expect(manifest[TreePath("assets/d099/f099999.js")]?.byteCount, equals: 99_999)
     }
 }

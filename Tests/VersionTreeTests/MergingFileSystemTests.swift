@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -50,11 +51,11 @@ private let merged: [[String]] = [
         let error = expectRefusal(.pathCollision) {
             try store.add(directory: source, version: "1")
         }
-        #expect(error?.message.contains("rename one of them") == true)
-        #expect(try store.versions().isEmpty)
-        #expect(try store.check().findings == [])
-        #expect(try snapshot(directory.appending("store/staging")).isEmpty)
-        #expect(try snapshot(directory.appending("store/versions")).isEmpty)
+        expect(error?.message.contains("rename one of them"), equals: true)
+        try expect(store.versions().isEmpty)
+        try expect(store.check().findings, equals: [])
+        try expect(snapshot(directory.appending("store/staging")).isEmpty)
+        try expect(snapshot(directory.appending("store/versions")).isEmpty)
     }
 
     @Test func `adds what has no twins to a file system that folds`() throws {
@@ -66,9 +67,9 @@ private let merged: [[String]] = [
             at: directory.appending("store"),
             options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: FoldingFileSystem(sourcePath: source))
-        #expect(try store.add(directory: source, version: "1").files == 2)
-        #expect(try store.check().findings == [])
-        #expect(try contents(directory.appending("store/versions/1")) == contents(source))
+        try expect(store.add(directory: source, version: "1").files, equals: 2)
+        try expect(store.check().findings, equals: [])
+        try expect(contents(directory.appending("store/versions/1")), equals: contents(source))
     }
 
     @Test(.enabled(if: canFold, "this kernel mounts no ext4 with case folding"), arguments: merged)
@@ -82,7 +83,7 @@ private let merged: [[String]] = [
             at: path + "/store", options: StoreOptions(reservedByteCount: 1 << 10)
         ).versions
         expectRefusal(.pathCollision) { try store.add(directory: source, version: "1") }
-        #expect(try store.versions().isEmpty)
-        #expect(try store.check().findings == [])
+        try expect(store.versions().isEmpty)
+        try expect(store.check().findings, equals: [])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -84,35 +85,36 @@ private final class LayeredFileSystem: FileSystemWrapper {
         let store = try prepared()
         let layered = try opened(store)
         try layered.retire("1")
-        #expect(try layered.versions().map(\.version) == ["3", "2"])
+        try expect(layered.versions().map(\.version), equals: ["3", "2"])
         try layered.collect()
-        #expect(try store.reopened().check().findings == [])
+        try expect(store.reopened().check().findings, equals: [])
         let names = try FileManager.default.contentsOfDirectory(atPath: store.path + "/versions")
-        #expect(names.sorted() == ["2", "3"])
+        expect(names.sorted(), equals: ["2", "3"])
     }
 
     @Test func `a tree is built again in its place`() throws {
         let store = try prepared()
         let tree = store.path + "/versions/2/a/b"
-        #expect(chmod(tree, 0o755) == 0)
+        expect(chmod(tree, 0o755), equals: 0)
         try FileManager.default.removeItem(atPath: tree + "/two")
         _ = try opened(store).repair { _ in true }
-        #expect(try store.reopened().check().findings == [])
-        #expect(try readTree(store.path + "/versions/2") == ["a/b/two": "two", "same": "same"])
+        try expect(store.reopened().check().findings, equals: [])
+        try expect(
+            readTree(store.path + "/versions/2"), equals: ["a/b/two": "two", "same": "same"])
     }
 
     @Test func `a stray tree is taken away`() throws {
         let store = try prepared()
         try writeTree(store.path + "/versions/stray", ["x/y": "z"])
         _ = try opened(store).repair { _ in true }
-        #expect(!FileManager.default.fileExists(atPath: store.path + "/versions/stray"))
+        expect(!FileManager.default.fileExists(atPath: store.path + "/versions/stray"))
     }
 
     @Test func `what stands in the place of an object goes to quarantine with all that it holds`()
         throws
     {
         let store = try prepared()
-        let address = try #require(
+        let address = try require(
             store.versions.manifest(of: "1").entries.first { $0.path.description == "first" }?
                 .address)
         let text = address.description
@@ -120,7 +122,7 @@ private final class LayeredFileSystem: FileSystemWrapper {
         try FileManager.default.removeItem(atPath: path)
         try writeTree(path, ["d/e": "f", "g": "h"])
         _ = try opened(store).repair { _ in true }
-        #expect(try readTree(store.path + "/quarantine/\(text)") == ["d/e": "f", "g": "h"])
+        try expect(readTree(store.path + "/quarantine/\(text)"), equals: ["d/e": "f", "g": "h"])
     }
 
     @Test func `one version that cannot go does not keep the others`() throws {
@@ -131,13 +133,13 @@ private final class LayeredFileSystem: FileSystemWrapper {
         var policy = RetentionPolicy()
         policy.newestCount = 0
         let outcome = try layered.carryOut(layered.planRetention(policy))
-        #expect(outcome.retired == ["2", "3"])
-        #expect(outcome.stuck.map(\.version) == ["1"], "\(outcome.stuck.map(\.error.message))")
-        #expect(outcome.stuck.first?.error.errno == EIO)
+        expect(outcome.retired, equals: ["2", "3"])
+        expect(outcome.stuck.map(\.version), equals: ["1"], "\(outcome.stuck.map(\.error.message))")
+        expect(outcome.stuck.first?.error.errno, equals: EIO)
         let error = expectRefusal(.io) { try layered.retire(layered.planRetention(policy)) }
-        #expect(error?.errno == EIO)
+        expect(error?.errno, equals: EIO)
         // It is a version still, and goes when it can.
         try store.reopened().retire("1")
-        #expect(try store.reopened().check().findings == [])
+        try expect(store.reopened().check().findings, equals: [])
     }
 }

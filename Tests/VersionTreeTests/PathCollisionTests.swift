@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -32,8 +33,8 @@ import Testing
         ("\u{1100}\u{1161}", "\u{ac00}"), ("\u{1e9e}", "\u{df}"),
     ])
     func `finds two paths that differ in case or spelling only`(_ pair: (String, String)) throws {
-        #expect(try isTwin(pair.0, pair.1))
-        #expect(try isTwin("d/e/" + pair.0, "d/e/" + pair.1))
+        try expect(isTwin(pair.0, pair.1))
+        try expect(isTwin("d/e/" + pair.0, "d/e/" + pair.1))
     }
 
     // "As Swift lower-cases": ß stays ß, SS becomes ss; I and dotless ı differ.
@@ -42,30 +43,30 @@ import Testing
         ("\u{ff21}", "A"), ("\u{410}", "A"), ("\u{fb01}", "fi"), ("a", "\u{e1}"),
     ])
     func `holds other paths apart`(_ pair: (String, String)) throws {
-        #expect(try twins([pair.0, pair.1]) == [])
+        try expect(twins([pair.0, pair.1]), equals: [])
     }
 
     @Test func `finds a directory that meets a file`() throws {
-        #expect(try isTwinOfDirectory(["A/x", "a"]))
-        #expect(try isTwinOfDirectory(["a/x", "A"]))
-        #expect(try isTwinOfDirectory(["d/caf\u{e9}/x/y", "d/cafe\u{301}"]))
+        try expect(isTwinOfDirectory(["A/x", "a"]))
+        try expect(isTwinOfDirectory(["a/x", "A"]))
+        try expect(isTwinOfDirectory(["d/caf\u{e9}/x/y", "d/cafe\u{301}"]))
     }
 
     private func isTwinOfDirectory(_ paths: [String]) throws -> Bool { try !twins(paths).isEmpty }
 
     @Test func `finds directories that meet, with different files below`() throws {
         let found = try twins(["Lib/a.js", "lib/b.js"])
-        #expect(found == [PathCollision(first: "Lib", second: "lib")])
+        expect(found, equals: [PathCollision(first: "Lib", second: "lib")])
     }
 
     @Test func `finds all of three`() throws {
         let found = try twins(["abc", "ABC", "Abc", "unrelated"])
         let named = Set(found.flatMap { [$0.first, $0.second] })
-        #expect(named == ["abc", "ABC", "Abc"])
+        expect(named, equals: ["abc", "ABC", "Abc"])
     }
 
     @Test func `names the first in byte order first`() throws {
-        #expect(try twins(["x", "X"]) == [PathCollision(first: "X", second: "x")])
+        try expect(twins(["x", "X"]), equals: [PathCollision(first: "X", second: "x")])
     }
 
     @Test func `sees no twins among ten thousand different paths`() throws {
@@ -84,7 +85,7 @@ import Testing
         }
         // A random path may be the directory of another; that is another rule.
         let files = paths.map { $0 + ".f" }
-        #expect(try twins(files) == [])
+        try expect(twins(files), equals: [])
     }
 
     @Test func `reports twins on a file system that keeps them apart, and stores both`() throws {
@@ -94,11 +95,11 @@ import Testing
             try writeFile(source + "/" + path, "content of \(Array(path.utf8))")
         }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.files == 6)
-        #expect(report.collisions.count == 3)
-        #expect(report.collisions.contains(PathCollision(first: "README", second: "readme")))
-        #expect(report.collisions.contains(PathCollision(first: "Lib", second: "lib")))
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        expect(report.files, equals: 6)
+        expect(report.collisions.count, equals: 3)
+        expect(report.collisions.contains(PathCollision(first: "README", second: "readme")))
+        expect(report.collisions.contains(PathCollision(first: "Lib", second: "lib")))
+        try expect(contents(temporary.tree("1")), equals: contents(source))
     }
 
     @Test
@@ -122,8 +123,8 @@ import Testing
         let source = temporary.directory.appending("source")
         for path in paths { try writeFile(source + "/" + path, "content of \(Array(path.utf8))") }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.collisions.isEmpty == false)
-        #expect(try contents(temporary.tree("1")) == contents(source))
+        expect(report.collisions.isEmpty, equals: false)
+        try expect(contents(temporary.tree("1")), equals: contents(source))
         try temporary.expectClean()
     }
 }

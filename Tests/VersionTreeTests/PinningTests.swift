@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -15,31 +16,31 @@ import VersionTree
     @Test func `a pinned version is not retired, by no process, until the pin goes`() throws {
         let temporary = try store()
         var pin: VersionPin? = try temporary.versions.pin("1")
-        #expect(pin?.version == "1")
+        expect(pin?.version, equals: "1")
         let other = try temporary.reopened()
-        #expect(try other.pinnedVersions() == ["1"])
+        try expect(other.pinnedVersions(), equals: ["1"])
         for versions in [temporary.versions, other] {
             #expect(throws: StoreError.self) { try versions.retire("1") }
         }
-        #expect(try other.versions().map(\.version) == ["2", "1"])
+        try expect(other.versions().map(\.version), equals: ["2", "1"])
         pin = nil
-        #expect(try other.pinnedVersions() == [])
+        try expect(other.pinnedVersions(), equals: [])
         try other.retire("1")
-        #expect(try other.versions().map(\.version) == ["2"])
+        try expect(other.versions().map(\.version), equals: ["2"])
     }
 
     @Test func `one of two pins is enough`() throws {
         let temporary = try store()
         var first: VersionPin? = try temporary.versions.pin("1")
         let second = try temporary.versions.pin("1")
-        #expect(first?.version == second.version)
+        expect(first?.version, equals: second.version)
         first = nil
         do {
             try temporary.versions.retire("1")
             Issue.record("the pinned version was retired")
         } catch {
-            #expect(error.code == .versionInUse)
-            #expect(error.message.contains("a server still shows it"))
+            expect(error.code, equals: .versionInUse)
+            expect(error.message.contains("a server still shows it"))
         }
         withExtendedLifetime(second) {}
     }
@@ -49,9 +50,9 @@ import VersionTree
         // What a killed process leaves: a file that nobody has locked.
         let path = temporary.path + "/leases/.pin-0123456789abcdef-1"
         try Damage.overwriteOrCreate(path, with: [])
-        #expect(try temporary.versions.pinnedVersions() == [])
+        try expect(temporary.versions.pinnedVersions(), equals: [])
         try temporary.versions.retire("1")
-        #expect(!Damage.names(temporary.path + "/leases").contains { $0.hasPrefix(".pin-") })
+        expect(!Damage.names(temporary.path + "/leases").contains { $0.hasPrefix(".pin-") })
     }
 
     @Test func `a collection takes the pins of dead processes away, and of no living one`() throws {
@@ -63,8 +64,8 @@ import VersionTree
         }
         try temporary.versions.collect()
         let left = Damage.names(temporary.path + "/leases").filter { $0.hasPrefix(".pin-") }
-        #expect(left.count == 1)
-        #expect(try temporary.versions.pinnedVersions() == ["1"])
+        expect(left.count, equals: 1)
+        try expect(temporary.versions.pinnedVersions(), equals: ["1"])
         withExtendedLifetime(living) {}
     }
 
@@ -72,7 +73,7 @@ import VersionTree
         let temporary = try store()
         #expect(throws: StoreError.self) { try temporary.versions.pin("3") }
         #expect(throws: StoreError.self) { try temporary.versions.pin("../1") }
-        #expect(try temporary.versions.pinnedVersions() == [])
+        try expect(temporary.versions.pinnedVersions(), equals: [])
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -23,9 +24,9 @@ import VersionTree
             format: "meteor/1", address: try address(of: sent), byteCount: 28)
         let bytes = try manifest.serialized()
         let again = try Manifest(parsing: bytes)
-        #expect(again.received == manifest.received)
-        #expect(try again.serialized() == bytes)
-        #expect(try again.contentAddress() == makeManifest("2", ["a": "x"]).contentAddress())
+        expect(again.received, equals: manifest.received)
+        try expect(again.serialized(), equals: bytes)
+        try expect(again.contentAddress(), equals: makeManifest("2", ["a": "x"]).contentAddress())
     }
 
     @Test(arguments: [
@@ -41,27 +42,27 @@ import VersionTree
         let temporary = try TemporaryStore()
         try register(temporary, ["a": "x"])
         let sentAddress = try address(of: sent)
-        #expect(
-            try temporary.versions.store.collect()
-                .objectCount == 0)
+        try expect(
+            temporary.versions.store.collect()
+                .objectCount, equals: 0)
         shell("rm -f \(temporary.path)/index.sqlite*")
         let versions = try temporary.reopened()
         _ = try versions.store.collect()
-        #expect(try versions.store.read(sentAddress, limit: 100) == sent)
-        #expect(try versions.missing(of: "1").map(\.paths) == [["a"]])
+        try expect(versions.store.read(sentAddress, limit: 100), equals: sent)
+        try expect(versions.missing(of: "1").map(\.paths), equals: [["a"]])
         try temporary.expectClean()
         _ = try versions.retire("1")
         _ = try versions.store.collect()
-        #expect(try versions.store.contains(sentAddress) == false)
+        try expect(versions.store.contains(sentAddress), equals: false)
     }
 
     @Test func `may be a file of the version, too`() throws {
         let temporary = try TemporaryStore()
         let text = String(decoding: sent, as: UTF8.self)
         try register(temporary, ["program.json": text])
-        #expect(try temporary.versions.missing(of: "1").isEmpty)
+        try expect(temporary.versions.missing(of: "1").isEmpty)
         try temporary.versions.activate("1")
-        #expect(try temporary.shown() == ["program.json": text])
+        try expect(temporary.shown(), equals: ["program.json": text])
         try temporary.expectClean()
     }
 
@@ -84,12 +85,12 @@ import VersionTree
         let createdAt = try temporary.versions.manifest(of: "1").createdAt
         try temporary.add("1", files)
         let row = try temporary.versions.versions()[0]
-        #expect(row.state != .incomplete)
+        expect(row.state != .incomplete)
         let manifest = try temporary.versions.manifest(of: "1")
-        #expect(manifest.received == nil && manifest.createdAt == createdAt)
+        expect(manifest.received == nil && manifest.createdAt == createdAt)
         try temporary.versions.activate("1")
         // The object that was taken away by hand is missed, and nothing else.
         let lost = try address(of: sent)
-        #expect(try temporary.versions.check().findings.allSatisfy { $0.object == lost })
+        try expect(temporary.versions.check().findings.allSatisfy { $0.object == lost })
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -11,15 +12,15 @@ import VersionTree
 
     @Test func `names what is missing, once for each object, with its paths`() throws {
         let temporary = try TemporaryStore()
-        #expect(try temporary.versions.register(makeManifest("1", files)) == false)
+        try expect(temporary.versions.register(makeManifest("1", files)), equals: false)
         let missing = try temporary.versions.missing(of: "1")
-        #expect(missing.map(\.paths) == [["a.txt", "copy"], ["d/b.txt"], ["empty"]])
-        #expect(try missing[0].address == address(of: "alpha"))
-        #expect(missing.map(\.bytes) == [5, 4, 0])
+        expect(missing.map(\.paths), equals: [["a.txt", "copy"], ["d/b.txt"], ["empty"]])
+        try expect(missing[0].address, equals: address(of: "alpha"))
+        expect(missing.map(\.bytes), equals: [5, 4, 0])
         let row = try temporary.versions.versions()[0]
-        #expect(row.state == .incomplete)
-        #expect(row.missingObjects == 3)
-        #expect(row.files == 4)
+        expect(row.state, equals: .incomplete)
+        expect(row.missingObjects, equals: 3)
+        expect(row.files, equals: 4)
         try temporary.expectClean()
     }
 
@@ -32,9 +33,9 @@ import VersionTree
         expectRefusal(.incompleteVersion) {
             try temporary.versions.checkout("1", to: temporary.directory.appending("t"))
         }
-        #expect(try temporary.versions.lifecycle().current == nil)
-        #expect(try status(temporary.directory.appending("t")) == nil)
-        #expect(try status(temporary.tree("1")) == nil)
+        try expect(temporary.versions.lifecycle().current == nil)
+        try expect(status(temporary.directory.appending("t")) == nil)
+        try expect(status(temporary.tree("1")) == nil)
     }
 
     @Test func `names what has another size than it promises`() throws {
@@ -44,21 +45,22 @@ import VersionTree
         try temporary.versions.register(
             Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [entry]))
         try temporary.add("2", ["x": "alpha"])
-        let row = try #require(try temporary.versions.versions().first { $0.version == "1" })
-        #expect(row.state == .incomplete && row.missingObjects == 1)
+        let row = try require(try temporary.versions.versions().first { $0.version == "1" })
+        expect(row.state == .incomplete && row.missingObjects == 1)
         let missing = try temporary.versions.missing(of: "1")
-        #expect(missing.map(\.paths) == [["a.txt"]] && missing.map(\.bytes) == [6])
+        expect(missing.map(\.paths) == [["a.txt"]] && missing.map(\.bytes) == [6])
     }
 
     @Test func `becomes complete when a directory brings what it lacks`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", files))
         let report = try temporary.add("2", ["x": "alpha", "y": "beta", "z": "", "own": "own"])
-        #expect(report.healed == ["1"])
-        #expect(report.newObjects == 4)
-        #expect(try temporary.versions.missing(of: "1").isEmpty)
-        #expect(try temporary.versions.versions().map(\.state) == [.materialized, .materialized])
-        #expect(try readTree(temporary.tree("1")) == files)
+        expect(report.healed, equals: ["1"])
+        expect(report.newObjects, equals: 4)
+        try expect(temporary.versions.missing(of: "1").isEmpty)
+        try expect(
+            temporary.versions.versions().map(\.state), equals: [.materialized, .materialized])
+        try expect(readTree(temporary.tree("1")), equals: files)
         try temporary.expectClean()
     }
 
@@ -67,20 +69,20 @@ import VersionTree
         try temporary.versions.register(makeManifest("1", files))
         shell("rm -f \(temporary.path)/index.sqlite*")
         let versions = try temporary.reopened()
-        #expect(try versions.missing(of: "1").count == 3)
-        #expect(try versions.versions().map(\.state) == [.incomplete])
+        try expect(versions.missing(of: "1").count, equals: 3)
+        try expect(versions.versions().map(\.state), equals: [.incomplete])
     }
 
     @Test func `registers the same twice and refuses the name for other content`() throws {
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", files))
         try temporary.versions.register(makeManifest("1", files))
-        #expect(try temporary.versions.versions().count == 1)
+        try expect(temporary.versions.versions().count, equals: 1)
         expectRefusal(.versionExists) {
             try temporary.versions.register(makeManifest("1", ["a.txt": "x"]))
         }
         expectRefusal(.versionExists) { try temporary.add("1", ["a.txt": "x"]) }
-        #expect(try temporary.versions.missing(of: "1").count == 3)
+        try expect(temporary.versions.missing(of: "1").count, equals: 3)
         try temporary.expectClean()
     }
 
@@ -88,7 +90,7 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.versions.register(makeManifest("1", files))
         try temporary.add("1", files)
-        #expect(try temporary.versions.versions().map(\.state) == [.materialized])
+        try expect(temporary.versions.versions().map(\.state), equals: [.materialized])
         try temporary.expectClean()
     }
 
@@ -100,7 +102,7 @@ import VersionTree
             version: VersionName("2"), ordinal: 2, createdAt: 1,
             entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])
         expectRefusal(.mismatch) { try temporary.versions.register(wrong) }
-        #expect(try temporary.versions.versions().count == 1)
+        try expect(temporary.versions.versions().count, equals: 1)
     }
 
     @Test func `never becomes complete with an object of another size`() throws {
@@ -108,11 +110,11 @@ import VersionTree
         let wrong = try Manifest(
             version: VersionName("2"), ordinal: 2, createdAt: 1,
             entries: [.init(path: TreePath("a"), address: address(of: "alpha"), byteCount: 6)])
-        #expect(try temporary.versions.register(wrong) == false)
+        try expect(temporary.versions.register(wrong), equals: false)
         // The wrong promise does not keep the right one out.
-        #expect(try temporary.versions.register(makeManifest("3", ["b": "alpha"])) == false)
-        #expect(try temporary.versions.missing(of: "2").map(\.bytes) == [6])
-        #expect(try temporary.versions.missing(of: "3").map(\.bytes) == [5])
+        try expect(temporary.versions.register(makeManifest("3", ["b": "alpha"])), equals: false)
+        try expect(temporary.versions.missing(of: "2").map(\.bytes), equals: [6])
+        try expect(temporary.versions.missing(of: "3").map(\.bytes), equals: [5])
         try temporary.add("1", ["a": "alpha"])
         func states() throws -> [VersionState] {
             let known = try temporary.reopened().versions()
@@ -120,16 +122,17 @@ import VersionTree
                 known.first { $0.version == name }?.state
             }
         }
-        #expect(try states() == [.materialized, .incomplete, .materialized])
+        try expect(states(), equals: [.materialized, .incomplete, .materialized])
         let error = expectRefusal(.incompleteVersion) { try temporary.versions.materialize("2") }
-        #expect(error?.message.contains("size") == true)
-        #expect(
-            try temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired } == [])
+        expect(error?.message.contains("size"), equals: true)
+        try expect(
+            temporary.versions.check(repairing: true).findings.filter { !$0.isRepaired }, equals: []
+        )
         try temporary.expectClean()
         // Nor when the index is made again, and the collector is not kept from its work.
         shell("rm -f \(temporary.path)/index.sqlite*")
-        #expect(try states() == [.materialized, .incomplete, .materialized])
-        #expect(try temporary.reopened().store.collect().objectCount == 0)
+        try expect(states(), equals: [.materialized, .incomplete, .materialized])
+        try expect(temporary.reopened().store.collect().objectCount, equals: 0)
         try temporary.expectClean()
         try temporary.versions.retire("2")
         try temporary.expectClean()
@@ -137,7 +140,7 @@ import VersionTree
 
     @Test func `keeps routes, labels and foreign fields of a registered manifest`() throws {
         let temporary = try TemporaryStore()
-        let label = try #require(Label(.md5, hex: String(repeating: "0", count: 32)))
+        let label = try require(Label(.md5, hex: String(repeating: "0", count: 32)))
         let made = try Manifest(
             version: VersionName("1"), ordinal: 5, createdAt: 6,
             entries: [
@@ -148,8 +151,8 @@ import VersionTree
             ], foreign: [.init(key: "zz", value: .null)])
         try temporary.versions.register(made)
         let kept = try temporary.reopened().manifest(of: "1")
-        #expect(try kept.serialized() == made.serialized())
-        #expect(try temporary.versions.missing(of: "1").map(\.label) == [label])
+        try expect(kept.serialized(), equals: made.serialized())
+        try expect(temporary.versions.missing(of: "1").map(\.label), equals: [label])
     }
 
     @Test func `orders versions by their ordinal, whatever the clock says`() throws {
@@ -161,16 +164,16 @@ import VersionTree
             _ = try temporary.versions.add(
                 directory: temporary.directory.appending(name), version: name, options: options)
         }
-        #expect(try temporary.versions.versions().map(\.version) == ["c", "b", "a"])
-        #expect(try temporary.versions.versions().map(\.createdAt) == [2, 1, 4_000_000_000])
+        try expect(temporary.versions.versions().map(\.version), equals: ["c", "b", "a"])
+        try expect(temporary.versions.versions().map(\.createdAt), equals: [2, 1, 4_000_000_000])
     }
 
     @Test func `counts what a version shares with others, and nothing else`() throws {
         let temporary = try TemporaryStore()
         try temporary.add("1", ["a": "twelve bytes", "copy": "twelve bytes"])
         let row = try temporary.versions.versions()[0]
-        #expect(row.bytes == 24)
-        #expect(row.uniqueBytes == 12)
-        #expect(try temporary.versions.usage()[0].sharedBytes == 0)
+        expect(row.bytes, equals: 24)
+        expect(row.uniqueBytes, equals: 12)
+        try expect(temporary.versions.usage()[0].sharedBytes, equals: 0)
     }
 }

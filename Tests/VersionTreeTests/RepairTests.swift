@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -96,19 +97,19 @@ import Testing
         let isHere = text.hasPrefix("#!")
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
-            #expect(plan.steps.contains { $0.deed == (isHere ? .restoreObject : .fetchObject) })
+            expect(plan.steps.contains { $0.deed == (isHere ? .restoreObject : .fetchObject) })
             return true
         }
         let address = try Self.address(of: text)
-        #expect(elsewhere.asked.map(\.address) == (isHere ? [] : [address]))
-        #expect(elsewhere.asked.map(\.byteCount) == (isHere ? [] : [Int64(text.utf8.count)]))
-        #expect(!report.findings.isEmpty)
-        #expect(report.findings.allSatisfy { $0.isRepaired && $0.kind == loss.kind })
-        #expect(report.findings.allSatisfy { $0.object == address && $0.path != nil })
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
-        #expect(try readTree(temporary.path + "/versions/1") == Self.files)
-        #expect(
-            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        expect(elsewhere.asked.map(\.address), equals: (isHere ? [] : [address]))
+        expect(elsewhere.asked.map(\.byteCount), equals: (isHere ? [] : [Int64(text.utf8.count)]))
+        expect(!report.findings.isEmpty)
+        expect(report.findings.allSatisfy { $0.isRepaired && $0.kind == loss.kind })
+        expect(report.findings.allSatisfy { $0.object == address && $0.path != nil })
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
+        try expect(readTree(temporary.path + "/versions/1"), equals: Self.files)
+        try expect(
+            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
     }
 
     @Test(arguments: losses)
@@ -121,10 +122,10 @@ import Testing
         let findings = try temporary.reopened().check().findings
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in false }
-        #expect(report.findings == findings)
-        #expect(elsewhere.asked == [])
-        #expect(Damage.names(temporary.path) == names)
-        #expect(try temporary.reopened().check().findings == findings)
+        expect(report.findings, equals: findings)
+        expect(elsewhere.asked, equals: [])
+        expect(Damage.names(temporary.path), equals: names)
+        try expect(temporary.reopened().check().findings, equals: findings)
     }
 
     @Test func `what cannot be had is repaired as without an origin`() throws {
@@ -135,13 +136,13 @@ import Testing
         }
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
-        #expect(elsewhere.asked.count == 2)
+        expect(elsewhere.asked.count, equals: 2)
         let left = report.findings.filter { !$0.isRepaired }
-        #expect(left.map(\.kind) == [.incompleteVersion])
-        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["a"]])
-        #expect(
-            try readTree(temporary.path + "/versions/2")
-                == ["a": "second content", "c": "third content"])
+        expect(left.map(\.kind), equals: [.incompleteVersion])
+        try expect(temporary.reopened().missing(of: "1").map(\.paths), equals: [["a"]])
+        try expect(
+            readTree(temporary.path + "/versions/2"),
+            equals: ["a": "second content", "c": "third content"])
     }
 
     @Test func `what an earlier repair took away is fetched, too`() throws {
@@ -150,19 +151,19 @@ import Testing
             try Damage.flip(try Self.path(temporary, text), at: 3)
         }
         _ = try temporary.reopened().check(repairing: true)
-        #expect(
-            try temporary.reopened().versions().map(\.state) == [.incomplete, .incomplete])
+        try expect(
+            temporary.reopened().versions().map(\.state), equals: [.incomplete, .incomplete])
         let elsewhere = Elsewhere(["first content", "third content"])
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
-        #expect(elsewhere.asked.count == 2)
+        expect(elsewhere.asked.count, equals: 2)
         // Of both versions: what nothing needs is no finding of a check, but is made whole all the same.
-        #expect(report.findings.map(\.kind) == [.incompleteVersion, .incompleteVersion])
-        #expect(report.findings.map(\.version) == ["1", "2"])
-        #expect(report.findings.allSatisfy { $0.isRepaired })
-        #expect(
-            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
-        #expect(try temporary.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        expect(report.findings.map(\.kind), equals: [.incompleteVersion, .incompleteVersion])
+        expect(report.findings.map(\.version), equals: ["1", "2"])
+        expect(report.findings.allSatisfy { $0.isRepaired })
+        try expect(
+            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        try expect(temporary.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test func `what no version names is not asked for`() throws {
@@ -172,9 +173,9 @@ import Testing
         let elsewhere = Elsewhere(["third content"])
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
-        #expect(elsewhere.asked == [])
-        #expect(report.findings.map(\.kind) == [.damagedObject])
-        #expect(report.findings.allSatisfy { $0.isRepaired })
+        expect(elsewhere.asked, equals: [])
+        expect(report.findings.map(\.kind), equals: [.damagedObject])
+        expect(report.findings.allSatisfy { $0.isRepaired })
     }
 
     @Test func `a sound store needs no plan and asks nobody`() throws {
@@ -182,12 +183,12 @@ import Testing
         let elsewhere = Elsewhere([])
         let versions = try temporary.reopened()
         let report = try versions.repair(from: elsewhere.fetching(versions)) { plan in
-            #expect(plan.isEmpty)
+            expect(plan.isEmpty)
             return true
         }
-        #expect(report.findings == [])
-        #expect(report.checkedObjects == 4)
-        #expect(elsewhere.asked == [])
+        expect(report.findings, equals: [])
+        expect(report.checkedObjects, equals: 4)
+        expect(elsewhere.asked, equals: [])
     }
 
     @Test func `a fetch that fails leaves everything as it was`() throws {
@@ -200,9 +201,9 @@ import Testing
                 },
                 proceeds: { _ in true })
         }
-        #expect(
-            try temporary.reopened().versions().allSatisfy { $0.state == .materialized })
-        #expect(try temporary.reopened().check().findings.map(\.kind) == [.damagedObject])
+        try expect(
+            temporary.reopened().versions().allSatisfy { $0.state == .materialized })
+        try expect(temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
     }
 
     @Test func `each deed is in the plan once, with what it is done to`() throws {
@@ -216,17 +217,17 @@ import Testing
             return false
         }
         // Two versions show the damaged object.
-        #expect(report.findings.filter { $0.kind == .damagedObject }.count == 2)
-        let steps = try #require(plan).steps
+        expect(report.findings.filter { $0.kind == .damagedObject }.count, equals: 2)
+        let steps = try require(plan).steps
         let deeds: [RepairStep.Deed] = [
             .keepTree, .quarantineObject, .removeIncompleteTree, .setCurrentLink, .setMode,
         ]
-        #expect(steps.map(\.deed.rawValue).sorted() == deeds.map(\.rawValue))
+        expect(steps.map(\.deed.rawValue).sorted(), equals: deeds.map(\.rawValue))
         // Tree by tree: that of what is current stays, with what is right in it.
-        #expect(steps.first { $0.deed == .keepTree }?.version == "1")
-        #expect(steps.first { $0.deed == .removeIncompleteTree }?.version == "2")
+        expect(steps.first { $0.deed == .keepTree }?.version, equals: "1")
+        expect(steps.first { $0.deed == .removeIncompleteTree }?.version, equals: "2")
         let writable = try Self.address(of: "first content")
-        #expect(steps.first { $0.deed == .setMode }?.object == writable)
-        #expect(steps.allSatisfy { !$0.sentence.isEmpty })
+        expect(steps.first { $0.deed == .setMode }?.object, equals: writable)
+        expect(steps.allSatisfy { !$0.sentence.isEmpty })
     }
 }

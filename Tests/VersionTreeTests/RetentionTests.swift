@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -37,20 +38,20 @@ import Testing
         for (bytes, left) in [(Int64(1100), 5), (1099, 4), (700, 3), (699, 2), (500, 2), (1, 1)] {
             let temporary = try makeStore()
             let versions = temporary.versions
-            #expect(try versions.store.usage().objectBytes == 1100)
+            try expect(versions.store.usage().objectBytes, equals: 1100)
             let plan = try versions.planRetention(limit(bytes))
             let names = plan.retired.reversed().map(\.version)
             let planned = try versions.store.planCollection(retiring: names)
-            #expect(plan.kept.count == left, "\(bytes)")
+            expect(plan.kept.count, equals: left, "\(bytes)")
             let retired = try versions.retire(plan)
-            #expect(retired == names)
+            expect(retired, equals: names)
             let collected = try versions.collect()
-            #expect(collected.byteCount == planned.byteCount)
-            #expect(collected.objectCount == planned.objectCount)
+            expect(collected.byteCount, equals: planned.byteCount)
+            expect(collected.objectCount, equals: planned.objectCount)
             let usage = try versions.store.usage()
-            #expect(usage.objectBytes == plan.byteCount)
-            #expect(usage.objectBytes <= bytes || left == 1)
-            #expect(try versions.versions().count == left)
+            expect(usage.objectBytes, equals: plan.byteCount)
+            expect(usage.objectBytes <= bytes || left == 1)
+            try expect(versions.versions().count, equals: left)
             try temporary.expectClean()
         }
     }
@@ -67,12 +68,12 @@ import Testing
         try versions.activateAtNextBoot("3")
         let pin = try versions.pin("4")
         let plan = try versions.planRetention(limit(1))
-        #expect(plan.kept.map(\.version) == ["4", "3", "2", "1"])
-        #expect(plan.retired.map(\.version) == ["5"])
+        expect(plan.kept.map(\.version), equals: ["4", "3", "2", "1"])
+        expect(plan.retired.map(\.version), equals: ["5"])
         try versions.retire(plan)
         try versions.collect()
-        #expect(try versions.versions().map(\.version) == ["4", "3", "2", "1"])
-        #expect(plan.byteCount == (try versions.store.usage().objectBytes))
+        try expect(versions.versions().map(\.version), equals: ["4", "3", "2", "1"])
+        expect(plan.byteCount, equals: (try versions.store.usage().objectBytes))
         withExtendedLifetime(pin) {}
     }
 
@@ -85,7 +86,7 @@ import Testing
         let plan = try versions.store.planCollection(retiring: ["3", "2", "no such version"])
         var whose: [String: [String]] = [:]
         for garbage in plan.objects {
-            let bytes = try #require(try versions.store.read(garbage.address, limit: 100))
+            let bytes = try require(try versions.store.read(garbage.address, limit: 100))
             let start = String(decoding: bytes.prefix { $0 != 46 }, as: UTF8.self)
             switch garbage.reason {
             case .retired(let version): whose["was " + version.name, default: []].append(start)
@@ -94,11 +95,11 @@ import Testing
             }
         }
         // What 1 and 2 share goes with the last of them; 4 keeps what it shares with 3.
-        #expect(whose["was 1"]?.sorted() == ["own 1", "shared 0"])
-        #expect(whose["is 3"]?.sorted() == ["own 3"])
-        #expect(whose["is 2"]?.sorted() == ["own 2", "shared 1", "shared 2"])
-        #expect(try snapshot(temporary.path + "/objects") == before)
-        #expect(try versions.versions().count == 4)
+        expect(whose["was 1"]?.sorted(), equals: ["own 1", "shared 0"])
+        expect(whose["is 3"]?.sorted(), equals: ["own 3"])
+        expect(whose["is 2"]?.sorted(), equals: ["own 2", "shared 1", "shared 2"])
+        try expect(snapshot(temporary.path + "/objects"), equals: before)
+        try expect(versions.versions().count, equals: 4)
     }
 
     @Test("calls newest only what is, and says among which")
@@ -110,24 +111,27 @@ import Testing
             policy.newestCount = count
             return try versions.planRetention(policy).kept.map { "\($0.version): \($0.reason)" }
         }
-        #expect(try reasons(keep: 1) == ["5: it is the newest"])
-        #expect(try reasons(keep: 2).last == "4: it is one of the newest 2")
+        try expect(reasons(keep: 1), equals: ["5: it is the newest"])
+        try expect(reasons(keep: 2).last, equals: "4: it is one of the newest 2")
         try versions.activate("5")
-        #expect(
-            try reasons(keep: 1) == [
+        try expect(
+            reasons(keep: 1),
+            equals: [
                 "5: it is current", "4: it is the newest besides those that are needed",
             ])
         let besides = "3: it is one of the newest 2 besides those that are needed"
-        #expect(try reasons(keep: 2).last == besides)
+        try expect(reasons(keep: 2).last, equals: besides)
         try versions.activate("4")
-        #expect(
-            try reasons(keep: 2) == [
+        try expect(
+            reasons(keep: 2),
+            equals: [
                 "5: it is one of the newest 2", "4: it is current", besides,
             ])
         // What may still be arriving is newer than what is whole.
         try versions.register(makeManifest("6", ["own": "not here"], ordinal: 0))
-        #expect(
-            try reasons(keep: 1) == [
+        try expect(
+            reasons(keep: 1),
+            equals: [
                 "6: it is incomplete, and may still be arriving",
                 "5: it is the newest of the whole ones", "4: it is current",
             ])
@@ -138,11 +142,11 @@ import Testing
         let temporary = try makeStore()
         let versions = temporary.versions
         let plan = try versions.planRetention(RetentionPolicy())
-        #expect(plan.retired.map(\.version) == ["4", "3", "2", "1"])
+        expect(plan.retired.map(\.version), equals: ["4", "3", "2", "1"])
         try versions.activate("2")
         try versions.retire("4")
-        #expect(try versions.retire(plan) == ["1", "3"])
-        #expect(try versions.versions().map(\.version) == ["5", "2"])
+        try expect(versions.retire(plan), equals: ["1", "3"])
+        try expect(versions.versions().map(\.version), equals: ["5", "2"])
     }
 
     @Test("agrees with the store on what any versions free together")
@@ -164,10 +168,11 @@ import Testing
             }
             let names = (0..<8).filter { _ in random(2) == 0 }.map { "v\($0)" }
             let (freed, total) = try temporary.versions.store.bytesFreed(retiring: names)
-            #expect(total == (try temporary.versions.store.usage().objectBytes))
+            expect(total, equals: (try temporary.versions.store.usage().objectBytes))
             for (name, bytes) in zip(names, freed) {
                 try temporary.versions.retire(name)
-                #expect(try temporary.versions.store.collect().byteCount == bytes, "seed \(seed)")
+                try expect(
+                    temporary.versions.store.collect().byteCount, equals: bytes, "seed \(seed)")
             }
         }
     }

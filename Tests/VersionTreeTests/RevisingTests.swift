@@ -1,5 +1,6 @@
 import CASStore
 import Dispatch
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -45,8 +46,8 @@ import Testing
         do { _ = try adding.add(directory: directory, version: "1") } catch { isAdded = false }
         revision.wait()
         let states = try temporary.versions.versions().map(\.state)
-        #expect(states == [isAdded ? .materialized : .incomplete])
-        #expect(try temporary.versions.isMaterialized("1") == isAdded)
+        expect(states, equals: [isAdded ? .materialized : .incomplete])
+        try expect(temporary.versions.isMaterialized("1"), equals: isAdded)
         try temporary.expectClean()
     }
 
@@ -62,32 +63,32 @@ import Testing
         }
         try versions.add(directory: source(temporary), version: "0")
         try versions.register(stage([]))
-        let before = try #require(try versions.versions().first { $0.version == "1" })
+        let before = try require(try versions.versions().first { $0.version == "1" })
         let ordinal = try versions.manifest(of: "1").ordinal
         var known: Set<String> = []
         for path in ["a", "b", "c"] {
-            let text = try #require(files[path])
+            let text = try require(files[path])
             // It arrives, is settled, and a collection comes by before and after the revision.
             let arrivals = try Arrivals(versions.store)
             var arrival = try arrivals.begin(
                 address(of: "stand-in \(path)"), byteCount: nil, isProvisional: true)
             try arrival.append(Array(text.utf8).span.bytes)
             let arrived = try arrival.finish()
-            #expect(try arrived.object.address == address(of: text))
+            try expect(arrived.object.address, equals: address(of: text))
             try arrivals.settle()
             _ = try temporary.reopened().store.collect()
             known.insert(path)
-            #expect(try versions.revise(stage(known)) == (known.count == 3))
-            #expect(try versions.missing(of: "1").count == 3 - known.count)
+            try expect(versions.revise(stage(known)), equals: (known.count == 3))
+            try expect(versions.missing(of: "1").count, equals: 3 - known.count)
             withExtendedLifetime(arrivals) {}
         }
-        #expect(try temporary.reopened().store.collect().objectCount == 0)
-        let after = try #require(try versions.versions().first { $0.version == "1" })
-        #expect(after.createdAt == before.createdAt)
-        #expect(try versions.manifest(of: "1").ordinal == ordinal)
-        #expect(after.state == .complete)
+        try expect(temporary.reopened().store.collect().objectCount, equals: 0)
+        let after = try require(try versions.versions().first { $0.version == "1" })
+        expect(after.createdAt, equals: before.createdAt)
+        try expect(versions.manifest(of: "1").ordinal, equals: ordinal)
+        expect(after.state, equals: .complete)
         try versions.activate("1")
-        #expect(try temporary.shown() == files)
+        try expect(temporary.shown(), equals: files)
         try temporary.expectClean()
     }
 
@@ -103,10 +104,10 @@ import Testing
         try temporary.versions.register(manifest([entry("a", "alpha", as: "stand-in")]))
         _ = try other.versions()
         try temporary.versions.revise(manifest([entry("b", "beta", as: "beta")]))
-        #expect(try other.missing(of: "1").map(\.paths) == [["b"]])
-        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["b"]])
+        try expect(other.missing(of: "1").map(\.paths), equals: [["b"]])
+        try expect(temporary.reopened().missing(of: "1").map(\.paths), equals: [["b"]])
         shell("rm -f \(temporary.path)/index.sqlite*")
-        #expect(try temporary.reopened().missing(of: "1").map(\.paths) == [["b"]])
+        try expect(temporary.reopened().missing(of: "1").map(\.paths), equals: [["b"]])
         try temporary.expectClean()
     }
 
@@ -126,7 +127,7 @@ import Testing
             manifest([entry("a", "alpha", as: "alpha"), entry("c", "c", as: "never")]))
         let plan = try temporary.reopened().store.planCollection()
         // The arrivals still protect what they brought.
-        #expect(plan.objects.isEmpty)
+        expect(plan.objects.isEmpty)
         withExtendedLifetime(arrivals) {}
     }
 
@@ -151,7 +152,7 @@ import Testing
             shell("rm -rf \(temporary.tree(name))")
             try flipByte(temporary.objectPath(address(of: name)))
             _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
-            #expect(try versions.versions().first { $0.version == name }?.state == .incomplete)
+            try expect(versions.versions().first { $0.version == name }?.state, equals: .incomplete)
             let revised = try manifest([entry("a", "y", as: "y")], name)
             expectRefusal(.versionInUse, "\(name)") { try versions.revise(revised) }
         }
@@ -170,8 +171,8 @@ import Testing
         expectRefusal(.mismatch) {
             try temporary.versions.revise(manifest([entry("a", "alpha!", as: "alpha")]))
         }
-        #expect(try temporary.versions.missing(of: "1").map(\.bytes) == [7])
-        #expect(try status(temporary.path + "/manifests/1.json") != nil)
+        try expect(temporary.versions.missing(of: "1").map(\.bytes), equals: [7])
+        try expect(status(temporary.path + "/manifests/1.json") != nil)
         try temporary.expectClean()
     }
 
@@ -190,13 +191,13 @@ import Testing
                 var arrival = try arrivals.begin(address(of: "alpha"), byteCount: 5)
                 try arrival.append(Array("alpha".utf8).span.bytes)
                 _ = try arrival.finish()
-                #expect(try arrivals.settle() == ["1"])
+                try expect(arrivals.settle(), equals: ["1"])
             }
         }
         expectRefusal(.versionInUse) {
             try versions.revise(manifest([entry("b", "beta", as: "beta")]))
         }
-        #expect(try versions.manifest(of: "1")[TreePath("a")] != nil)
+        try expect(versions.manifest(of: "1")[TreePath("a")] != nil)
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -61,7 +62,7 @@ struct SameContentTests {
         let boot = try versions.boot()
         try versions.confirm(boot.version, token: boot.token)
         let content = try versions.content(of: boot.version)
-        #expect(try versions.lifecycle().trials.allSatisfy { $0.content != content })
+        try expect(versions.lifecycle().trials.allSatisfy { $0.content != content })
     }
 
     @Test("is not on trial under the second while it is known good", arguments: Way.allCases)
@@ -70,14 +71,14 @@ struct SameContentTests {
         let versions = temporary.versions
         try bring("A2", way, versions)
         for _ in 1...6 {
-            #expect(try temporary.reopened().boot(strikes: 1).version == "A2")
-            #expect(try versions.lifecycle().unconfirmed == nil)
+            try expect(temporary.reopened().boot(strikes: 1).version, equals: "A2")
+            try expect(versions.lifecycle().unconfirmed == nil)
         }
         let lifecycle = try versions.lifecycle()
-        #expect(lifecycle.knownGood == ["A2", "A"])
-        #expect(lifecycle.bad.map(\.version) == (way.hasTrial ? ["B"] : []))
-        #expect(lifecycle.trials.isEmpty)
-        #expect(try temporary.shown() == ["index.html": "A"])
+        expect(lifecycle.knownGood, equals: ["A2", "A"])
+        expect(lifecycle.bad.map(\.version), equals: (way.hasTrial ? ["B"] : []))
+        expect(lifecycle.trials.isEmpty)
+        try expect(temporary.shown(), equals: ["index.html": "A"])
         try temporary.expectClean()
     }
 
@@ -92,17 +93,17 @@ struct SameContentTests {
         try versions.activate("B")
         try temporary.makeGood("B")
         try versions.retire("A")
-        #expect(try versions.lifecycle().knownGood == ["B", "A2"])
+        try expect(versions.lifecycle().knownGood, equals: ["B", "A2"])
         try versions.activate("A2")
-        for _ in 1...6 { #expect(try versions.boot(strikes: 1).version == "A2") }
-        #expect(try versions.lifecycle().unconfirmed == nil)
+        for _ in 1...6 { try expect(versions.boot(strikes: 1).version, equals: "A2") }
+        try expect(versions.lifecycle().unconfirmed == nil)
         // With its last name it goes.
         try versions.activate("B")
         try versions.retire("A2")
         try temporary.add("A", ["index.html": "A"])
         try versions.activate("A")
         _ = try versions.boot()
-        #expect(try versions.lifecycle().unconfirmed?.version == "A")
+        try expect(versions.lifecycle().unconfirmed?.version, equals: "A")
         try temporary.expectClean()
     }
 
@@ -113,15 +114,15 @@ struct SameContentTests {
         try versions.activate("A2")
         if isBooted { _ = try versions.boot() }
         expectRefusal(.nothingToRollBackTo) { try versions.rollback() }
-        #expect(try versions.lifecycle().bad.isEmpty && versions.lifecycle().current == "A2")
+        try expect(versions.lifecycle().bad.isEmpty && versions.lifecycle().current == "A2")
         // With other content that is known good there is a way back, and both names are banned.
         try versions.activate("B")
         try temporary.makeGood("B")
         try versions.activate("A2")
-        #expect(try versions.rollback().current == "B")
-        #expect(try versions.lifecycle().knownGood == ["B"])
+        try expect(versions.rollback().current, equals: "B")
+        try expect(versions.lifecycle().knownGood, equals: ["B"])
         for name in ["A", "A2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
-        for _ in 1...3 { #expect(try versions.boot().version == "B") }
+        for _ in 1...3 { try expect(versions.boot().version, equals: "B") }
         try temporary.expectClean()
     }
 
@@ -131,13 +132,13 @@ struct SameContentTests {
         let versions = temporary.versions
         if isEmbedded { try versions.embed("A", knownGood: []) }
         try versions.activate("A2")
-        for _ in 1...6 { #expect(try versions.boot().version == "A2") }
-        #expect(try versions.lifecycle().bad.isEmpty)
+        for _ in 1...6 { try expect(versions.boot().version, equals: "A2") }
+        try expect(versions.lifecycle().bad.isEmpty)
         try versions.confirm("A2", token: versions.boot().token)
         // The first name is as good as the second.
         try versions.activate("A")
         _ = try versions.boot()
-        #expect(try versions.lifecycle().unconfirmed == nil)
+        try expect(versions.lifecycle().unconfirmed == nil)
     }
 
     @Test("is left under the one as under the other where it is on trial", arguments: [1, 2])
@@ -146,10 +147,10 @@ struct SameContentTests {
         let versions = temporary.versions
         for name in ["B", "B2", "B"].prefix(strikes) {
             try versions.activateAtNextBoot(name)
-            #expect(try versions.boot(strikes: strikes).version == name)
-            #expect(try versions.boot(strikes: strikes).version == "A")
+            try expect(versions.boot(strikes: strikes).version, equals: name)
+            try expect(versions.boot(strikes: strikes).version, equals: "A")
         }
-        #expect(try versions.lifecycle().bad.count == 1)
+        try expect(versions.lifecycle().bad.count, equals: 1)
         for name in ["B", "B2"] { expectRefusal(.bannedVersion) { try versions.activate(name) } }
     }
 
@@ -162,10 +163,10 @@ struct SameContentTests {
         for number in 0..<20 {
             try temporary.add("A-\(number)", ["index.html": "A"])
             try versions.activate("A-\(number)")
-            #expect(try versions.boot().version == "A-\(number)")
+            try expect(versions.boot().version, equals: "A-\(number)")
         }
-        #expect(try versions.lifecycle().knownGood.contains("B"))
-        #expect(try versions.rollback().current == "B")
+        try expect(versions.lifecycle().knownGood.contains("B"))
+        try expect(versions.rollback().current, equals: "B")
     }
 
     // As castree 0.1.0 may have left a store: the way back was the same content, and was banned with it.
@@ -174,14 +175,14 @@ struct SameContentTests {
         let temporary = try make()
         let versions = temporary.versions
         try versions.activate("A2")
-        let content = try #require(try versions.content(of: "A"))
+        let content = try require(try versions.content(of: "A"))
         try versions.changeLifecycle {
             $0.ban("A2", content: content, reason: "it was started and never confirmed", at: 1)
             $0.current = "A"
         }
-        for _ in 1...3 { #expect(try versions.boot().version == "A") }
+        for _ in 1...3 { try expect(versions.boot().version, equals: "A") }
         try versions.confirm("A", token: versions.boot().token)
-        #expect(try versions.lifecycle().bad.isEmpty)
+        try expect(versions.lifecycle().bad.isEmpty)
         try versions.activate("A2")
         try temporary.expectClean()
     }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -13,27 +14,27 @@ import VersionTree
                 "index.html": "one", "lib/a.js": "shared", "lib/copy.js": "shared", "run.sh": "#!x",
                 "empty": "",
             ])
-        #expect(first.files == 5)
-        #expect(first.newObjects == 4)
+        expect(first.files, equals: 5)
+        expect(first.newObjects, equals: 4)
         let second = try temporary.add(
             "2", ["index.html": "two", "lib/a.js": "shared", "run.sh": "#!x"])
-        #expect(second.newObjects == 1)
-        #expect(try readTree(temporary.path + "/versions/1")["lib/copy.js"] == "shared")
+        expect(second.newObjects, equals: 1)
+        try expect(readTree(temporary.path + "/versions/1")["lib/copy.js"], equals: "shared")
         try versions.activate("1")
-        #expect(try versions.activate("2") == "1")
+        try expect(versions.activate("2"), equals: "1")
         let list = try versions.versions()
-        #expect(list.map(\.version) == ["2", "1"])
-        #expect(list[0].isCurrent)
+        expect(list.map(\.version), equals: ["2", "1"])
+        expect(list[0].isCurrent)
         var report = try versions.check()
-        #expect(report.findings == [])
-        #expect(report.checkedObjects == 5)
-        #expect(report.checkedTrees == 2)
+        expect(report.findings, equals: [])
+        expect(report.checkedObjects, equals: 5)
+        expect(report.checkedTrees, equals: 2)
         report = try versions.check(CheckOptions(isDeep: true))
-        #expect(report.findings == [])
+        expect(report.findings, equals: [])
         try versions.retire("1")
-        #expect(try versions.store.planCollection().objectCount == 2)
+        try expect(versions.store.planCollection().objectCount, equals: 2)
         let collected = try versions.store.collect()
-        #expect(collected.objectCount == 2)
-        #expect(try versions.check().findings == [])
+        expect(collected.objectCount, equals: 2)
+        try expect(versions.check().findings, equals: [])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -32,14 +33,14 @@ import VersionTree
                 case .appending: O_WRONLY | O_APPEND
                 }
             let file = open(path, access)
-            try #require(file >= 0)
+            try require(file >= 0)
             guard self == .mapping else {
                 defer { close(file) }
                 return try body()
             }
             let memory = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
             close(file)
-            try #require(memory != MAP_FAILED)
+            try require(memory != MAP_FAILED)
             defer { munmap(memory, 4096) }
             try body()
         }
@@ -57,13 +58,13 @@ import VersionTree
             let error = #expect(throws: StoreError.self) {
                 _ = try temporary.versions.add(directory: source, version: "1")
             }
-            #expect(error?.code == .changedWhileRead)
-            #expect(error?.message.contains("\"d/page.html\"") == true)
-            #expect(error?.message.contains("open for writing") == true)
-            #expect(error?.message.contains("repeat the command") == true)
+            expect(error?.code, equals: .changedWhileRead)
+            expect(error?.message.contains("\"d/page.html\""), equals: true)
+            expect(error?.message.contains("open for writing"), equals: true)
+            expect(error?.message.contains("repeat the command"), equals: true)
         }
-        #expect(try temporary.versions.versions().isEmpty)
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        try expect(temporary.versions.versions().isEmpty)
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
         // Nobody writes any more.
         _ = try temporary.versions.add(directory: source, version: "1")
         try temporary.expectClean()
@@ -111,7 +112,7 @@ import VersionTree
         try Writer.readingAndWriting.hold(source + "/f") {
             _ = try versions.add(directory: source, version: "1")
         }
-        #expect(try readTree(temporary.tree("1")) == ["f": "content"])
+        try expect(readTree(temporary.tree("1")), equals: ["f": "content"])
     }
 
     @Test(
@@ -123,7 +124,7 @@ import VersionTree
         let temporary = try TemporaryStore(onDisk: true)
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
-        let file = try #require(try status(source + "/f"))
+        let file = try require(try status(source + "/f"))
         while file.isRacy(at: nanosecondsNow()) { sched_yield() }
         let versions = try store(temporary, Disk(tellsWriters: tells))
         var reads: [Int] = []
@@ -134,7 +135,7 @@ import VersionTree
             _ = try versions.add(directory: source, version: version, options: options)
             reads.append(total.with { $0 })
         }
-        #expect(reads == (tells ? [1, 0] : [1, 1]))
+        expect(reads, equals: (tells ? [1, 0] : [1, 1]))
     }
 
     /// What somebody does to a source of which a file has been read: everything that a deployment does but writing in place.
@@ -159,7 +160,7 @@ import VersionTree
         for file in ["/a", "/d/e/b", "/../new", "/../other/e/b"] {
             try writeFile(source + file, "content of \(file)")
         }
-        let act = try #require(Self.deployments[change])
+        let act = try require(Self.deployments[change])
         let reads = Shared(0)
         let disk = InterposedFileSystem { verb, _ in
             guard verb == "read" else { return }
@@ -177,12 +178,12 @@ import VersionTree
         let error = #expect(throws: StoreError.self, "\(change)") {
             _ = try versions.add(directory: source, version: "1", options: options)
         }
-        #expect(reads.with { $0 } >= 4)
-        #expect([.changedWhileRead, .notFound].contains(error?.code))
-        #expect(try versions.versions().isEmpty)
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
+        expect(reads.with { $0 } >= 4)
+        expect([.changedWhileRead, .notFound].contains(error?.code))
+        try expect(versions.versions().isEmpty)
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
         _ = try versions.add(directory: source, version: "1", options: options)
-        #expect(try readTree(temporary.tree("1")) == readTree(source))
+        try expect(readTree(temporary.tree("1")), equals: readTree(source))
         try temporary.expectClean()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -69,7 +70,7 @@ import VersionTree
             for number in 0..<files { try writeFile(source + "/f\(number)", "content") }
             boot = temporary.directory.appending("boot")
             try writeFile(boot, "a boot\n")
-            let last = try #require(try VersionTreeTests.status(source + "/f\(files - 1)"))
+            let last = try require(try VersionTreeTests.status(source + "/f\(files - 1)"))
             while last.isRacy(at: nanosecondsNow()) { sched_yield() }
         }
 
@@ -93,8 +94,8 @@ import VersionTree
     @Test(arguments: ["ext4", "xfs", "btrfs", "f2fs", "zfs", "apfs"])
     func `believes a file system that stamps every change`(kind: String) throws {
         var scene = try Scene()
-        #expect(try scene.reads(Ground(mount: Self.told(kind))) == 1)
-        #expect(try scene.reads(Ground(mount: Self.told(kind))) == 0)
+        try expect(scene.reads(Ground(mount: Self.told(kind))), equals: 1)
+        try expect(scene.reads(Ground(mount: Self.told(kind))), equals: 0)
     }
 
     @Test(arguments: [
@@ -103,71 +104,71 @@ import VersionTree
     ])
     func `reads every file on any other, every time`(kind: String) throws {
         var scene = try Scene()
-        for _ in 0..<2 { #expect(try scene.reads(Ground(mount: Self.told(kind))) == 1) }
+        for _ in 0..<2 { try expect(scene.reads(Ground(mount: Self.told(kind))), equals: 1) }
     }
 
     @Test func `reads every file of what is mounted read-only, or is not told`() throws {
         var scene = try Scene()
-        #expect(try scene.reads(Ground(mount: Self.told("ext4"))) == 1)
-        #expect(try scene.reads(Ground(mount: Self.told("ext4", isWritable: false))) == 1)
-        #expect(try scene.reads(Ground(mount: nil)) == 1)
-        #expect(
-            try scene.reads(Ground(mount: Self.told("ext4"), boot: "/nowhere/at/all")) == 1)
-        #expect(try scene.reads(Ground(mount: Self.told("ext4"))) == 0)
+        try expect(scene.reads(Ground(mount: Self.told("ext4"))), equals: 1)
+        try expect(scene.reads(Ground(mount: Self.told("ext4", isWritable: false))), equals: 1)
+        try expect(scene.reads(Ground(mount: nil)), equals: 1)
+        try expect(
+            scene.reads(Ground(mount: Self.told("ext4"), boot: "/nowhere/at/all")), equals: 1)
+        try expect(scene.reads(Ground(mount: Self.told("ext4"))), equals: 0)
     }
 
     @Test func `reads again what it read on another mount, file system or boot`() throws {
         var scene = try Scene()
         let first = Ground(mount: Self.told("ext4"))
-        #expect(try scene.reads(first) == 1)
+        try expect(scene.reads(first), equals: 1)
         for other in [
             Self.told("ext4", number: 2), Self.told("ext4", fileSystem: 2), Self.told("xfs"),
         ] {
-            #expect(try scene.reads(Ground(mount: other)) == 1)
-            #expect(try scene.reads(Ground(mount: other)) == 0)
+            try expect(scene.reads(Ground(mount: other)), equals: 1)
+            try expect(scene.reads(Ground(mount: other)), equals: 0)
         }
-        #expect(try scene.reads(first) == 1)
-        #expect(try scene.reads(first) == 0)
+        try expect(scene.reads(first), equals: 1)
+        try expect(scene.reads(first), equals: 0)
         try writeFile(scene.boot, "another boot\n")
-        #expect(try scene.reads(first) == 1)
-        #expect(try scene.reads(first) == 0)
+        try expect(scene.reads(first), equals: 1)
+        try expect(scene.reads(first), equals: 0)
     }
 
     @Test func `never believes a change time that no clock has stamped`() throws {
         var scene = try Scene()
         let whole = Ground(
             mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000)
-        for _ in 0..<2 { #expect(try scene.reads(whole) == 1) }
+        for _ in 0..<2 { try expect(scene.reads(whole), equals: 1) }
         let fine = Ground(
             mount: Self.told("ext4"), changedAt: 1_600_000_000 * 1_000_000_000 + 1)
-        #expect(try scene.reads(fine) == 1)
-        #expect(try scene.reads(fine) == 0)
+        try expect(scene.reads(fine), equals: 1)
+        try expect(scene.reads(fine), equals: 0)
     }
 
     @Test func `asks once for a device, however many files there are`() throws {
         var scene = try Scene(files: 50)
         let ground = Ground(mount: Self.told("ext4"))
-        #expect(try scene.reads(ground) == 50)
-        #expect(try scene.reads(ground) == 0)
-        #expect(ground.asked.with { $0 } == 2)
+        try expect(scene.reads(ground), equals: 50)
+        try expect(scene.reads(ground), equals: 0)
+        expect(ground.asked.with { $0 }, equals: 2)
     }
 
     @Test func `never takes one of many mounts for another`() throws {
         var scene = try Scene()
         for number in 1...70 {
             let ground = Ground(mount: Self.told("ext4", number: UInt64(number)))
-            #expect(try scene.reads(ground) == 1)
+            try expect(scene.reads(ground), equals: 1)
         }
-        #expect(try scene.reads(Ground(mount: Self.told("ext4", number: 70))) == 0)
-        #expect(try scene.reads(Ground(mount: Self.told("ext4", number: 1))) == 1)
+        try expect(scene.reads(Ground(mount: Self.told("ext4", number: 70))), equals: 0)
+        try expect(scene.reads(Ground(mount: Self.told("ext4", number: 1))), equals: 1)
     }
 
     @Test func `tells what the place of the tests is`() throws {
         let temporary = TemporaryDirectory()
         let directory = try POSIXFileSystem().open(
             POSIXFileSystem.workingDirectory, temporary.path, .directory, mode: 0)
-        let status = try #require(POSIXFileSystem().mount(of: directory.raw))
-        #expect(!status.kind.isEmpty && status.isWritable && status.number != 0)
-        #expect(POSIXFileSystem().mount(of: directory.raw) == status)
+        let status = try require(POSIXFileSystem().mount(of: directory.raw))
+        expect(!status.kind.isEmpty && status.isWritable && status.number != 0)
+        expect(POSIXFileSystem().mount(of: directory.raw), equals: status)
     }
 }

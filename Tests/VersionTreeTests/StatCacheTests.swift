@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -10,7 +11,7 @@ import VersionTree
     private func state(modified: Int64, changed: Int64) throws -> FileStatus {
         let temporary = TemporaryDirectory()
         try writeFile(temporary.appending("f"), "x")
-        var status = try #require(try status(temporary.appending("f")))
+        var status = try require(try status(temporary.appending("f")))
         status.modifiedAt = modified
         status.changedAt = changed
         return status
@@ -21,27 +22,27 @@ import VersionTree
     @Test func `holds a state racy that a change right after the look could leave as it is`() throws
     {
         let now = 1_700_000_000 * second + 500_000_001
-        #expect(try state(modified: now, changed: now).isRacy(at: now))
-        #expect(try state(modified: now - 9_999_999, changed: now - 9_999_999).isRacy(at: now))
-        #expect(try !state(modified: now - second, changed: now - second).isRacy(at: now))
+        try expect(state(modified: now, changed: now).isRacy(at: now))
+        try expect(state(modified: now - 9_999_999, changed: now - 9_999_999).isRacy(at: now))
+        try expect(!state(modified: now - second, changed: now - second).isRacy(at: now))
         // An old time that somebody set says nothing; the time of the inode does.
-        #expect(try state(modified: now - 3600 * second - 1, changed: now).isRacy(at: now))
+        try expect(state(modified: now - 3600 * second - 1, changed: now).isRacy(at: now))
         // A clock that went back, and files from the future.
-        #expect(try state(modified: now + 3600 * second, changed: now - second).isRacy(at: now))
+        try expect(state(modified: now + 3600 * second, changed: now - second).isRacy(at: now))
     }
 
     @Test func `gives file systems with whole seconds two of them`() throws {
         let now = 1_700_000_000 * second + 500_000_001
         let whole = 1_700_000_000 * second
-        #expect(try state(modified: whole, changed: whole).isRacy(at: now))
-        #expect(try state(modified: whole - second, changed: whole - second).isRacy(at: now))
-        #expect(
-            try !state(modified: whole - 10 * second, changed: whole - 10 * second).isRacy(at: now))
+        try expect(state(modified: whole, changed: whole).isRacy(at: now))
+        try expect(state(modified: whole - second, changed: whole - second).isRacy(at: now))
+        try expect(
+            !state(modified: whole - 10 * second, changed: whole - 10 * second).isRacy(at: now))
     }
 
     /// Waits until the clock of the file system has left a file's last change behind.
     private func age(_ path: String) throws {
-        let state = try #require(try status(path))
+        let state = try require(try status(path))
         var now = timespec()
         repeat {
             clock_gettime(CLOCK_REALTIME, &now)
@@ -53,7 +54,7 @@ import VersionTree
             timespec(tv_sec: time, tv_nsec: 123_456_789),
             timespec(tv_sec: time, tv_nsec: 123_456_789),
         ]
-        #expect(utimensat(AT_FDCWD, path, &times, 0) == 0)
+        expect(utimensat(AT_FDCWD, path, &times, 0), equals: 0)
     }
 
     private func reads(_ store: TemporaryStore, _ source: String, _ version: String) throws -> Int {
@@ -70,15 +71,15 @@ import VersionTree
         let source = temporary.directory.appending("source")
         try writeFile(source + "/f", "content")
         try age(source + "/f")
-        #expect(try reads(temporary, source, "1") == 1)
-        #expect(try reads(temporary, source, "2") == 0)
-        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        try expect(reads(temporary, source, "1"), equals: 1)
+        try expect(reads(temporary, source, "2"), equals: 0)
+        try expect(readTree(temporary.tree("2")), equals: ["f": "content"])
         var options = AddOptions()
         options.usesCache = false
         let total = Shared(0)
         options.progress = { progress in total.with { $0 = progress.filesTotal } }
         _ = try temporary.versions.add(directory: source, version: "3", options: options)
-        #expect(total.with { $0 } == 1)
+        expect(total.with { $0 }, equals: 1)
     }
 
     @Test func `notices other content under the same size and time`() throws {
@@ -88,17 +89,17 @@ import VersionTree
         setTimes(source + "/f", 1_600_000_000)
         try age(source + "/f")
         _ = try temporary.versions.add(directory: source, version: "1")
-        let before = try #require(try status(source + "/f"))
+        let before = try require(try status(source + "/f"))
         let file = open(source + "/f", O_WRONLY)
         pwrite(file, "CONTENT", 7, 0)
         close(file)
         setTimes(source + "/f", 1_600_000_000)
-        let after = try #require(try status(source + "/f"))
-        #expect(before.modifiedAt == after.modifiedAt && before.byteCount == after.byteCount)
-        #expect(before.inode == after.inode)
+        let after = try require(try status(source + "/f"))
+        expect(before.modifiedAt == after.modifiedAt && before.byteCount == after.byteCount)
+        expect(before.inode, equals: after.inode)
         _ = try temporary.versions.add(directory: source, version: "2")
-        #expect(try readTree(temporary.tree("2")) == ["f": "CONTENT"])
-        #expect(try readTree(temporary.tree("1")) == ["f": "content"])
+        try expect(readTree(temporary.tree("2")), equals: ["f": "CONTENT"])
+        try expect(readTree(temporary.tree("1")), equals: ["f": "content"])
     }
 
     @Test func `notices a file that is replaced by another`() throws {
@@ -112,7 +113,7 @@ import VersionTree
         setTimes(source + "/g", 1_600_000_000)
         rename(source + "/g", source + "/f")
         _ = try temporary.versions.add(directory: source, version: "2")
-        #expect(try readTree(temporary.tree("2")) == ["f": "CONTENT"])
+        try expect(readTree(temporary.tree("2")), equals: ["f": "CONTENT"])
     }
 
     @Test func `notices a new executable bit`() throws {
@@ -124,8 +125,8 @@ import VersionTree
         chmod(source + "/f", 0o755)
         try age(source + "/f")
         _ = try temporary.versions.add(directory: source, version: "2")
-        #expect(try status(temporary.tree("2") + "/f")?.mode == 0o555)
-        #expect(try status(temporary.tree("1") + "/f")?.mode == 0o444)
+        try expect(status(temporary.tree("2") + "/f")?.mode, equals: 0o555)
+        try expect(status(temporary.tree("1") + "/f")?.mode, equals: 0o444)
     }
 
     // "Adding the same content again … brings back what was lost of it."
@@ -137,10 +138,11 @@ import VersionTree
         _ = try temporary.versions.add(directory: source, version: "1")
         unlink(try temporary.objectPath(address(of: "content")))
         _ = try temporary.versions.add(directory: source, version: "2")
-        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        try expect(readTree(temporary.tree("2")), equals: ["f": "content"])
         // The older tree has a file of its own by now; a repair joins it.
-        #expect(
-            try temporary.reopened().check(repairing: true).findings.map(\.kind) == [.copiedInTree])
+        try expect(
+            temporary.reopened().check(repairing: true).findings.map(\.kind),
+            equals: [.copiedInTree])
         try temporary.expectClean()
     }
 
@@ -151,9 +153,9 @@ import VersionTree
         try age(source + "/f")
         _ = try temporary.versions.add(directory: source, version: "1")
         try temporary.versions.retire("1")
-        #expect(try temporary.versions.store.collect().objectCount == 1)
+        try expect(temporary.versions.store.collect().objectCount, equals: 1)
         _ = try temporary.versions.add(directory: source, version: "2")
-        #expect(try readTree(temporary.tree("2")) == ["f": "content"])
+        try expect(readTree(temporary.tree("2")), equals: ["f": "content"])
         try temporary.expectClean()
     }
 
@@ -167,12 +169,12 @@ import VersionTree
         try age(source + "/f")
         _ = try temporary.versions.add(directory: source, version: "1")
         try temporary.versions.retire("1")
-        #expect(try temporary.versions.store.collect().objectCount == 1)
+        try expect(temporary.versions.store.collect().objectCount, equals: 1)
         // Whatever number the index gives to the next object.
         _ = try temporary.versions.add(directory: other, version: "2")
         _ = try temporary.versions.add(directory: source, version: "3")
-        #expect(try readTree(temporary.tree("3")) == ["f": "content"])
-        #expect(try readTree(temporary.tree("2")) == ["f": "another"])
+        try expect(readTree(temporary.tree("3")), equals: ["f": "content"])
+        try expect(readTree(temporary.tree("2")), equals: ["f": "another"])
         try temporary.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -66,7 +67,7 @@ import VersionTree
         }
         try expectFinding(.wrongInTree, at: "empty") {
             let file = open($0.tree("1") + "/empty", O_WRONLY)
-            #expect(write(file, "x", 1) == 1)
+            expect(write(file, "x", 1), equals: 1)
             close(file)
         }
     }
@@ -112,9 +113,9 @@ import VersionTree
             try temporary.add("1", files)
             chmod(temporary.tree("1") + "/" + path, 0o644)
             let found = try temporary.reopened().check().findings
-            #expect(found.map(\.kind) == [.wrongMode])
-            #expect(
-                try temporary.reopened().check(repairing: true).findings.allSatisfy {
+            expect(found.map(\.kind), equals: [.wrongMode])
+            try expect(
+                temporary.reopened().check(repairing: true).findings.allSatisfy {
                     $0.isRepaired
                 })
             try temporary.expectClean()
@@ -154,9 +155,9 @@ import VersionTree
         try temporary.versions.activate("1")
         shell("rm -rf \(temporary.tree("1"))")
         try writeFile(temporary.tree("1"), "not a tree")
-        #expect(try !temporary.reopened().check().findings.isEmpty)
+        try expect(!temporary.reopened().check().findings.isEmpty)
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try readTree(temporary.tree("1")) == files)
+        try expect(readTree(temporary.tree("1")), equals: files)
         try temporary.expectClean()
     }
 
@@ -165,10 +166,10 @@ import VersionTree
         try temporary.versions.register(makeManifest("1", files))
         try writeFile(temporary.tree("1") + "/a", "one")
         let found = try temporary.reopened().check().findings
-        #expect(found.map(\.kind) == [.strayTree])
-        #expect(found.map(\.version) == ["1"])
+        expect(found.map(\.kind), equals: [.strayTree])
+        expect(found.map(\.version), equals: ["1"])
         _ = try temporary.reopened().check(repairing: true)
-        #expect(try status(temporary.tree("1")) == nil)
+        try expect(status(temporary.tree("1")) == nil)
         try temporary.expectClean()
     }
 
@@ -177,12 +178,13 @@ import VersionTree
         let temporary = try TemporaryStore()
         try temporary.add("1", files)
         try writeFile(temporary.tree("ghost") + "/x", "x")
-        #expect(try temporary.reopened().check().findings.map(\.kind) == [.missingManifest])
+        try expect(temporary.reopened().check().findings.map(\.kind), equals: [.missingManifest])
         // A collection does so as well, before it takes for garbage what the tree shows.
         try temporary.reopened().collect()
         let left = try temporary.reopened().check(repairing: true).findings
-        #expect(left.filter { !$0.isRepaired }.map(\.kind) == [.recoveredManifest])
-        #expect(try temporary.reopened().store.read(address(of: "x"), limit: 9) == Array("x".utf8))
+        expect(left.filter { !$0.isRepaired }.map(\.kind), equals: [.recoveredManifest])
+        try expect(
+            temporary.reopened().store.read(address(of: "x"), limit: 9), equals: Array("x".utf8))
         expectRefusal(.incompleteVersion) { try temporary.reopened().activate("ghost") }
         // Added again under its name it is a version like any.
         try temporary.add("ghost", ["x": "x", "y": "more"])
@@ -196,8 +198,8 @@ import VersionTree
         let before = try temporary.versions.manifest(of: "1").serialized()
         try flipByte(temporary.path + "/manifests/1.json", at: 3)
         let repaired = try temporary.reopened().check(repairing: true).findings
-        #expect(repaired.map(\.kind) == [.damagedManifest] && repaired.map(\.isRepaired) == [true])
-        #expect(try temporary.reopened().manifest(of: "1").serialized() == before)
+        expect(repaired.map(\.kind) == [.damagedManifest] && repaired.map(\.isRepaired) == [true])
+        try expect(temporary.reopened().manifest(of: "1").serialized(), equals: before)
         try temporary.expectClean()
     }
 
@@ -207,16 +209,16 @@ import VersionTree
         try temporary.add("2", ["a": "one"])
         try flipByte(temporary.path + "/manifests/1.json", at: 3)
         let found = try temporary.reopened().check().findings
-        #expect(found.map(\.kind) == [.damagedManifest])
-        #expect(found.map(\.version) == ["1"])
-        #expect(found.map(\.path) == ["manifests/1.json"])
+        expect(found.map(\.kind), equals: [.damagedManifest])
+        expect(found.map(\.version), equals: ["1"])
+        expect(found.map(\.path), equals: ["manifests/1.json"])
         // Without its tree there is nothing to make it from.
         shell("rm -rf \(temporary.tree("1"))")
         let repaired = try temporary.reopened().check(repairing: true).findings
-        #expect(repaired.map(\.isRepaired) == [false])
+        expect(repaired.map(\.isRepaired), equals: [false])
         try temporary.versions.retire("1")
         try temporary.expectClean()
-        #expect(try readTree(temporary.tree("2")) == ["a": "one"])
+        try expect(readTree(temporary.tree("2")), equals: ["a": "one"])
     }
 
     @Test func `takes no damaged manifest of a needed version for a reason to stop`() throws {
@@ -226,8 +228,8 @@ import VersionTree
         try writeFile(temporary.path + "/manifests/1.json", "")
         shell("rm -rf \(temporary.tree("1"))")
         let found = try temporary.reopened().check(repairing: true).findings
-        #expect(found.contains { $0.kind == .damagedManifest && !$0.isRepaired })
+        expect(found.contains { $0.kind == .damagedManifest && !$0.isRepaired })
         // No tree can be built from it, and none is promised.
-        #expect(!found.contains { $0.kind == .missingTree })
+        expect(!found.contains { $0.kind == .missingTree })
     }
 }

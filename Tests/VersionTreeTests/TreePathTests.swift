@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -21,7 +22,7 @@ let hostilePaths: [(path: String, reason: String)] = [
         _ hostile: (path: String, reason: String)
     ) {
         let error = expectRefusal(.badPath) { try TreePath(hostile.path) }
-        #expect(error?.message.contains(hostile.reason) == true, "\(error?.message ?? "")")
+        expect(error?.message.contains(hostile.reason), equals: true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: ["a", "\u{20ac}", "é", "\u{1f600}"])
@@ -30,57 +31,58 @@ let hostilePaths: [(path: String, reason: String)] = [
         let longest =
             String(repeating: unit, count: 255 / width)
             + String(repeating: "x", count: 255 % width)
-        #expect(longest.utf8.count == 255)
-        #expect(try TreePath("d/" + longest).name == longest)
+        expect(longest.utf8.count, equals: 255)
+        try expect(TreePath("d/" + longest).name, equals: longest)
         let error = expectRefusal(.badPath) { try TreePath("d/" + longest + "x") }
-        #expect(error?.message.contains("256") == true)
+        expect(error?.message.contains("256"), equals: true)
     }
 
     @Test func `takes a path of 1024 bytes and refuses one more`() throws {
         let directory = String(repeating: "d", count: 255) + "/"
         let path = String(repeating: directory, count: 4)
-        #expect(path.utf8.count == 1024)
+        expect(path.utf8.count, equals: 1024)
         let longest = String(path.dropLast(2)) + "/f"
-        #expect(longest.utf8.count == 1024)
-        #expect(try TreePath(longest).description == longest)
+        expect(longest.utf8.count, equals: 1024)
+        try expect(TreePath(longest).description, equals: longest)
         let longer = String(path.dropLast(2)) + "/ff"
         let error = expectRefusal(.badPath) { try TreePath(longer) }
-        #expect(error?.message.contains("1025") == true)
+        expect(error?.message.contains("1025"), equals: true)
     }
 
     @Test func `takes 128 components and refuses one more`() throws {
         let deepest = Array(repeating: "d", count: 128).joined(separator: "/")
-        #expect(try TreePath(deepest).description == deepest)
+        try expect(TreePath(deepest).description, equals: deepest)
         let error = expectRefusal(.badPath) { try TreePath(deepest + "/d") }
-        #expect(error?.message.contains("129") == true)
+        expect(error?.message.contains("129"), equals: true)
     }
 
     @Test func `shows control characters of a refused path escaped`() {
         let error = expectRefusal(.badPath) { try TreePath("\u{1b}[31m/\u{202e}/..") }
-        #expect(
-            error?.message.unicodeScalars.contains { $0.value < 32 || $0.value == 0x202e } == false)
+        expect(
+            error?.message.unicodeScalars.contains { $0.value < 32 || $0.value == 0x202e },
+            equals: false)
     }
 
     @Test func `holds spellings of one character apart`() throws {
         let composed = try TreePath("caf\u{e9}")
         let decomposed = try TreePath("cafe\u{301}")
-        #expect(composed != decomposed)
-        #expect(Set([composed, decomposed]).count == 2)
-        #expect((composed < decomposed) != (decomposed < composed))
+        expect(composed != decomposed)
+        expect(Set([composed, decomposed]).count, equals: 2)
+        expect((composed < decomposed) != (decomposed < composed))
     }
 
     @Test func `compares byte by byte`() throws {
         let sorted = try ["A", "a", "a!", "a/b", "a0", "é", "\u{ffff}", "\u{1f600}"].map {
             try TreePath($0)
         }
-        #expect(sorted.shuffled().sorted() == sorted)
+        expect(sorted.shuffled().sorted(), equals: sorted)
     }
 
     @Test(arguments: ["f", "a/f", "a/b/c.txt", "a/\u{301}x", "\u{301}/\u{200d}", "a/\u{fe0f}"])
     func `names the last component, whatever character it begins with`(_ path: String) throws {
         let last = path.utf8.split(separator: 47).last.map { String(Substring($0)) }
         let name = try TreePath(path).name
-        #expect(name.utf8.elementsEqual((last ?? "").utf8), "\(name)")
+        expect(name.utf8.elementsEqual((last ?? "").utf8), "\(name)")
     }
 }
 
@@ -90,7 +92,7 @@ let hostilePaths: [(path: String, reason: String)] = [
         "0123456789abcdef-~", String(repeating: "x", count: 128),
     ])
     func `takes a name`(_ name: String) throws {
-        #expect(try VersionName(name).description == name)
+        try expect(VersionName(name).description, equals: name)
     }
 
     @Test(arguments: [
@@ -121,12 +123,12 @@ let hostilePaths: [(path: String, reason: String)] = [
             expectRefusal(.noVersion) { try temporary.versions.missing(of: name) }
             expectRefusal(.noVersion) { try temporary.versions.forgive(name) }
         }
-        #expect(try temporary.versions.versions().isEmpty)
+        try expect(temporary.versions.versions().isEmpty)
         try temporary.expectClean()
     }
 
     @Test func `asks nothing outside the store about a name`() throws {
         let temporary = try TemporaryStore()
-        #expect((try? temporary.versions.isMaterialized("../objects")) != true)
+        expect((try? temporary.versions.isMaterialized("../objects")) != true)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -22,13 +23,13 @@ import VersionTree
             do throws(StoreError) {
                 try versions.materialize("1")
             } catch {
-                #expect(error.code == .noVersion)
+                expect(error.code, equals: .noVersion)
             }
         } other: { (versions, _) in
             try versions.retire("1")
         } verify: { (temporary, position) throws in
-            #expect(try status(temporary.tree("1")) == nil, "\(position)")
-            #expect(try temporary.versions.check().findings == [], "\(position)")
+            try expect(status(temporary.tree("1")) == nil, "\(position)")
+            try expect(temporary.versions.check().findings, equals: [], "\(position)")
         }
     }
 
@@ -40,21 +41,21 @@ import VersionTree
             do throws(StoreError) {
                 try versions.activate("1")
             } catch {
-                #expect(error.code == .noVersion)
+                expect(error.code, equals: .noVersion)
             }
         } other: { (versions, _) in
             do throws(StoreError) {
                 try versions.retire("1")
             } catch {
-                #expect(error.code == .versionInUse)
+                expect(error.code, equals: .versionInUse)
             }
         } verify: { (temporary, position) throws in
             if try temporary.versions.lifecycle().current == "1" {
-                #expect(try readTree(temporary.tree("1")) == files, "\(position)")
+                try expect(readTree(temporary.tree("1")), equals: files, "\(position)")
             } else {
-                #expect(try status(temporary.tree("1")) == nil, "\(position)")
+                try expect(status(temporary.tree("1")) == nil, "\(position)")
             }
-            #expect(try temporary.versions.check().findings == [], "\(position)")
+            try expect(temporary.versions.check().findings, equals: [], "\(position)")
         }
     }
 
@@ -78,12 +79,12 @@ import VersionTree
             try writeTree(source, ["a": "one", "e": "three"])
             _ = try versions.add(directory: source, version: "1")
         } verify: { (temporary, position) throws in
-            #expect(try readTree(temporary.tree("2")) == ["mine": "one"], "\(position)")
+            try expect(readTree(temporary.tree("2")), equals: ["mine": "one"], "\(position)")
             if what == "replaced" {
                 let replaced = ["a": "one", "e": "three"]
-                #expect(try readTree(temporary.tree("1")) == replaced, "\(position)")
+                try expect(readTree(temporary.tree("1")), equals: replaced, "\(position)")
             }
-            #expect(try temporary.versions.check().findings == [], "\(position)")
+            try expect(temporary.versions.check().findings, equals: [], "\(position)")
         }
     }
 
@@ -104,8 +105,8 @@ import VersionTree
         let before = try versions.lifecycle()
         let left = try versions.rollback(
             unconfirmed: start.version, token: start.token, reason: "too late")
-        #expect(left == nil)
-        #expect(try versions.lifecycle() == before)
+        expect(left == nil)
+        try expect(versions.lifecycle(), equals: before)
     }
 
     @Test(arguments: [1, 2])
@@ -121,10 +122,10 @@ import VersionTree
         let start = try versions.boot()
         let left = try versions.rollback(
             unconfirmed: start.version, token: start.token, reason: "too late", strikes: strikes)
-        #expect(left?.current == "1" && left?.from == "2")
+        expect(left?.current == "1" && left?.from == "2")
         let lifecycle = try versions.lifecycle()
-        #expect(lifecycle.bad.map(\.version) == (strikes == 1 ? ["2"] : []))
-        #expect(lifecycle.pending == (strikes == 1 ? nil : "2"))
+        expect(lifecycle.bad.map(\.version), equals: (strikes == 1 ? ["2"] : []))
+        expect(lifecycle.pending, equals: (strikes == 1 ? nil : "2"))
     }
 
     @Test func `the lifecycle forgets a version before the version is forgotten`() throws {
@@ -145,6 +146,6 @@ import VersionTree
             temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
             fileSystem: disk)
         try other.retire("1")
-        #expect(seen.with { $0 })
+        expect(seen.with { $0 })
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -19,12 +20,12 @@ import Testing
         try temporary.add(
             "1", ["a": "1", "d/e/f/g": "2", "d/e.txt": "3", "d.txt": "4", "run": "#!", "0": ""])
         let tree = temporary.tree("1")
-        #expect(try contents(tree) == contents(temporary.directory.appending("source-1")))
+        try expect(contents(tree), equals: contents(temporary.directory.appending("source-1")))
         for directory in try directories(tree) + [""] {
-            #expect(try status(tree + "/" + directory + "/.")?.mode == 0o555, "\(directory)")
+            try expect(status(tree + "/" + directory + "/.")?.mode, equals: 0o555, "\(directory)")
         }
         for (path, seen) in try snapshot(tree) {
-            #expect(seen.mode == (path == Array("run".utf8) ? 0o555 : 0o444))
+            expect(seen.mode, equals: (path == Array("run".utf8) ? 0o555 : 0o444))
         }
     }
 
@@ -32,10 +33,11 @@ import Testing
         let plan = TreePlan(
             try makeManifest(
                 "1", ["a": "1", "b/c": "2", "b/d/e/f": "3", "b!": "4", "b/z": "5", "c/d": "6"]))
-        #expect(
-            plan.directories.indices.map { plan.path(of: $0) } == ["", "b", "b/d", "b/d/e", "c"])
-        #expect(plan.directories.map(\.files.count) == [2, 2, 0, 1, 1])
-        #expect(plan.order.sorted() == [0, 1, 2, 3, 4, 5])
+        expect(
+            plan.directories.indices.map { plan.path(of: $0) },
+            equals: ["", "b", "b/d", "b/d/e", "c"])
+        expect(plan.directories.map(\.files.count), equals: [2, 2, 0, 1, 1])
+        expect(plan.order.sorted(), equals: [0, 1, 2, 3, 4, 5])
     }
 
     @Test func `materializes again after the tree was deleted`() throws {
@@ -43,13 +45,13 @@ import Testing
         try temporary.add("1", ["a": "1", "d/b": "2", "run": "#!"])
         let before = try snapshot(temporary.tree("1"))
         shell("rm -rf \(temporary.tree("1"))")
-        #expect(try temporary.versions.versions()[0].state == .complete)
+        try expect(temporary.versions.versions()[0].state, equals: .complete)
         try temporary.versions.materialize("1")
         let after = try snapshot(temporary.tree("1"))
-        #expect(after.mapValues(\.inode) == before.mapValues(\.inode))
-        #expect(try temporary.versions.versions()[0].state == .materialized)
+        expect(after.mapValues(\.inode), equals: before.mapValues(\.inode))
+        try expect(temporary.versions.versions()[0].state, equals: .materialized)
         try temporary.versions.materialize("1")
-        #expect(try snapshot(temporary.tree("1")) == after)
+        try expect(snapshot(temporary.tree("1")), equals: after)
         try temporary.expectClean()
     }
 
@@ -62,14 +64,14 @@ import Testing
             versions.map { versions in
                 { try versions.materialize("1") }
             })
-        #expect(try readTree(temporary.tree("1")) == ["a": "1", "d/b": "2"])
+        try expect(readTree(temporary.tree("1")), equals: ["a": "1", "d/b": "2"])
         try temporary.expectClean()
     }
 
     @Test func `says so when there is no such version`() throws {
         let temporary = try TemporaryStore()
         expectRefusal(.noVersion) { try temporary.versions.materialize("1") }
-        #expect(try temporary.versions.isMaterialized("1") == false)
+        try expect(temporary.versions.isMaterialized("1"), equals: false)
     }
 
     // A file in place of a tree is no tree: nothing may pass for one.
@@ -80,9 +82,9 @@ import Testing
         try writeFile(temporary.tree("1"), "not a tree")
         do {
             try temporary.versions.activate("1")
-            #expect(try temporary.shown() == ["a": "1"])
+            try expect(temporary.shown(), equals: ["a": "1"])
         } catch {
-            #expect(try temporary.versions.lifecycle().current == nil)
+            try expect(temporary.versions.lifecycle().current == nil)
         }
     }
 
@@ -96,25 +98,25 @@ import Testing
             for index in 1..<1000 { try writeFile(source + "/d\(directory)/f\(index)", "same") }
         }
         let report = try temporary.versions.add(directory: source, version: "1")
-        #expect(report.files == 70_000)
-        #expect(report.newObjects == 1)
+        expect(report.files, equals: 70_000)
+        expect(report.newObjects, equals: 1)
         let tree = try snapshot(temporary.tree("1"))
-        #expect(tree.count == 70_000)
-        #expect(tree.values.allSatisfy { $0.content == Array("same".utf8) && $0.mode == 0o444 })
+        expect(tree.count, equals: 70_000)
+        expect(tree.values.allSatisfy { $0.content == Array("same".utf8) && $0.mode == 0o444 })
         let inodes = Set(tree.values.map(\.inode)).count
-        #expect(inodes <= 4)
+        expect(inodes <= 4)
         // A file of ext4 takes 65,000 links: here the second inode had to come in.
         if shell("test \"$(stat -f -c %T '\(temporary.path)')\" = ext2/ext3") == 0 {
-            #expect(inodes >= 2)
+            expect(inodes >= 2)
         }
         try temporary.expectClean(deep: false)
         // Every other version needs a link too.
         try temporary.add("2", ["x": "same"])
         try temporary.versions.retire("1")
         try temporary.versions.retire("2")
-        #expect(try temporary.versions.store.collect().objectCount == 1)
-        #expect(try snapshot(temporary.path + "/objects").isEmpty)
-        #expect(try snapshot(temporary.path + "/versions").isEmpty)
+        try expect(temporary.versions.store.collect().objectCount, equals: 1)
+        try expect(snapshot(temporary.path + "/objects").isEmpty)
+        try expect(snapshot(temporary.path + "/versions").isEmpty)
         try temporary.expectClean()
     }
 
@@ -134,6 +136,6 @@ import Testing
             })
         _ = try versions.add(directory: source, version: "1")
         let count = syncs.with { $0 }
-        #expect(count < 50)
+        expect(count < 50)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -37,18 +38,18 @@ import Testing
 
     @Test("says what was put into it, and only its owner may read it")
     func roundTrip() throws {
-        #expect(try temporary.versions.trust() == StoreTrust())
+        try expect(temporary.versions.trust(), equals: StoreTrust())
         let origins = [
             origin(["https://example.org/app", "s3://bucket/app"]),
             TrustedOrigin(places: ["/srv/origin"], id: nil, keys: [key], threshold: 1),
         ]
         try put(origins[0], origins[1])
-        #expect(try temporary.reopened().trust().origins == origins)
-        #expect(try Damage.mode(path) == 0o600)
+        try expect(temporary.reopened().trust().origins, equals: origins)
+        try expect(Damage.mode(path), equals: 0o600)
         // What changes nothing writes nothing.
         let before = try status(path)
         try put(origins[0])
-        #expect(try status(path) == before)
+        try expect(status(path), equals: before)
     }
 
     @Test("knows an origin by its places, whatever the scheme, and by its id")
@@ -56,13 +57,13 @@ import Testing
         try put(origin(["https://example.org/app"]))
         let trust = try temporary.versions.trust()
         for place in ["https://example.org/app", "http://example.org/app"] {
-            #expect(trust.origin(at: place) != nil)
+            expect(trust.origin(at: place) != nil)
         }
         for place in ["https://example.org/ap", "https://example.org", "s3://example.org/app"] {
-            #expect(trust.origin(at: place) == nil)
+            expect(trust.origin(at: place) == nil)
         }
         let id: String? = "00112233445566778899aabbccddeeff"
-        #expect(trust.origin(id) != nil && trust.origin(nil as String?) == nil)
+        expect(trust.origin(id) != nil && trust.origin(nil as String?) == nil)
     }
 
     @Test("has each place once: the last that is named there counts")
@@ -71,13 +72,14 @@ import Testing
         try put(TrustedOrigin(places: ["https://c.example"], id: nil, keys: [key], threshold: 1))
         let other = origin(["http://b.example"], id: "ffeeddccbbaa99887766554433221100")
         try put(other)
-        #expect(
-            try temporary.versions.trust().origins.map(\.places) == [
+        try expect(
+            temporary.versions.trust().origins.map(\.places),
+            equals: [
                 ["https://a.example"], ["https://c.example"], ["http://b.example"],
             ])
         // One that nobody could find any more goes.
         try put(origin(["https://a.example", "https://c.example"]))
-        #expect(try temporary.reopened().trust().origins.count == 2)
+        try expect(temporary.reopened().trust().origins.count, equals: 2)
     }
 
     @Test("never has one origin twice, nor one instead of another")
@@ -97,17 +99,17 @@ import Testing
                 trust.origins[1].id = id
             }
         }
-        #expect(try readBytes(path) == before)
+        try expect(readBytes(path), equals: before)
     }
 
     @Test("keeps how far an origin was when somebody names keys")
     func floor() throws {
         var known = origin(["https://a.example"])
         known.forgetVersion()
-        #expect(known.version == nil && known.floor == 3)
+        expect(known.version == nil && known.floor == 3)
         known.forgetVersion()
         try put(known)
-        #expect(try temporary.reopened().trust().origins == [known])
+        try expect(temporary.reopened().trust().origins, equals: [known])
     }
 
     @Test("keeps members that a newer castree has put in")
@@ -122,14 +124,14 @@ import Testing
             trust.origins[0].sequences["stable"] = 8
         }
         let after = String(decoding: try readBytes(path), as: UTF8.self)
-        #expect(after.contains("\"hint\":[1]") && after.contains("\"more\":true"))
-        #expect(after.contains("\"stable\":8"))
+        expect(after.contains("\"hint\":[1]") && after.contains("\"more\":true"))
+        expect(after.contains("\"stable\":8"))
     }
 
     /// A document with its digest, made without the code that is tested.
     private static func sealed(_ body: String) throws -> [UInt8] {
         let object = try JSONSerialization.jsonObject(with: Data(body.utf8))
-        var document = try #require(object as? [String: Any])
+        var document = try require(object as? [String: Any])
         document["digest"] = nil
         let plain = try JSONSerialization.data(
             withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes])
@@ -172,11 +174,11 @@ import Testing
         expectRefusal(.badTrust) { try put(origin(["https://b.example"])) }
         for repairing in [false, true] {
             let findings = try temporary.reopened().check(repairing: repairing).findings
-            #expect(findings.map(\.kind) == [.damagedTrust])
-            #expect(findings.allSatisfy { !$0.isRepaired && $0.message.contains("trust add") })
+            expect(findings.map(\.kind), equals: [.damagedTrust])
+            expect(findings.allSatisfy { !$0.isRepaired && $0.message.contains("trust add") })
         }
-        #expect(try temporary.reopened().evidentFindings().map(\.kind) == [.damagedTrust])
-        if what.isEmpty || what == "{}" { #expect(try readBytes(path) == Array(what.utf8)) }
+        try expect(temporary.reopened().evidentFindings().map(\.kind), equals: [.damagedTrust])
+        if what.isEmpty || what == "{}" { try expect(readBytes(path), equals: Array(what.utf8)) }
     }
 
     @Test("of a newer format is refused, and left as it is")
@@ -192,7 +194,7 @@ import Testing
         try store.versions.changeTrust { (trust) throws(StoreError) in
             try trust.put(TrustedOrigin(places: ["/a"], id: nil, keys: [key], threshold: 1))
         }
-        #expect(try !store.versions.store.removeUnlessUsed())
-        #expect(try store.reopened().trust().origins.count == 1)
+        try expect(!store.versions.store.removeUnlessUsed())
+        try expect(store.reopened().trust().origins.count, equals: 1)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -29,15 +30,15 @@ import VersionTree
         try add("2", executable: true, to: temporary)
         try add("3", executable: false, to: temporary)
         try temporary.versions.retire("1")
-        #expect(try hasTwin(temporary))
+        try expect(hasTwin(temporary))
         try temporary.expectClean()
         try temporary.versions.retire("2")
-        #expect(try !hasTwin(temporary))
-        #expect(try snapshot(temporary.path + "/staging").isEmpty)
-        #expect(try readTree(temporary.tree("3"))["tool"] == script)
+        try expect(!hasTwin(temporary))
+        try expect(snapshot(temporary.path + "/staging").isEmpty)
+        try expect(readTree(temporary.tree("3"))["tool"], equals: script)
         try temporary.expectClean()
         _ = try temporary.versions.store.collect()
-        #expect(try snapshot(temporary.path + "/objects").count == 2)
+        try expect(snapshot(temporary.path + "/objects").count, equals: 2)
         try temporary.expectClean()
     }
 
@@ -48,15 +49,15 @@ import VersionTree
         let out = temporary.directory.appending("out")
         _ = try temporary.versions.checkout("1", to: out)
         try temporary.versions.retire("1")
-        #expect(try hasTwin(temporary))
+        try expect(hasTwin(temporary))
         try add("1", executable: true, to: temporary)
-        #expect(
-            try status(out + "/tool")?.inode == status(temporary.tree("1") + "/tool")?.inode)
+        try expect(
+            status(out + "/tool")?.inode, equals: status(temporary.tree("1") + "/tool")?.inode)
         shell("rm -rf '\(out)'")
         try temporary.versions.retire("1")
-        #expect(try !hasTwin(temporary))
+        try expect(!hasTwin(temporary))
         try add("1", executable: true, to: temporary)
-        #expect(try status(temporary.tree("1") + "/tool")?.mode == 0o555)
+        try expect(status(temporary.tree("1") + "/tool")?.mode, equals: 0o555)
         try temporary.expectClean()
     }
 
@@ -66,8 +67,8 @@ import VersionTree
         try add("2", executable: false, to: temporary)
         try flipByte(temporary.path + "/manifests/1.json")
         try temporary.versions.retire("1")
-        #expect(try temporary.reopened().versions().map(\.version) == ["2"])
-        #expect(try hasTwin(temporary))
+        try expect(temporary.reopened().versions().map(\.version), equals: ["2"])
+        try expect(hasTwin(temporary))
         try temporary.expectClean()
     }
 
@@ -79,11 +80,11 @@ import VersionTree
         let object = try temporary.objectPath(address(of: script))
         if isRotten { try flipByte(object) } else { Damage.remove(object) }
         try temporary.versions.retire("1")
-        #expect(try hasTwin(temporary))
+        try expect(hasTwin(temporary))
         guard isRotten else { return }
         let found = try temporary.reopened().check(CheckOptions(isDeep: true), repairing: true)
-        #expect(!found.findings.isEmpty && found.findings.allSatisfy(\.isRepaired))
-        #expect(try readTree(temporary.tree("2"))["tool"] == script)
+        expect(!found.findings.isEmpty && found.findings.allSatisfy(\.isRepaired))
+        try expect(readTree(temporary.tree("2"))["tool"], equals: script)
         try temporary.expectClean()
     }
 
@@ -101,8 +102,8 @@ import VersionTree
         reads.with { $0 = 0 }
         expectRefusal(.versionInUse) { try versions.retire("1") }
         expectRefusal(.noVersion) { try versions.retire("2") }
-        #expect(reads.with { $0 } == 0)
-        #expect(try hasTwin(temporary))
+        expect(reads.with { $0 }, equals: 0)
+        try expect(hasTwin(temporary))
     }
 
     // Between the look at a twin and the link to it, another process retires the last version that used it.
@@ -116,7 +117,7 @@ import VersionTree
         try add("2", executable: true, to: temporary)
         // Version 2 has no tree: only that of version 1 links to the twin.
         temporary.unlock(temporary.tree("2"))
-        #expect(shell("rm -rf '\(temporary.tree("2"))'") == 0)
+        expect(shell("rm -rf '\(temporary.tree("2"))'"), equals: 0)
         let other = try temporary.reopened()
         let retirements = Shared(0)
         let failures = Shared<[String]>([])
@@ -150,14 +151,14 @@ import VersionTree
         default:
             try versions.add(directory: temporary.directory.appending("source-2"), version: "2")
         }
-        #expect(failures.with { $0 } == [])
-        #expect(retirements.with { $0 } == (meanwhile ? 2 : 1))
-        #expect(try hasTwin(temporary))
-        #expect(try readTree(tree) == ["tool": script, "page": "page 2"])
-        #expect(
-            try status(tree + "/tool")?.inode
-                == status(temporary.objectPath(address(of: script), executable: true))?.inode)
-        #expect(try temporary.reopened().versions().map(\.version) == ["2"])
+        expect(failures.with { $0 }, equals: [])
+        expect(retirements.with { $0 }, equals: (meanwhile ? 2 : 1))
+        try expect(hasTwin(temporary))
+        try expect(readTree(tree), equals: ["tool": script, "page": "page 2"])
+        try expect(
+            status(tree + "/tool")?.inode,
+            equals: status(temporary.objectPath(address(of: script), executable: true))?.inode)
+        try expect(temporary.reopened().versions().map(\.version), equals: ["2"])
         try temporary.versions.materialize("2")
         try temporary.expectClean()
     }

@@ -1,4 +1,5 @@
 import Archives
+import Expectations
 import Foundation
 import Platform
 import Testing
@@ -20,7 +21,7 @@ struct ComposedArchive {
             _ = try deflater.finish { (bytes) throws(StoreError) in stream += bytes }
             let isDeflated = stream.count < content.count
             let kept = isDeflated ? stream : content
-            let address = try #require(ObjectID(bytes: Digester.digest(.sha256, of: kept)))
+            let address = try require(ObjectID(bytes: Digester.digest(.sha256, of: kept)))
             contents[address] = kept
             members.append(
                 ZipMember(
@@ -43,11 +44,11 @@ struct ComposedArchive {
         for piece in archive.pieces(in: range) {
             switch piece {
             case .bytes(let bytes):
-                #expect(!bytes.isEmpty)
+                expect(!bytes.isEmpty)
                 result += bytes
             case .object(let address, let part, let size), .twin(let address, let part, let size):
-                let content = try #require(contents[address])
-                #expect(size == content.count && !part.isEmpty)
+                let content = try require(contents[address])
+                expect(size == content.count && !part.isEmpty)
                 result += content[Int(part.lowerBound)..<Int(part.upperBound)]
             }
         }

@@ -1,4 +1,5 @@
 import Archives
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -25,7 +26,7 @@ import Testing
             }
         }
         let count = try deflater.finish { result += $0 }
-        #expect(count == Int64(result.count))
+        expect(count, equals: Int64(result.count))
         return result
     }
 
@@ -51,11 +52,11 @@ import Testing
         for content in Self.contents {
             let whole = try Self.deflate(content, pieces: 1 << 24, deflater)
             for size in [997, 4096, 65_536] {
-                #expect(try Self.deflate(content, pieces: size, deflater) == whole)
-                #expect(try Self.inflate(whole, pieces: size, inflater) == content)
+                try expect(Self.deflate(content, pieces: size, deflater), equals: whole)
+                try expect(Self.inflate(whole, pieces: size, inflater), equals: content)
             }
             if whole.count < 2000 {
-                #expect(try Self.inflate(whole, pieces: 1, inflater) == content)
+                try expect(Self.inflate(whole, pieces: 1, inflater), equals: content)
             }
         }
     }
@@ -71,8 +72,8 @@ import Testing
         }
         deflater.reset()
         let stream = try Self.deflate(Self.contents[3], pieces: 8192, deflater)
-        #expect(stream.count < 400)
-        #expect(try Self.inflate(stream, pieces: 100, try Inflater()) == Self.contents[3])
+        expect(stream.count < 400)
+        try expect(Self.inflate(stream, pieces: 100, try Inflater()), equals: Self.contents[3])
     }
 
     // Written from RFC 1951, section 3.2: an empty block of fixed codes; stored blocks (3.2.4) of five bytes and none.
@@ -88,7 +89,7 @@ import Testing
             ),
         ]
         for (stream, content) in streams {
-            #expect(try Self.inflate(stream, pieces: 3, inflater) == Array(content.utf8))
+            try expect(Self.inflate(stream, pieces: 3, inflater), equals: Array(content.utf8))
         }
     }
 
@@ -105,21 +106,21 @@ import Testing
             let error = #expect(throws: StoreError.self) {
                 try Self.inflate(stream + [0], pieces: size, inflater)
             }
-            #expect(error?.code == .mismatch)
+            expect(error?.code, equals: .mismatch)
         }
         // A block of the reserved kind (3.2.3), and a stored one whose lengths do not agree.
         for none: [UInt8] in [[0x07, 0, 0], [0x01, 0x05, 0x00, 0xff, 0xff, 1, 2, 3, 4, 5]] {
             let error = #expect(throws: StoreError.self) {
                 try Self.inflate(none, pieces: 100, inflater)
             }
-            #expect(error?.code == .mismatch)
+            expect(error?.code, equals: .mismatch)
         }
     }
 
     @Test func `whoever takes the bytes can end it at any piece`() throws {
         let stream = try Self.deflate(
             [UInt8](repeating: 0, count: 16 << 20), pieces: 1 << 20, try Deflater())
-        #expect(stream.count < 20_000)
+        expect(stream.count < 20_000)
         var taken = 0
         let inflater = try Inflater()
         let error = #expect(throws: StoreError.self) {
@@ -130,18 +131,18 @@ import Testing
                 }
             }
         }
-        #expect(error?.code == .tooLarge)
-        #expect(taken < 2 << 20)
+        expect(error?.code, equals: .tooLarge)
+        expect(taken < 2 << 20)
     }
 
     // The check value of the checksum: the catalogue of parametrised CRC algorithms, CRC-32/ISO-HDLC.
     @Test func `the checksum is that of ISO 3309, in any pieces`() {
-        #expect(CRC32(of: Array("123456789".utf8)).value == 0xcbf4_3926)
-        #expect(CRC32().value == 0)
+        expect(CRC32(of: Array("123456789".utf8)).value, equals: 0xcbf4_3926)
+        expect(CRC32().value, equals: 0)
         var checksum = CRC32()
         for piece in ["1234", "", "5", "6789"] {
             Array(piece.utf8).withUnsafeBytes { checksum.update($0) }
         }
-        #expect(checksum.value == 0xcbf4_3926)
+        expect(checksum.value, equals: 0xcbf4_3926)
     }
 }

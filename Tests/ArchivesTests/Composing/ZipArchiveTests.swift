@@ -1,4 +1,5 @@
 import Archives
+import Expectations
 import Platform
 import StorageTestSupport
 import Testing
@@ -22,7 +23,7 @@ import Testing
         """
 
     static func address(_ byte: UInt8) throws -> ObjectID {
-        try #require(ObjectID(bytes: [UInt8](repeating: byte, count: 32)))
+        try require(ObjectID(bytes: [UInt8](repeating: byte, count: 32)))
     }
 
     static func member(_ path: String, byteCount: Int64 = 0, content: ZipMember.Content? = nil)
@@ -47,11 +48,12 @@ import Testing
 
     @Test func `has the bytes that the specification gives, for ever`() throws {
         let hex = Self.golden.split(whereSeparator: \.isWhitespace).joined()
-        #expect(try Hex.string(Self.small().bytes()) == hex)
-        #expect(try Self.small().archive.byteCount == Int64(hex.count / 2))
+        try expect(Hex.string(Self.small().bytes()), equals: hex)
+        try expect(Self.small().archive.byteCount, equals: Int64(hex.count / 2))
         // 4.3.16: the end of the central directory record alone.
         let empty = try ComposedArchive([:])
-        #expect(try Hex.string(empty.bytes()) == "504b0506" + String(repeating: "0", count: 36))
+        try expect(
+            Hex.string(empty.bytes()), equals: "504b0506" + String(repeating: "0", count: 36))
     }
 
     @Test func `every range of it is that slice of the whole`() throws {
@@ -64,18 +66,18 @@ import Testing
                 wrong.append(lower..<upper)
             }
         }
-        #expect(wrong.isEmpty)
+        expect(wrong.isEmpty)
         // What is beyond its end is left out.
         let count = Int64(whole.count)
-        #expect(try composed.bytes(count - 2..<count + 9) == [0, 0])
-        #expect(composed.archive.pieces(in: count..<count + 9).isEmpty)
+        try expect(composed.bytes(count - 2..<count + 9), equals: [0, 0])
+        expect(composed.archive.pieces(in: count..<count + 9).isEmpty)
     }
 
     @Test func `its bytes and its tag follow its members, whatever their order`() throws {
         let small = try Self.small().archive
         let turned = try ZipArchive(small.members.reversed())
-        #expect(turned == small)
-        #expect(try turned.entityTag() == small.entityTag())
+        expect(turned, equals: small)
+        try expect(turned.entityTag(), equals: small.entityTag())
         var tags: Set<String> = [try small.entityTag()]
         func change(_ position: Int, _ body: (inout ZipMember) throws -> Void) throws {
             var members = small.members
@@ -88,7 +90,7 @@ import Testing
         try change(1) { $0.content = .twin(try Self.address(3), byteCount: 10) }
         try change(1) { $0.content = .object(try Self.address(2)) }
         try change(2) { $0.content = .object(try Self.address(3)) }
-        #expect(tags.count == 7)
+        expect(tags.count, equals: 7)
     }
 
     @Test func `65,535 files are the most, and a byte of such an archive costs a look-up`() throws {
@@ -97,7 +99,7 @@ import Testing
             members.append(try Self.member("d\(number / 1000)/\(number)"))
         }
         let archive = try ZipArchive(members)
-        #expect(archive.members.count == 65_535)
+        expect(archive.members.count, equals: 65_535)
         var offsets = stride(from: Int64(0), to: archive.byteCount, by: 1021).map { $0 }
         offsets.append(archive.byteCount - 1)
         let isOneByte = offsets.allSatisfy { offset in
@@ -106,11 +108,11 @@ import Testing
             }
             return bytes.count == 1
         }
-        #expect(isOneByte)
+        expect(isOneByte)
         members.append(try Self.member("one more"))
         let error = #expect(throws: StoreError.self) { try ZipArchive(members) }
-        #expect(error?.code == .unsupported)
-        #expect(error?.message.contains("65536 files") == true)
+        expect(error?.code, equals: .unsupported)
+        expect(error?.message.contains("65536 files"), equals: true)
     }
 
     @Test func `four gibibytes less one byte are the most, in a file and in all`() throws {
@@ -125,27 +127,28 @@ import Testing
         }
         let twin = try Self.address(2)
         // 30 bytes of local header, 46 of central header, 22 of end record, twice the name.
-        #expect(try !isRefused([Self.member("a", byteCount: most - 100)]))
-        #expect(try isRefused([Self.member("a", byteCount: most - 99)]))
-        #expect(
-            try !isRefused([Self.member("a", byteCount: most, content: .twin(twin, byteCount: 5))]))
-        #expect(
-            try isRefused([
+        try expect(!isRefused([Self.member("a", byteCount: most - 100)]))
+        try expect(isRefused([Self.member("a", byteCount: most - 99)]))
+        try expect(
+            !isRefused([Self.member("a", byteCount: most, content: .twin(twin, byteCount: 5))]))
+        try expect(
+            isRefused([
                 Self.member("a", byteCount: most + 1, content: .twin(twin, byteCount: 5))
             ]))
         let half = most / 2
-        #expect(
-            try !isRefused([
+        try expect(
+            !isRefused([
                 Self.member("a", byteCount: half - 200), Self.member("b", byteCount: half),
             ]))
-        #expect(
-            try isRefused([Self.member("a", byteCount: half), Self.member("b", byteCount: half)]))
+        try expect(
+            isRefused([Self.member("a", byteCount: half), Self.member("b", byteCount: half)]))
         let largest = try ZipArchive([Self.member("a", byteCount: most - 100)])
-        #expect(largest.byteCount == most)
+        expect(largest.byteCount, equals: most)
         let end = largest.pieces(in: most - 22..<most)
-        #expect(end.count == 1)
-        #expect(
-            largest.pieces(in: most - 72..<most - 68) == [
+        expect(end.count, equals: 1)
+        expect(
+            largest.pieces(in: most - 72..<most - 68),
+            equals: [
                 .object(try Self.address(1), range: most - 103..<most - 100, size: most - 100),
                 .bytes([0x50]),
             ])
@@ -161,15 +164,15 @@ import Testing
         for paths in lists {
             let members = try paths.map { try Self.member($0) }
             let error = #expect(throws: StoreError.self, "\(paths)") { try ZipArchive(members) }
-            #expect(error?.code == .unsupported)
-            #expect(error?.message.contains("\"") == true)
+            expect(error?.code, equals: .unsupported)
+            expect(error?.message.contains("\""), equals: true)
         }
         // Two spellings of one name are two names, and a directory is no file.
         let fine = [
             "e\u{301}", "\u{e9}", "a-b", "a/b", "ab", "...", "a b", "C:x",
             String(repeating: "n", count: 65_535),
         ]
-        #expect(try ZipArchive(fine.map { try Self.member($0) }).members.count == fine.count)
+        try expect(ZipArchive(fine.map { try Self.member($0) }).members.count, equals: fine.count)
         let wrong = ZipMember(path: "a", byteCount: 3, crc32: 0, content: .bytes([1]))
         #expect(throws: StoreError.self) { try ZipArchive([wrong]) }
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import StorageTestSupport
@@ -27,12 +28,12 @@ import Testing
 
     @discardableResult
     func run(_ program: String, _ arguments: [String]) throws -> Finished {
-        let url = try #require(Self.program(program))
+        let url = try require(Self.program(program))
         // For unzip and bsdtar: names are UTF-8.
         let running = try Running(
             url, arguments, in: URL(filePath: directory.path), environment: ["LC_ALL": "C.UTF-8"])
         let done = try running.finished()
-        #expect(done.status == 0, "\(program): \(done.errors)\(done.text)")
+        expect(done.status, equals: 0, "\(program): \(done.errors)\(done.text)")
         return done
     }
 
@@ -47,9 +48,9 @@ import Testing
             if isDirectory.boolValue { continue }
             found[path] = [UInt8](try Data(contentsOf: URL(filePath: file)))
             let isExecutable = FileManager.default.isExecutableFile(atPath: file)
-            #expect(isExecutable == (hasModes && path == "bin/run"), "\(path)")
+            expect(isExecutable, equals: (hasModes && path == "bin/run"), "\(path)")
         }
-        #expect(found == Self.files)
+        expect(found, equals: Self.files)
     }
 
     func compose() throws {
@@ -76,7 +77,7 @@ import Testing
             // Modes stand in the central directory, which a pipe brings last.
             try expectTree(name, hasModes: name == "tree")
         }
-        #expect(try run("bsdtar", ["-tf", "empty.zip"]).text == "")
+        try expect(run("bsdtar", ["-tf", "empty.zip"]).text, equals: "")
     }
 
     @Test(.enabled(if: program("ziptool") != nil, "apt install ziptool"))
@@ -86,9 +87,10 @@ import Testing
         for (position, file) in paths.enumerated() {
             let found = try run(
                 "ziptool", ["-c", path, "name_locate", file, "0", "cat", "\(position)"])
-            #expect(
-                found.output.suffix(Self.files[file]?.count ?? 0) == Data(Self.files[file] ?? []))
-            #expect(
+            expect(
+                found.output.suffix(Self.files[file]?.count ?? 0),
+                equals: Data(Self.files[file] ?? []))
+            expect(
                 found.text.hasPrefix("name '\(file)' using flags '0' found at index \(position)\n"))
         }
         try run("ziptool", ["-c", "empty.zip", "get_num_entries", "0"])
@@ -107,7 +109,8 @@ import Testing
                     print(oct(info.external_attr >> 16), file.read(info).hex(), info.filename)
             """
         let lines = try run("python3", ["-c", script]).text.split(separator: "\n").map(String.init)
-        #expect(Set(lines) == Set(Self.listing { $0 == "bin/run" ? "0o100755 " : "0o100644 " }))
+        expect(
+            Set(lines), equals: Set(Self.listing { $0 == "bin/run" ? "0o100755 " : "0o100644 " }))
     }
 
     // The class that CodePush's client on Android unpacks with.
@@ -136,8 +139,8 @@ import Testing
             "-Xshare:auto", "-XX:TieredStopAtLevel=1", "Unpack.java", "empty.zip", "a.zip",
         ]
         let lines = try run("java", words).text.split(separator: "\n").map(String.init)
-        #expect(Set(lines) == Set(Self.listing { _ in "" }))
-        #expect(lines.count == Self.files.count)
+        expect(Set(lines), equals: Set(Self.listing { _ in "" }))
+        expect(lines.count, equals: Self.files.count)
     }
 
     static func listing(_ prefix: (String) -> String) -> [String] {

@@ -1,5 +1,6 @@
 import ArchiveReading
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -27,21 +28,21 @@ import VersionTree
         let zip = ForeignZip(
             .init("bin/", "", mode: 0o040755), run, .init("group", "g", mode: 0o100674),
             .init("Übergröße/日本語.txt", "long"), .init("empty", ""))
-        #expect(try reader.files(zip.bytes(), "a.zip") == Self.tree)
-        #expect(try reader.files(zip.bytes(), "content decides") == Self.tree)
+        try expect(reader.files(zip.bytes(), "a.zip"), equals: Self.tree)
+        try expect(reader.files(zip.bytes(), "content decides"), equals: Self.tree)
         // Made elsewhere than on Unix: no modes.
         run.mode = 0
-        #expect(try reader.files(ForeignZip(run).bytes(), "b.zip") == ["bin/run": "#!"])
+        try expect(reader.files(ForeignZip(run).bytes(), "b.zip"), equals: ["bin/run": "#!"])
         for (name, bytes) in try Self.tars() {
-            #expect(try reader.files(bytes, name) == Self.tree, "\(name)")
+            try expect(reader.files(bytes, name), equals: Self.tree, "\(name)")
         }
         // Several members, several frames, and one to be skipped, are one content.
         let half = Self.tar.count / 2
         let (first, second) = (Array(Self.tar[..<half]), Array(Self.tar[half...]))
         let gzips = try Compressed.gzip(first) + Compressed.gzip(second)
-        #expect(try reader.files(gzips, "b.tgz") == Self.tree)
+        try expect(reader.files(gzips, "b.tgz"), equals: Self.tree)
         let frames = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3] + Compressed.zstd(first)
-        #expect(try reader.files(frames + Compressed.zstd(second), "b.tzst") == Self.tree)
+        try expect(reader.files(frames + Compressed.zstd(second), "b.tzst"), equals: Self.tree)
     }
 
     static func tars() throws -> [(String, [UInt8])] {
@@ -63,7 +64,7 @@ import VersionTree
                 let other = ForeignZip.Entry("b", "other")
                 let zip = isFirst ? ForeignZip(entry, other) : ForeignZip(other, entry)
                 let files = try reader.files(zip.bytes(), "a.zip")
-                #expect(files == ["a": "content", "b": "other"], "\(stored) \(byteCount)")
+                expect(files, equals: ["a": "content", "b": "other"], "\(stored) \(byteCount)")
             }
         }
     }
@@ -83,12 +84,12 @@ import VersionTree
         try process.run()
         process.waitUntilExit()
         let zip = try Data(contentsOf: URL(filePath: reader.directory.appending("made.zip")))
-        #expect(try reader.files([UInt8](zip), "a.zip") == ["a": "a", "d/b": "d/b"])
+        try expect(reader.files([UInt8](zip), "a.zip"), equals: ["a": "a", "d/b": "d/b"])
     }
 
     @Test func `of no files is an archive, too`() throws {
-        #expect(try reader.files(ForeignZip().bytes(), "a.zip") == [:])
-        #expect(try reader.files(ForeignTar().bytes(), "a.tar") == [:])
+        try expect(reader.files(ForeignZip().bytes(), "a.zip"), equals: [:])
+        try expect(reader.files(ForeignTar().bytes(), "a.tar"), equals: [:])
     }
 
     @Test func `is refused wherever it is cut off`() throws {
@@ -98,14 +99,14 @@ import VersionTree
             // A byte of the last block of a tar archive is cut off as well.
             for count in [Int](stride(from: 0, to: bytes.count, by: 97)) + [bytes.count - 1] {
                 let refused = try reader.refusal(Array(bytes[..<count]), name)
-                #expect(refused?.code == .badArchive, "\(name) at \(count)")
+                expect(refused?.code, equals: .badArchive, "\(name) at \(count)")
             }
         }
         // Between two entries, and with half an end.
         for end in [0, 512] {
             var tar = ForeignTar(.init("a"))
             tar.end = Array(repeating: 0, count: end)
-            #expect(try reader.refusal(tar.bytes(), "a.tar")?.code == .badArchive)
+            try expect(reader.refusal(tar.bytes(), "a.tar")?.code, equals: .badArchive)
         }
     }
 
@@ -118,25 +119,26 @@ import VersionTree
         zips[3].comment = ForeignZip(.init("b")).bytes()
         zips[4].largeEnd = [0]
         for (position, zip) in zips.enumerated() {
-            #expect(try reader.refusal(zip.bytes(), "a.zip")?.code == .badArchive, "\(position)")
+            try expect(
+                reader.refusal(zip.bytes(), "a.zip")?.code, equals: .badArchive, "\(position)")
         }
         // There Android's packages have their signature.
         var package = ForeignZip(.init("a"))
         package.between = [1, 2, 3]
-        #expect(try reader.files(package.bytes(), "a.apk") == ["a": "content"])
+        try expect(reader.files(package.bytes(), "a.apk"), equals: ["a": "content"])
         // The end of a large archive.
         package.largeEnd = []
-        #expect(try reader.files(package.bytes(), "a.zip") == ["a": "content"])
+        try expect(reader.files(package.bytes(), "a.zip"), equals: ["a": "content"])
         for (name, bytes) in try Self.tars() {
-            #expect(try reader.refusal(bytes + [1], name)?.code == .badArchive, "\(name)")
+            try expect(reader.refusal(bytes + [1], name)?.code, equals: .badArchive, "\(name)")
         }
         var tar = ForeignTar(.init("a"))
         tar.end = Array(repeating: 0, count: 1024 * 200) + Array("more".utf8)
-        #expect(try reader.refusal(tar.bytes(), "a.tar")?.code == .badArchive)
-        #expect(try reader.refusal(Compressed.gzip(tar.bytes()), "a.tgz")?.code == .badArchive)
-        #expect(
-            try reader.refusal(Compressed.gzip(Self.tar) + Array("junk".utf8), "a.tgz")?.code
-                == .badArchive)
+        try expect(reader.refusal(tar.bytes(), "a.tar")?.code, equals: .badArchive)
+        try expect(reader.refusal(Compressed.gzip(tar.bytes()), "a.tgz")?.code, equals: .badArchive)
+        try expect(
+            reader.refusal(Compressed.gzip(Self.tar) + Array("junk".utf8), "a.tgz")?.code,
+            equals: .badArchive)
     }
 
     @Test func `of an unknown format, or of another than its name says, is refused with advice`()
@@ -150,29 +152,29 @@ import VersionTree
             ("a", [7]),
         ]
         for (name, bytes) in others {
-            let refused = try #require(try reader.refusal(bytes, name))
-            #expect(refused.code == .badArchive)
-            #expect(refused.message.contains(name) && refused.message.contains("add the directory"))
+            let refused = try require(try reader.refusal(bytes, name))
+            expect(refused.code, equals: .badArchive)
+            expect(refused.message.contains(name) && refused.message.contains("add the directory"))
         }
-        #expect(try reader.refusal([], "a.zip")?.message.contains("it is empty") == true)
+        try expect(reader.refusal([], "a.zip")?.message.contains("it is empty"), equals: true)
         let zip = ForeignZip(.init("a")).bytes()
         for name in ["a.tar", "a.tgz", "a.tar.zst", "a.TAR.BR"] {
-            #expect(try reader.refusal(zip, name)?.message.contains("its name") == true)
+            try expect(reader.refusal(zip, name)?.message.contains("its name"), equals: true)
         }
-        #expect(try reader.refusal(Self.tar, "a.tar.gz")?.message.contains("its name") == true)
+        try expect(reader.refusal(Self.tar, "a.tar.gz")?.message.contains("its name"), equals: true)
         // Compressed, but no tar archive.
-        #expect(
-            try reader.refusal(Compressed.gzip(Array("hello".utf8)), "a.gz")?.code == .badArchive)
+        try expect(
+            reader.refusal(Compressed.gzip(Array("hello".utf8)), "a.gz")?.code, equals: .badArchive)
     }
 
     @Test func `expands to no more than is allowed, which is known early`() throws {
         let zip = ForeignZip(.init("a", "123456"), .init("b", "1234")).bytes()
         let tar = ForeignTar(.init("a", "123456"), .init("b", "1234")).bytes()
         for (name, bytes) in [("a.zip", zip), ("a.tar", tar)] {
-            #expect(try reader.refusal(bytes, name) { $0.byteCountMax = 10 } == nil)
+            try expect(reader.refusal(bytes, name) { $0.byteCountMax = 10 } == nil)
             let refused = try reader.refusal(bytes, name) { $0.byteCountMax = 9 }
-            #expect(refused?.code == .tooLarge)
-            #expect(
+            expect(refused?.code, equals: .tooLarge)
+            expect(
                 refused?.message.contains("\"b\"") == true
                     && refused?.message.contains("--max-size") == true)
         }
@@ -180,16 +182,16 @@ import VersionTree
         var large = ForeignZip.Entry("large")
         large.method = 8
         large.byteCount = 100 << 20
-        #expect(try reader.refusal(ForeignZip(large).bytes(), "a.zip")?.code == .tooLarge)
+        try expect(reader.refusal(ForeignZip(large).bytes(), "a.zip")?.code, equals: .tooLarge)
         // … and by what comes out of a compressed tar archive.
         var zeros = ForeignTar.Entry("zeros", "")
         zeros.byteCount = 900 << 20
         var trap = ForeignTar(zeros)
         trap.end = []
         let frame = Compressed.zstd(trap.bytes(), zeros: 900 << 20)
-        #expect(frame.count < 40_000)
+        expect(frame.count < 40_000)
         let refused = try reader.refusal(frame, "a.tar.zst")
-        #expect(refused?.code == .tooLarge && refused?.message.contains("1000 times") == true)
+        expect(refused?.code == .tooLarge && refused?.message.contains("1000 times") == true)
     }
 
     @Test func `is stripped of a directory that holds all of it`() throws {
@@ -198,13 +200,13 @@ import VersionTree
         ).bytes()
         for prefix in ["CodePush/", "CodePush"] {
             let files = try reader.files(zip, "a.zip") { $0.stripped = prefix }
-            #expect(Set(files.keys) == ["a", "b/c"])
+            expect(Set(files.keys), equals: ["a", "b/c"])
         }
         let deep = ForeignTar(.init("a/", type: "5"), .init("./a/b/c/d")).bytes()
-        #expect(try reader.files(deep, "a.tar") { $0.stripped = "a/b" } == ["c/d": "content"])
+        try expect(reader.files(deep, "a.tar") { $0.stripped = "a/b" }, equals: ["c/d": "content"])
         for prefix in ["CodePush/b", "Code", "CodePush/b/c"] {
             let refused = try reader.refusal(zip, "a.zip") { $0.stripped = prefix }
-            #expect(refused?.message.contains("does not lie below \(prefix)/") == true)
+            expect(refused?.message.contains("does not lie below \(prefix)/"), equals: true)
         }
     }
 
@@ -213,11 +215,11 @@ import VersionTree
             .init("app/a"), .init("app/.DS_Store"), .init("__MACOSX/app/._a"),
             .init("app/__MACOSX/b")
         ).bytes()
-        #expect(try reader.files(zip, "a.zip").count == 4)
+        try expect(reader.files(zip, "a.zip").count, equals: 4)
         let files = try reader.files(zip, "a.zip") {
             $0.skipsJunk = true
             $0.stripped = "app"
         }
-        #expect(Set(files.keys) == ["a", "__MACOSX/b"])
+        expect(Set(files.keys), equals: ["a", "__MACOSX/b"])
     }
 }

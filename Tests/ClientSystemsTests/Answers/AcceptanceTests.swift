@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ClientSystems
@@ -22,7 +23,7 @@ import Testing
             ("*/*", parts, true), ("multipart/mixed;q=0, */*", parts, false),
             ("multipart/mixed; boundary=x; q=0", parts, false),
         ] {
-            #expect(Acceptance(list).takes(patterns) == isTaken, "\(list)")
+            expect(Acceptance(list).takes(patterns), equals: isTaken, "\(list)")
         }
     }
 }

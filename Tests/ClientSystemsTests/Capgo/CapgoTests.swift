@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import Platform
 import StorageTestSupport
@@ -34,7 +35,7 @@ import VersionTree
     private func answer(
         _ request: ClientRequest, _ origin: ModelOrigin
     ) throws -> (status: Int, text: String) {
-        let answer = try #require(try CapgoDecider.answer(request, Self.configuration, origin))
+        let answer = try require(try CapgoDecider.answer(request, Self.configuration, origin))
         return (answer.status, String(decoding: try origin.bytes(of: answer), as: UTF8.self))
     }
 
@@ -48,7 +49,7 @@ import VersionTree
             "2.0", ["index.html": "hello", "new.js": "new", "a/empty": ""])
         let offer = try origin.publish(
             .version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
-        let archive = try #require(offer.archive)
+        let archive = try require(offer.archive)
         let new = try ModelOrigin.address(of: Array("new".utf8)).description
         let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -58,28 +59,29 @@ import VersionTree
         }
         let url = "https://h/for/capgo/archives/\(version.content).zip"
         let found = try answer(Self.request(), origin)
-        #expect(found.status == 200)
-        #expect(
-            found.text
-                == #"{"version":"2.0","url":"\#(url)","checksum":"\#(archive.sha256)","session_key":"","manifest":["#
+        expect(found.status, equals: 200)
+        expect(
+            found.text,
+            equals:
+                #"{"version":"2.0","url":"\#(url)","checksum":"\#(archive.sha256)","session_key":"","manifest":["#
                 + "\(listed("a/empty", empty)),\(listed("index.html", hello)),\(listed("new.js", new))]}"
         )
-        #expect(try answer(Self.request(["version_name": "\"2.0\""]), origin) == (200, Self.none))
+        try expect(answer(Self.request(["version_name": "\"2.0\""]), origin) == (200, Self.none))
         // The archive that the URL leads to has that checksum.
-        let zip = try #require(
+        let zip = try require(
             try CapgoDecider.answer(
                 ClientRequest("GET", String(url.dropFirst("https://h".count))), Self.configuration,
                 origin)
         )
-        #expect(zip.status == 200 && zip.field("content-type") == "application/zip")
+        expect(zip.status == 200 && zip.field("content-type") == "application/zip")
         let bytes = try origin.bytes(of: zip)
-        #expect(try ModelOrigin.address(of: bytes) == archive.sha256)
-        #expect(Int64(bytes.count) == archive.byteCount)
+        try expect(ModelOrigin.address(of: bytes), equals: archive.sha256)
+        expect(Int64(bytes.count), equals: archive.byteCount)
         for path in ["new.js", "index.html"] {
             for entry in try JSONValue.parse(Array(found.text.utf8))["manifest"]?.asArray ?? []
             where entry["file_name"]?.asString == path {
-                #expect(
-                    try origin.serves(
+                try expect(
+                    origin.serves(
                         entry["download_url"]?.asString ?? "", CapgoDecider.self, Self.configuration
                     ))
             }
@@ -94,7 +96,7 @@ import VersionTree
         let version = try origin.add("2.0", ["index.html": "hello"])
         let offer = try origin.publish(
             .version(version), now: 1, for: CapgoPublishing.self, Self.configuration)
-        let archive = try #require(offer.archive).sha256.description
+        let archive = try require(offer.archive).sha256.description
         for (plugin, isModern) in [
             ("4.50.0", false), ("5.0.0", false), ("5.9.99", false), ("5.10.0", true),
             ("5.30.1", true), ("6.0.0", false), ("6.14.36", false), ("6.25.0", true),
@@ -105,12 +107,12 @@ import VersionTree
                 Self.request(["plugin_version": "\"\(plugin)\""]), origin
             ).text
             let said = try JSONValue.parse(Array(text.utf8))
-            #expect(said["url"]?.asString?.hasSuffix("\(version.content).zip") == true)
-            #expect(said["checksum"]?.asString == (isModern ? archive : ""), "\(plugin)")
-            #expect((said["manifest"]?.asArray?.count == 1) == isModern, "\(plugin)")
+            expect(said["url"]?.asString?.hasSuffix("\(version.content).zip"), equals: true)
+            expect(said["checksum"]?.asString, equals: (isModern ? archive : ""), "\(plugin)")
+            expect((said["manifest"]?.asArray?.count == 1), equals: isModern, "\(plugin)")
         }
         for changes in [["plugin_version": nil], ["plugin_version": "null"]] {
-            #expect(try answer(Self.request(changes), origin).text.contains("\"manifest\""))
+            try expect(answer(Self.request(changes), origin).text.contains("\"manifest\""))
         }
     }
 
@@ -120,21 +122,21 @@ import VersionTree
         func status(_ method: String, _ path: String) throws -> Int? {
             try CapgoDecider.answer(ClientRequest(method, path), Self.configuration, origin)?.status
         }
-        #expect(
-            try answer(ClientRequest("POST", "/for/capgo/stats"), origin) == (
+        try expect(
+            answer(ClientRequest("POST", "/for/capgo/stats"), origin) == (
                 200, #"{"status":"ok"}"#
             ))
         for method in ["GET", "POST", "PUT", "DELETE"] {
             let (code, text) = try answer(ClientRequest(method, "/for/capgo/channel_self"), origin)
             let body = try JSONValue.parse(Array(text.utf8))
-            #expect(
+            expect(
                 code == 200 && body["error"]?.asString != nil && body["message"]?.asString != nil)
         }
-        #expect(try status("GET", "/for/capgo/updates") == 405)
-        #expect(try status("GET", "/for/capgo/stats") == 405)
+        try expect(status("GET", "/for/capgo/updates"), equals: 405)
+        try expect(status("GET", "/for/capgo/stats"), equals: 405)
         for path in ["/", "/for/capgo", "/for/capgo/", "/for/capgo/updates/", "/for/expo/manifest"]
         {
-            #expect(try status("POST", path) == nil, "\(path)")
+            try expect(status("POST", path) == nil, "\(path)")
         }
     }
 
@@ -160,20 +162,20 @@ import VersionTree
         ]
         for (changes, status) in table {
             let found = try answer(Self.request(changes), origin)
-            #expect(found.status == status, "\(changes): \(found.text.prefix(200))")
+            expect(found.status, equals: status, "\(changes): \(found.text.prefix(200))")
             guard status >= 400 else { continue }
             let body = try JSONValue.parse(Array(found.text.utf8))
-            #expect(body["error"]?.asString != nil && body["kind"]?.asString == "failed")
+            expect(body["error"]?.asString != nil && body["kind"]?.asString == "failed")
         }
         for text in [
             "", "[]", "null", "{", "{}x", "{\"app_id\":\"a\",\"app_id\":\"a\"}", "\u{feff}{}",
         ] {
             let request = ClientRequest("POST", "/for/capgo/updates", body: Array(text.utf8))
-            #expect(try answer(request, origin).status == 400, "\(text)")
+            try expect(answer(request, origin).status, equals: 400, "\(text)")
         }
         let trailing = ClientRequest(
             "POST", "/for/capgo/updates", body: Self.request().body + [0x78])
-        #expect(try answer(trailing, origin).status == 400)
+        try expect(answer(trailing, origin).status, equals: 400)
         var random = SeededRandom(seed: 7)
         let whole = Self.request().body
         for _ in 0..<300 {
@@ -246,7 +248,7 @@ import VersionTree
                 }
             }
         }
-        #expect(counts.count == 5 && counts.values.allSatisfy { $0 > 30 }, "\(counts)")
+        expect(counts.count == 5 && counts.values.allSatisfy { $0 > 30 }, "\(counts)")
     }
 
     @Test("cannot be told everything: what, is said before")
@@ -286,10 +288,10 @@ import VersionTree
             (try objections("1.2.3", page, isMandatory: true), false, "mandatory"),
         ]
         for (found, refuses, words) in cases {
-            #expect(
+            expect(
                 found.first?.refuses == refuses && found.count == (refuses == nil ? 0 : 1),
                 "\(found)")
-            #expect(refuses == nil || found[0].message.contains(words), "\(found)")
+            expect(refuses == nil || found[0].message.contains(words), "\(found)")
         }
         // The name is all that clients compare.
         var origin = ModelOrigin()
@@ -300,7 +302,7 @@ import VersionTree
             try origin.publish(
                 .version(second), now: 2, for: CapgoPublishing.self, Self.configuration)
         }
-        #expect(error?.message.contains("under another name") == true)
+        expect(error?.message.contains("under another name"), equals: true)
     }
 
     @Test("get only archives of what is offered")
@@ -320,10 +322,10 @@ import VersionTree
         ] {
             let answer = try CapgoDecider.answer(
                 ClientRequest("GET", prefix + name), Self.configuration, origin)
-            #expect(answer?.status == status, "\(name.prefix(100))")
+            expect(answer?.status, equals: status, "\(name.prefix(100))")
         }
         origin.withdraw(.version(version))
         let gone = ClientRequest("GET", prefix + "\(version.content).zip")
-        #expect(try CapgoDecider.answer(gone, Self.configuration, origin)?.status == 404)
+        try expect(CapgoDecider.answer(gone, Self.configuration, origin)?.status, equals: 404)
     }
 }

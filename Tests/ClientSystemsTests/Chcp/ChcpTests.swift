@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import Platform
 import StrictJSON
@@ -20,8 +21,8 @@ import VersionTree
     }
 
     private func text(_ path: String, _ origin: ModelOrigin) throws -> String {
-        let answer = try #require(try get(path, origin))
-        #expect(answer.status == 200, "\(path)")
+        let answer = try require(try get(path, origin))
+        expect(answer.status, equals: 200, "\(path)")
         return String(decoding: try origin.bytes(of: answer), as: UTF8.self)
     }
 
@@ -41,24 +42,25 @@ import VersionTree
         let version = try origin.add("2.0", ["index.html": "hello", "js/a b.js": "b", "empty": ""])
         try publish(version, &origin)
         let base = "/for/chcp/production/www/\(version.content)"
-        #expect(
-            try text("/for/chcp/production/chcp.json", origin)
-                == #"{"content_url":"https://h\#(base)","release":"2.0","min_native_interface":1,"update":"start"}"#
+        try expect(
+            text("/for/chcp/production/chcp.json", origin),
+            equals:
+                #"{"content_url":"https://h\#(base)","release":"2.0","min_native_interface":1,"update":"start"}"#
         )
-        #expect(
-            try text("\(base)/chcp.manifest", origin)
-                == #"[{"file":"empty","hash":"d41d8cd98f00b204e9800998ecf8427e"},"#
+        try expect(
+            text("\(base)/chcp.manifest", origin),
+            equals: #"[{"file":"empty","hash":"d41d8cd98f00b204e9800998ecf8427e"},"#
                 + #"{"file":"index.html","hash":"5d41402abc4b2a76b9719d911017c592"},"#
                 + #"{"file":"js/a b.js","hash":"92eb5ffee6ae2fec3ad71c777531578f"}]"#)
-        #expect(try text("\(base)/index.html", origin) == "hello")
-        #expect(
-            try text("\(base)/js/a%20b.js", origin) == "b" && text("\(base)/empty", origin).isEmpty)
-        #expect(
-            try get("\(base)/js/a%20b.js", origin)?.field("content-type")
-                == "text/javascript; charset=utf-8")
-        let answer = try #require(try get("/for/chcp/production/chcp.json", origin))
-        #expect(answer.field("cache-control") == "no-cache")
-        #expect(answer.field("content-type") == "application/json")
+        try expect(text("\(base)/index.html", origin), equals: "hello")
+        try expect(
+            text("\(base)/js/a%20b.js", origin) == "b" && text("\(base)/empty", origin).isEmpty)
+        try expect(
+            get("\(base)/js/a%20b.js", origin)?.field("content-type"),
+            equals: "text/javascript; charset=utf-8")
+        let answer = try require(try get("/for/chcp/production/chcp.json", origin))
+        expect(answer.field("cache-control"), equals: "no-cache")
+        expect(answer.field("content-type"), equals: "application/json")
     }
 
     /// On Android they pass each URL through `java.net.URI`, which escapes every % of its path.
@@ -73,11 +75,11 @@ import VersionTree
         ] {
             let configuration = ClientConfiguration(
                 .chcp, baseURL: base, deployments: [name: try ChannelName("stable")])
-            #expect((configuration.problem == nil) == isTaken, "\(name) \(base)")
+            expect((configuration.problem == nil), equals: isTaken, "\(name) \(base)")
             let other = ClientConfiguration(
                 .meteor, baseURL: base, deployments: [name: try ChannelName("stable")])
             // Meteor's find what is one part of a path.
-            #expect((other.problem == nil) == !(name.isEmpty || name.contains("/")))
+            expect((other.problem == nil), equals: !(name.isEmpty || name.contains("/")))
         }
     }
 
@@ -94,16 +96,16 @@ import VersionTree
         let base = "/for/chcp/production/www/\(version.content)/"
         let listed =
             try JSONValue.parse(Array(text(base + "chcp.manifest", origin).utf8)).asArray ?? []
-        #expect(listed.count == names.count)
+        expect(listed.count, equals: names.count)
         for entry in listed {
-            let name = try #require(entry["file"]?.asString)
+            let name = try require(entry["file"]?.asString)
             let digest = try Digester.digest(.md5, of: Array(name.utf8))
-            #expect(entry["hash"]?.asString == Hex.string(digest))
+            expect(entry["hash"]?.asString, equals: Hex.string(digest))
             // As a URL has it, and as the plugin on Android does: blanks and % escaped, letters not.
             let raw = name.split(separator: "%", omittingEmptySubsequences: false).joined(
                 separator: "%25")
-            #expect(try text(base + PercentEncoding.name(name), origin) == name)
-            #expect(try text(base + raw, origin) == name)
+            try expect(text(base + PercentEncoding.name(name), origin), equals: name)
+            try expect(text(base + raw, origin), equals: name)
         }
     }
 
@@ -123,20 +125,20 @@ import VersionTree
         func base(_ version: PublishedVersion) -> String {
             "/for/chcp/production/www/\(version.content)"
         }
-        #expect(try text(base(first) + "/old.js", origin) == "x")
-        #expect(try text(base(second) + "/index.html", origin) == "two")
-        #expect(
-            try text("/for/chcp/production/chcp.json", origin).hasSuffix(
+        try expect(text(base(first) + "/old.js", origin), equals: "x")
+        try expect(text(base(second) + "/index.html", origin), equals: "two")
+        try expect(
+            text("/for/chcp/production/chcp.json", origin).hasSuffix(
                 #""release":"2","min_native_interface":5,"update":"now"}"#))
-        #expect(try get(base(unpublished) + "/index.html", origin)?.status == 404)
-        #expect(try get(base(second) + "/old.js", origin)?.status == 404)
+        try expect(get(base(unpublished) + "/index.html", origin)?.status, equals: 404)
+        try expect(get(base(second) + "/old.js", origin)?.status, equals: 404)
         origin.withdraw(.version(second))
-        #expect(try text("/for/chcp/production/chcp.json", origin).contains("\"release\":\"1\""))
-        #expect(try text(base(second) + "/index.html", origin) == "two")
+        try expect(text("/for/chcp/production/chcp.json", origin).contains("\"release\":\"1\""))
+        try expect(text(base(second) + "/index.html", origin), equals: "two")
         origin.lose(second.content)
-        #expect(try get(base(second) + "/index.html", origin)?.status == 404)
+        try expect(get(base(second) + "/index.html", origin)?.status, equals: 404)
         origin.withdraw(.version(first))
-        #expect(try get("/for/chcp/production/chcp.json", origin)?.status == 404)
+        try expect(get("/for/chcp/production/chcp.json", origin)?.status, equals: 404)
     }
 
     @Test("get 404 for whatever else a stranger asks")
@@ -158,11 +160,11 @@ import VersionTree
             "\(base)/" + String(repeating: "a/", count: 32_768),
             "/for/chcp/production/www/\(version.content.description.uppercased())/index.html",
         ] {
-            #expect(try get(path, origin)?.status == 404, "\(path.prefix(150))")
+            try expect(get(path, origin)?.status, equals: 404, "\(path.prefix(150))")
         }
-        #expect(try get("/for/chcp/production/chcp.json", origin, "POST")?.status == 405)
-        #expect(try get("/for/chcp/production/chcp.json", origin, "HEAD")?.status == 200)
-        #expect(try get("/for/chc/production/chcp.json", origin) == nil)
+        try expect(get("/for/chcp/production/chcp.json", origin, "POST")?.status, equals: 405)
+        try expect(get("/for/chcp/production/chcp.json", origin, "HEAD")?.status, equals: 200)
+        try expect(get("/for/chc/production/chcp.json", origin) == nil)
     }
 
     @Test("cannot be told everything: what, is said before")
@@ -196,10 +198,10 @@ import VersionTree
             (try objections(["chcp.manifest": "x"]), false, "left out"),
         ]
         for (found, refuses, words) in cases {
-            #expect(
+            expect(
                 found.first?.refuses == refuses && found.count == (refuses == nil ? 0 : 1),
                 "\(found)")
-            #expect(refuses == nil || found[0].message.contains(words), "\(found)")
+            expect(refuses == nil || found[0].message.contains(words), "\(found)")
         }
     }
 }

@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import ClientSystems
+import Expectations
 import HotPush
 import Platform
 import StrictJSON
@@ -15,42 +16,44 @@ import VersionTree
         var model = CodePushModel()
         let old = try model.publish("1.0")
         let new = try model.publish("2.0", signer: nil)
-        let content = try #require(new.version?.content)
-        let base = try #require(old.version?.content)
+        let content = try require(new.version?.content)
+        let base = try require(old.version?.content)
         let query =
             "deployment_key=KEY&app_version=1.0.0&package_hash=\(old.packageHash ?? "")"
             + "&is_companion=&label=v1&client_unique_id=dev-1"
-        let answer = try #require(
+        let answer = try require(
             try model.answer(ClientRequest(Self.path, query: query)))
-        #expect(answer.status == 200)
-        #expect(answer.field("content-type") == "application/json")
+        expect(answer.status, equals: 200)
+        expect(answer.field("content-type"), equals: "application/json")
         let url = "https://u.example.org/for/codepush/archives/\(content).from.\(base).zip"
         func package(_ content: ObjectID) throws -> CodePushPackage {
-            CodePushPackage(try #require(model.origin.contents[content]), folder: "CodePush")
+            CodePushPackage(try require(model.origin.contents[content]), folder: "CodePush")
         }
         let difference = try package(content).difference(from: package(base))
-        let size = try #require(difference).byteCount
-        #expect(
-            answer.text == """
+        let size = try require(difference).byteCount
+        expect(
+            answer.text,
+            equals: """
                 {"update_info":{"download_url":"\(url)","description":"2.0","is_available":true,\
                 "is_disabled":false,"target_binary_range":"1.0.0","is_mandatory":false,\
                 "package_hash":"\(new.packageHash ?? "")","label":"v2","package_size":\(size),\
                 "should_run_binary_version":false,"update_app_version":false}}
                 """)
-        let full = try #require(try model.update())
-        #expect(
-            full["download_url"]?.asString
-                == "https://u.example.org/for/codepush/archives/\(content).zip")
-        #expect(full["package_size"]?.asInt64 == new.archive?.byteCount)
-        #expect(full["package_size"]?.asInt64 ?? 0 > 0)
+        let full = try require(try model.update())
+        expect(
+            full["download_url"]?.asString,
+            equals: "https://u.example.org/for/codepush/archives/\(content).zip")
+        expect(full["package_size"]?.asInt64, equals: new.archive?.byteCount)
+        expect(full["package_size"]?.asInt64 ?? 0 > 0)
     }
 
     @Test func `Nothing new is told in the same members, empty`() throws {
         var model = CodePushModel()
         let offer = try model.publish("1")
-        let answer = try #require(try model.check("&package_hash=\(offer.packageHash ?? "")"))
-        #expect(
-            answer.text == """
+        let answer = try require(try model.check("&package_hash=\(offer.packageHash ?? "")"))
+        expect(
+            answer.text,
+            equals: """
                 {"update_info":{"download_url":"","description":"","is_available":false,\
                 "is_disabled":false,"target_binary_range":"","is_mandatory":false,\
                 "package_hash":"","label":"","package_size":0,\
@@ -61,20 +64,21 @@ import VersionTree
     @Test func `The old spelling asks and tells the same`() throws {
         var model = CodePushModel()
         try model.publish("1", range: "^1.0.0", isMandatory: true)
-        let answer = try #require(
+        let answer = try require(
             try model.answer(
                 ClientRequest(
                     "/updateCheck", query: "deploymentKey=KEY&appVersion=1.5.0&clientUniqueId=x")))
-        let update = try #require(answer.document?["updateInfo"])
-        #expect(
-            update.asObject?.map(\.key) == [
+        let update = try require(answer.document?["updateInfo"])
+        expect(
+            update.asObject?.map(\.key),
+            equals: [
                 "downloadURL", "description", "isAvailable", "isDisabled", "appVersion",
                 "isMandatory", "packageHash", "label", "packageSize", "shouldRunBinaryVersion",
                 "updateAppVersion",
             ])
-        #expect(update["isMandatory"]?.asBool == true)
-        #expect(update["appVersion"]?.asString == "1.5.0")
-        #expect(update["downloadURL"] == (try model.update(version: "1.5.0"))?["download_url"])
+        expect(update["isMandatory"]?.asBool, equals: true)
+        expect(update["appVersion"]?.asString, equals: "1.5.0")
+        expect(update["downloadURL"], equals: (try model.update(version: "1.5.0"))?["download_url"])
     }
 
     @Test func `Questions that are none are refused: 400 and 404`() throws {
@@ -102,20 +106,20 @@ import VersionTree
         ]
         for (query, status) in table {
             let answer = try model.answer(ClientRequest(Self.path, query: query))
-            #expect(answer?.status == status, "\(query ?? "no query")")
+            expect(answer?.status, equals: status, "\(query ?? "no query")")
         }
-        #expect(try model.answer(ClientRequest("POST", Self.path))?.status == 405)
-        #expect(try model.answer(ClientRequest("HEAD", Self.path))?.status == 400)
+        try expect(model.answer(ClientRequest("POST", Self.path))?.status, equals: 405)
+        try expect(model.answer(ClientRequest("HEAD", Self.path))?.status, equals: 400)
         for path in ["/", "/updatecheck", "/for/expo/manifest", "/v0.1/public/codepush/"] {
-            #expect(try model.answer(ClientRequest(path)) == nil)
+            try expect(model.answer(ClientRequest(path)) == nil)
         }
     }
 
     @Test func `A deployment of which nothing was published has nothing to offer`() throws {
         let model = CodePushModel()
-        let update = try #require(try model.update())
-        #expect(update["is_available"]?.asBool == false)
-        #expect(update["should_run_binary_version"]?.asBool == true)
+        let update = try require(try model.update())
+        expect(update["is_available"]?.asBool, equals: false)
+        expect(update["should_run_binary_version"]?.asBool, equals: true)
     }
 
     @Test func `Reports are answered with OK, and refused if they say nothing`() throws {
@@ -135,7 +139,7 @@ import VersionTree
             ("/reportStatus/deploy", #"{"deploymentKey":"KEY","appVersion":"1"}"#),
         ] {
             let answer = try status(path, body)
-            #expect(answer?.status == 200 && answer?.text == "OK")
+            expect(answer?.status == 200 && answer?.text == "OK")
         }
         for body in [
             "", "{invalid: json", "null", "[]", "{}", #"{"deployment_key":"KEY"}"#,
@@ -143,12 +147,12 @@ import VersionTree
             #"{"deployment_key":"KEY","deployment_key":"KEY","label":"v1","app_version":"1"}"#,
             String(repeating: "[", count: 60_000),
         ] {
-            #expect(try status(api + "download", body)?.status == 400)
-            #expect(try status(api + "deploy", body)?.status == 400)
+            try expect(status(api + "download", body)?.status, equals: 400)
+            try expect(status(api + "deploy", body)?.status, equals: 400)
         }
         let large = download + String(repeating: " ", count: 65_536)
-        #expect(try status(api + "download", large)?.status == 413)
-        #expect(try model.answer(ClientRequest(api + "deploy"))?.status == 405)
+        try expect(status(api + "download", large)?.status, equals: 413)
+        try expect(model.answer(ClientRequest(api + "deploy"))?.status, equals: 405)
     }
 
     @Test func `Archives are those of what a channel offers, whole or from what it offers`() throws
@@ -164,12 +168,12 @@ import VersionTree
             try model.answer(ClientRequest("/for/codepush/archives/" + name))?.status
         }
         let contents = try [first, second, elsewhere, hidden].map {
-            try #require($0.version?.content)
+            try require($0.version?.content)
         }
-        #expect(try status("\(contents[0]).zip") == 200)
-        #expect(try status("\(contents[1]).from.\(contents[0]).zip") == 200)
-        #expect(try status("\(contents[0]).from.\(contents[1]).zip") == 200)
-        #expect(try status("\(contents[2]).zip") == 200)
+        try expect(status("\(contents[0]).zip"), equals: 200)
+        try expect(status("\(contents[1]).from.\(contents[0]).zip"), equals: 200)
+        try expect(status("\(contents[0]).from.\(contents[1]).zip"), equals: 200)
+        try expect(status("\(contents[2]).zip"), equals: 200)
         for name in [
             "\(contents[2]).from.\(contents[0]).zip", "\(contents[0]).from.\(contents[2]).zip",
             "\(contents[3]).zip", "\(contents[0])", "\(contents[0]).ZIP", ".zip", "", "..",
@@ -177,33 +181,33 @@ import VersionTree
             "\(contents[0]).from.zip", "\(contents[0]).from.\(contents[1]).x.zip", "%00.zip", "%",
             "\(contents[0].description.uppercased()).zip",
         ] {
-            #expect(try status(name) == 404, "\(name)")
+            try expect(status(name), equals: 404, "\(name)")
         }
         // A hash of another deployment leads to the whole archive, never to a difference.
-        let update = try #require(
+        let update = try require(
             try model.update("&package_hash=\(elsewhere.packageHash ?? "")&label=v1"))
-        #expect(update["download_url"]?.asString?.contains(".from.") == false)
+        expect(update["download_url"]?.asString?.contains(".from."), equals: false)
         model.withdraw(first)
-        #expect(try status("\(contents[0]).zip") == 404)
-        #expect(try status("\(contents[1]).from.\(contents[0]).zip") == 404)
-        let after = try #require(try model.update("&package_hash=\(first.packageHash ?? "")"))
-        #expect(after["download_url"]?.asString?.contains(".from.") == false)
+        try expect(status("\(contents[0]).zip"), equals: 404)
+        try expect(status("\(contents[1]).from.\(contents[0]).zip"), equals: 404)
+        let after = try require(try model.update("&package_hash=\(first.packageHash ?? "")"))
+        expect(after["download_url"]?.asString?.contains(".from."), equals: false)
     }
 
     @Test func `What the origin has lost is not offered`() throws {
         var model = CodePushModel()
         let first = try model.publish("1")
         let second = try model.publish("2")
-        model.origin.lose(try #require(first.version?.content))
-        let full = try #require(try model.update("&package_hash=\(first.packageHash ?? "")"))
-        #expect(full["download_url"]?.asString?.contains(".from.") == false)
+        model.origin.lose(try require(first.version?.content))
+        let full = try require(try model.update("&package_hash=\(first.packageHash ?? "")"))
+        expect(full["download_url"]?.asString?.contains(".from."), equals: false)
         // Back from the newest, which is for another app version, by a difference as well.
         let third = try model.publish("3", range: "2.0.0")
-        let back = try #require(try model.update("&package_hash=\(third.packageHash ?? "")"))
-        #expect(back["download_url"]?.asString?.contains(".from.") == true)
-        model.origin.lose(try #require(second.version?.content))
-        let nothing = try #require(try model.update("&package_hash=\(first.packageHash ?? "")"))
-        #expect(nothing["is_available"]?.asBool == false)
+        let back = try require(try model.update("&package_hash=\(third.packageHash ?? "")"))
+        expect(back["download_url"]?.asString?.contains(".from."), equals: true)
+        model.origin.lose(try require(second.version?.content))
+        let nothing = try require(try model.update("&package_hash=\(first.packageHash ?? "")"))
+        expect(nothing["is_available"]?.asBool, equals: false)
     }
 
     @Test func `URLs begin with the operator's, whatever the request says`() throws {
@@ -212,7 +216,7 @@ import VersionTree
         let request = ClientRequest(
             Self.path, query: "deployment_key=KEY&app_version=1.0.0",
             fields: [.init("host", "evil.example"), .init("x-forwarded-host", "evil.example")])
-        let answer = try #require(try model.answer(request))
-        #expect(!answer.text.contains("evil"))
+        let answer = try require(try model.answer(request))
+        expect(!answer.text.contains("evil"))
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import ClientSystems
+import Expectations
 import Platform
 import StrictJSON
 import Testing
@@ -47,7 +48,7 @@ import VersionTree
                 perMille: release.perMille)
         }
         for release in releases where release.isWithdrawn {
-            model.withdraw(try #require(offers[release.name]))
+            model.withdraw(try require(offers[release.name]))
         }
         var failures: [String] = []
         for row in rows {
@@ -57,7 +58,7 @@ import VersionTree
                 query = query.replacing(
                     "hash=\(name)", with: "package_hash=\(offer.packageHash ?? "")")
             }
-            let update = try #require(
+            let update = try require(
                 try model.update(query.isEmpty ? "" : "&" + query, version: row.version))
             let told = Self.told(update)
             if told != row.told { failures.append("\(row.rule): \(told), not \(row.told)") }
@@ -110,7 +111,7 @@ import VersionTree
             Row("a companion runs all, older", "is_companion=TRUE", at: "0.0.6", "v3!@0.0.6"),
             Row("who is no companion does not", "is_companion=false", at: "2.0.0", "- bin 1.0.0"),
         ]
-        #expect(try failures(releases, rows) == [])
+        try expect(failures(releases, rows), equals: [])
     }
 
     @Test func `Each app version gets the newest release for it`() throws {
@@ -128,7 +129,7 @@ import VersionTree
             Row("3.0.0 fresh", "", at: "3.0.0", "v7!@3.0.0"),
             Row("3.0.0 has G", "hash=G", at: "3.0.0", "-"),
         ]
-        #expect(try failures(releases, rows) == [])
+        try expect(failures(releases, rows), equals: [])
     }
 
     @Test func `Ranges of app versions`() throws {
@@ -144,7 +145,7 @@ import VersionTree
                 "0.0.1 has A and is too old for C", "hash=A", at: "0.0.1", "- >=1.1.0 <1.2.0 newer"),
             Row("3.0.0 has A and is too new for C", "hash=A", at: "3.0.0", "- >=1.1.0 <1.2.0"),
         ]
-        #expect(try failures(releases, rows) == [])
+        try expect(failures(releases, rows), equals: [])
     }
 
     @Test func `What is withdrawn does not count, but clients may run it`() throws {
@@ -160,9 +161,9 @@ import VersionTree
             Row("1.0.0 on the withdrawn C goes back to B", "label=v3&hash=C", "v2@1.0.0"),
             Row("2.0.0 on the withdrawn C goes on to D", "label=v3", at: "2.0.0", "v4@2.0.0"),
         ]
-        #expect(try failures(releases, rows) == [])
+        try expect(failures(releases, rows), equals: [])
         let all = [Release("A", withdrawn: true)]
-        #expect(try failures(all, [Row("nothing is left", "hash=A", "- bin")]) == [])
+        try expect(failures(all, [Row("nothing is left", "hash=A", "- bin")]), equals: [])
     }
 
     @Test func `Roll-outs reach whom CodePush's rule chooses, and whole per cents of them`() throws
@@ -174,16 +175,15 @@ import VersionTree
             Row("nobody in particular", "", "- bin"),
         ]
         for perMille in [840, 845, 920, 929] {
-            #expect(try failures([Release("A", nil, perMille)], rows) == [])
+            try expect(failures([Release("A", nil, perMille)], rows), equals: [])
         }
         let out = [Row("not yet", "client_unique_id=client-1", "- bin")]
-        #expect(try failures([Release("A", nil, 839)], out) == [])
+        try expect(failures([Release("A", nil, 839)], out), equals: [])
         let older = [Release("A"), Release("B", mandatory: true, 0)]
-        #expect(
-            try failures(
+        try expect(
+            failures(
                 older, [Row("an unfinished one is skipped whole", "client_unique_id=x", "v1@1.0.0")]
-            )
-                == [])
+            ), equals: [])
     }
 
     // MARK: All small histories
@@ -289,8 +289,8 @@ import VersionTree
                 }
             }
         }
-        let selected = try #require(client(true))
-        let unselected = try #require(client(false))
+        let selected = try require(client(true))
+        let unselected = try require(client(false))
         var failures: [String] = []
         var count = 0
         for first in kinds {
@@ -324,8 +324,8 @@ import VersionTree
                 }
             }
         }
-        #expect(count == 21_816)
-        #expect(failures.prefix(3) == [])
+        expect(count, equals: 21_816)
+        expect(failures.prefix(3), equals: [])
     }
 
     // MARK: Going back
@@ -337,9 +337,9 @@ import VersionTree
         try model.publishEmbedded()
         let wanted = "- bin"
         for query in ["", "&package_hash=\(first.packageHash ?? "")"] {
-            #expect(Self.told(try #require(try model.update(query))) == wanted)
+            expect(Self.told(try require(try model.update(query))), equals: wanted)
         }
         try model.publish("41")
-        #expect(Self.told(try #require(try model.update())) == "v3!@1.0.0")
+        expect(Self.told(try require(try model.update())), equals: "v3!@1.0.0")
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import ClientSystems
+import Expectations
 import Platform
 import StrictJSON
 import Testing
@@ -14,34 +15,34 @@ import VersionTree
         let first = try model.publish("40")
         let second = try model.publish("41")
         let third = try model.publish("40")
-        #expect([first, second, third].map(\.label) == ["v1", "v2", "v3"])
-        #expect(third.packageHash == first.packageHash)
-        #expect(third.firstOfferedAt == first.firstOfferedAt && third.createdAt > second.createdAt)
-        let update = try #require(
+        expect([first, second, third].map(\.label), equals: ["v1", "v2", "v3"])
+        expect(third.packageHash, equals: first.packageHash)
+        expect(third.firstOfferedAt == first.firstOfferedAt && third.createdAt > second.createdAt)
+        let update = try require(
             try model.update("&label=v2&package_hash=\(second.packageHash ?? "")"))
-        #expect(update["label"]?.asString == "v3")
+        expect(update["label"]?.asString, equals: "v3")
         // Who still has it under its first label has it.
         let same = try model.update("&label=v1&package_hash=\(first.packageHash ?? "")")
-        #expect(same?["is_available"]?.asBool == false)
+        expect(same?["is_available"]?.asBool, equals: false)
     }
 
     @Test func `Offering the newest to more devices keeps its label, and so its roll-out`() throws {
         var model = CodePushModel()
         try model.publish("40")
-        #expect(try model.publish("41", perMille: 100).label == "v2")
-        #expect(try model.publish("41", perMille: 500).label == "v2")
-        #expect(try model.publish("41").label == "v2")
-        #expect(try model.publish("42").label == "v3")
+        try expect(model.publish("41", perMille: 100).label, equals: "v2")
+        try expect(model.publish("41", perMille: 500).label, equals: "v2")
+        try expect(model.publish("41").label, equals: "v2")
+        try expect(model.publish("42").label, equals: "v3")
     }
 
     @Test func `Offering what is first again to more devices keeps its label, too`() throws {
         var model = CodePushModel()
         try model.publish("40")
-        #expect(try model.publish("41", perMille: 100).label == "v2")
+        try expect(model.publish("41", perMille: 100).label, equals: "v2")
         model.withdraw(try model.publish("42"))
-        #expect(try model.publish("41", perMille: 500).label == "v2")
-        #expect(try model.publish("40").label == "v4")
-        #expect(try model.publish("42").label == "v5")
+        try expect(model.publish("41", perMille: 500).label, equals: "v2")
+        try expect(model.publish("40").label, equals: "v4")
+        try expect(model.publish("42").label, equals: "v5")
     }
 
     @Test func `Labels go on from the largest, also when old offers are forgotten`() throws {
@@ -56,11 +57,11 @@ import VersionTree
                 signer: nil
             ).offer.label
         }
-        #expect(try label() == "v18")
+        try expect(label(), equals: "v18")
         var old = ClientOffer(sequence: 1, target: .embedded, createdAt: 9, firstOfferedAt: 9)
         old.label = "v99"
         history.offers = [old]
-        #expect(try label() == "v100")
+        try expect(label(), equals: "v100")
         // The same release once more, below others: its own label.
         var own = ClientOffer(
             sequence: 1, target: .version(version, facts: version.content), createdAt: 10,
@@ -69,6 +70,6 @@ import VersionTree
         var newer = ClientOffer(sequence: 2, target: .embedded, createdAt: 11, firstOfferedAt: 11)
         newer.label = "v6"
         history.offers = [own, newer]
-        #expect(try label() == "v5")
+        try expect(label(), equals: "v5")
     }
 }

@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import ClientSystems
+import Expectations
 import Foundation
 import HotPush
 import Platform
@@ -14,7 +15,7 @@ import VersionTree
         in origin: inout ModelOrigin
     ) throws -> CodePushPackage {
         let version = try origin.add("1", files)
-        let content = try #require(origin.contents[version.content])
+        let content = try require(origin.contents[version.content])
         return CodePushPackage(content, folder: folder, signature: signature)
     }
 
@@ -24,17 +25,17 @@ import VersionTree
     }
 
     @Test func `The package hash is the one that CodePush's clients compute`() throws {
-        #expect(
-            try hash(["index.html": "hello", "sub/ü.txt": "ü", "empty": ""])
-                == "2003f7fbee143520cfa93012e9b5344ef69776bdca4de1637c387e8b11035913")
+        try expect(
+            hash(["index.html": "hello", "sub/ü.txt": "ü", "empty": ""]),
+            equals: "2003f7fbee143520cfa93012e9b5344ef69776bdca4de1637c387e8b11035913")
         // The same over the lines themselves, for paths that UTF-8 and UTF-16 order differently.
         let files = ["a/\u{FFEE}": "1", "a/\u{1F600}": "2", "a/z": "3"]
         var lines = files.map { "www/\($0):\(SHA.hex($1))" }
         lines.sort { Array($0.utf16).lexicographicallyPrecedes(Array($1.utf16)) }
-        #expect(lines[1].contains("\u{1F600}"))
+        expect(lines[1].contains("\u{1F600}"))
         let text = "[" + lines.map { "\"\($0)\"" }.joined(separator: ",") + "]"
-        #expect(
-            try hash(files, folder: "www") == SHA.hex(text))
+        try expect(
+            hash(files, folder: "www"), equals: SHA.hex(text))
     }
 
     @Test func `Microsoft's own constants come out where the folder is left off`() throws {
@@ -42,23 +43,24 @@ import VersionTree
         let lines = ["b.txt", "c.txt", "d.txt"].map { path in
             "\"\(path):\(SHA.hex(String(path.prefix(1))))\""
         }
-        #expect(
-            SHA.hex("[" + lines.joined(separator: ",") + "]")
-                == "9e0499ce7df5c04cb304c9deed684dc137fc603cb484a5b027478143c595d80b")
-        #expect(
-            SHA.hex("{\"deletedFiles\":[\"a.txt\"]}")
-                == "9a5b5530de83276462aba1f936a7d341629dddfa86705cf4b8e84365bd828c08")
+        expect(
+            SHA.hex("[" + lines.joined(separator: ",") + "]"),
+            equals: "9e0499ce7df5c04cb304c9deed684dc137fc603cb484a5b027478143c595d80b")
+        expect(
+            SHA.hex("{\"deletedFiles\":[\"a.txt\"]}"),
+            equals: "9a5b5530de83276462aba1f936a7d341629dddfa86705cf4b8e84365bd828c08")
     }
 
     @Test func `Finder's files and the signature do not count, whatever folder they are in`() throws
     {
         let plain = try hash(["index.html": "hello"])
-        #expect(try hash(["index.html": "hello", ".DS_Store": "x", "a/.DS_Store": "y"]) == plain)
-        #expect(try hash(["index.html": "hello", ".codepushrelease": "jwt"]) == plain)
+        try expect(
+            hash(["index.html": "hello", ".DS_Store": "x", "a/.DS_Store": "y"]), equals: plain)
+        try expect(hash(["index.html": "hello", ".codepushrelease": "jwt"]), equals: plain)
         // Below the folder it is an ordinary name to the clients, which look at the beginning of the whole path.
-        #expect(try hash(["index.html": "hello", "__MACOSX/a": "z"]) != plain)
-        #expect(CodePushPackage.isIgnored("__MACOSX/a"))
-        #expect(!CodePushPackage.isIgnored("CodePush/a.DS_Store"))
+        try expect(hash(["index.html": "hello", "__MACOSX/a": "z"]) != plain)
+        expect(CodePushPackage.isIgnored("__MACOSX/a"))
+        expect(!CodePushPackage.isIgnored("CodePush/a.DS_Store"))
     }
 
     @Test func `The archive has every file below the folder, and the signature`() throws {
@@ -66,9 +68,9 @@ import VersionTree
         let package = try package(
             ["index.html": "hello", "a/b.js": "b"], folder: "www", signature: "jwt", in: &origin)
         let files = try origin.files(in: package.archive())
-        #expect(
-            files.mapValues { String(decoding: $0, as: UTF8.self) }
-                == ["www/index.html": "hello", "www/a/b.js": "b", "www/.codepushrelease": "jwt"])
+        expect(
+            files.mapValues { String(decoding: $0, as: UTF8.self) },
+            equals: ["www/index.html": "hello", "www/a/b.js": "b", "www/.codepushrelease": "jwt"])
     }
 
     /// A client's directory: what is at each path, `nil` for a directory.
@@ -91,7 +93,7 @@ import VersionTree
     private func device(with files: [String: [UInt8]]) throws -> Device {
         var device: Device = [:]
         let isPlaced = put(files, on: &device)
-        #expect(isPlaced)
+        expect(isPlaced)
         return device
     }
 
@@ -105,13 +107,13 @@ import VersionTree
         var files = difference
         let list = try JSONValue.parse(files.removeValue(forKey: "hotcodepush.json") ?? [])
         if asCordova, !put(files, on: &device) { return nil }
-        for path in try #require(list["deletedFiles"]?.asArray) {
-            let path = try #require(path.asString)
+        for path in try require(list["deletedFiles"]?.asArray) {
+            let path = try require(path.asString)
             // All that is named is there.
-            let here = try #require(device[path])
+            let here = try require(device[path])
             if here == nil {
                 if asCordova { continue }
-                #expect(!device.keys.contains { $0.hasPrefix(path + "/") })
+                expect(!device.keys.contains { $0.hasPrefix(path + "/") })
             }
             device[path] = nil
         }
@@ -157,7 +159,7 @@ import VersionTree
                 }
             }
         }
-        #expect(failures == [])
+        expect(failures, equals: [])
     }
 
     @Test func `Differences one after the other leave nothing that is in the way of a later one`()
@@ -175,17 +177,17 @@ import VersionTree
             for second in packages {
                 guard let one = try second.difference(from: first) else { continue }
                 let device = try self.device(with: origin.files(in: first.archive()))
-                let middle = try #require(
+                let middle = try require(
                     try applied(origin.files(in: one), to: device, asCordova: false))
                 for third in packages {
                     guard let two = try third.difference(from: second) else { continue }
                     let after = try applied(origin.files(in: two), to: middle, asCordova: false)
-                    #expect(try after == self.device(with: origin.files(in: third.archive())))
+                    try expect(after, equals: self.device(with: origin.files(in: third.archive())))
                     count += 1
                 }
             }
         }
-        #expect(count == 106)
+        expect(count, equals: 106)
     }
 
     /// The hash as clients on iOS compute it: of as many bytes as the list has UTF-16 units.
@@ -205,8 +207,8 @@ import VersionTree
             let other = try package(["a": "1"], in: &origin)
             let isRight =
                 try hashOnIOS(origin.files(in: new.archive())) == new.hash().description
-            #expect((try new.difference(from: base) != nil) == isRight, "\(name)")
-            #expect(try other.difference(from: new) != nil, "\(name)")
+            expect((try new.difference(from: base) != nil), equals: isRight, "\(name)")
+            try expect(other.difference(from: new) != nil, "\(name)")
         }
     }
 
@@ -214,19 +216,19 @@ import VersionTree
         var origin = ModelOrigin()
         let old = try origin.add("1", ["run": "x"])
         let new = try origin.add("2", ["run": "x"], executables: ["run"])
-        let base = CodePushPackage(try #require(origin.contents[old.content]), folder: "CodePush")
+        let base = CodePushPackage(try require(origin.contents[old.content]), folder: "CodePush")
         let package = CodePushPackage(
-            try #require(origin.contents[new.content]), folder: "CodePush")
+            try require(origin.contents[new.content]), folder: "CodePush")
         let difference = try package.difference(from: base)
-        let members = try #require(difference).members
-        #expect(members.map(\.path) == ["CodePush/run", "hotcodepush.json"])
-        #expect(members.map(\.isExecutable) == [true, false])
+        let members = try require(difference).members
+        expect(members.map(\.path), equals: ["CodePush/run", "hotcodepush.json"])
+        expect(members.map(\.isExecutable), equals: [true, false])
     }
 
     @Test func `A file with a twin is sent deflated, an empty one as it is`() throws {
         var origin = ModelOrigin()
         let version = try origin.add("1", ["a": "aaaa", "empty": ""])
-        var content = try #require(origin.contents[version.content])
+        var content = try require(origin.contents[version.content])
         let (address, twin) = (
             try ObjectID(of: Array("aaaa".utf8)), try ObjectID(of: [1])
         )
@@ -236,8 +238,8 @@ import VersionTree
                 twin: .init(address: twin, byteCount: 3))
         ])
         let members = try CodePushPackage(content, folder: "www").archive().members
-        #expect(members.map(\.content) == [.twin(twin, byteCount: 3), .bytes([])])
-        #expect(members.map(\.crc32) == [7, 0])
+        expect(members.map(\.content), equals: [.twin(twin, byteCount: 3), .bytes([])])
+        expect(members.map(\.crc32), equals: [7, 0])
         content.facts = ContentFacts([])
         #expect(throws: StoreError.self) {
             try CodePushPackage(content, folder: "www").archive()
@@ -252,19 +254,19 @@ import VersionTree
             ("ünï-v3", -1_266_634_227, 27), ("", 0, 0),
         ]
         for (text, hash, bucket) in table {
-            #expect(CodePushRollout.hash(of: text) == hash)
-            #expect(CodePushRollout.bucket(of: text) == bucket)
+            expect(CodePushRollout.hash(of: text), equals: hash)
+            expect(CodePushRollout.bucket(of: text), equals: bucket)
         }
         func selects(_ client: String?, _ perMille: Int) -> Bool {
             CodePushRollout.selects(
                 client, Rollout(perMille: perMille, salt: "s"), label: "v22")
         }
-        #expect(!selects("abc", 79) && selects("abc", 80) && selects("abc", 89))
-        #expect(!selects(nil, 999) && selects(nil, 1000) && !selects("abc", 9))
-        #expect(CodePushRollout.selects(nil, nil, label: "v1"))
+        expect(!selects("abc", 79) && selects("abc", 80) && selects("abc", 89))
+        expect(!selects(nil, 999) && selects(nil, 1000) && !selects("abc", 9))
+        expect(CodePushRollout.selects(nil, nil, label: "v1"))
         // Long names neither stop the program nor leave what JavaScript's numbers keep apart.
         let long = CodePushRollout.hash(of: String(repeating: "\u{FFFF}", count: 70_000))
-        #expect(long.magnitude < 1 << 53)
+        expect(long.magnitude < 1 << 53)
     }
 
     @Test func `A signed release has a JWT over its hash, in the archive and in each difference`()
@@ -273,33 +275,33 @@ import VersionTree
         var model = CodePushModel()
         try model.publish("1")
         let offer = try model.publish("2", signer: ModelSigner())
-        let signature = try #require(offer.signatures["package"])
+        let signature = try require(offer.signatures["package"])
         let parts = signature.split(separator: ".").map(String.init)
-        try #require(parts.count == 3)
+        try require(parts.count == 3)
         func decoded(_ part: String) throws -> String {
             var text = part.replacing("-", with: "+").replacing("_", with: "/")
             while text.utf8.count % 4 != 0 { text += "=" }
-            return String(decoding: try #require(Base64.bytes(text)), as: UTF8.self)
+            return String(decoding: try require(Base64.bytes(text)), as: UTF8.self)
         }
-        #expect(try decoded(parts[0]) == #"{"alg":"RS256","typ":"JWT"}"#)
-        let hash = try #require(offer.packageHash)
-        #expect(
-            try decoded(parts[1]) == #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
-        #expect(try decoded(parts[2]) == "key signs \(parts[0]).\(parts[1])")
-        let first = try #require(model.origin.histories.values.first?.offers.first)
+        try expect(decoded(parts[0]), equals: #"{"alg":"RS256","typ":"JWT"}"#)
+        let hash = try require(offer.packageHash)
+        try expect(
+            decoded(parts[1]), equals: #"{"claimVersion":"1.0.0","contentHash":"\#(hash)"}"#)
+        try expect(decoded(parts[2]), equals: "key signs \(parts[0]).\(parts[1])")
+        let first = try require(model.origin.histories.values.first?.offers.first)
         for query in ["", "&package_hash=\(first.packageHash ?? "")"] {
-            let update = try #require(try model.update(query))
+            let update = try require(try model.update(query))
             let url = update["download_url"]?.asString
-            let files = try #require(try model.archive(at: url))
-            #expect(files["CodePush/.codepushrelease"] == Array(signature.utf8))
-            #expect(update["package_hash"]?.asString == hash)
+            let files = try require(try model.archive(at: url))
+            expect(files["CodePush/.codepushrelease"], equals: Array(signature.utf8))
+            expect(update["package_hash"]?.asString, equals: hash)
         }
         // Another key gives other bytes, and so another URL.
         var other = CodePushModel()
         try other.publish("1")
         try other.publish("2", signer: ModelSigner(key: "other"))
-        #expect(
-            try other.update()?["download_url"] != model.update()?["download_url"])
+        try expect(
+            other.update()?["download_url"] != model.update()?["download_url"])
     }
 }
 

@@ -1,10 +1,11 @@
 import ClientSystems
+import Expectations
 import HotPush
 import Testing
 
 @Suite struct CodePushTermsTests {
     @Test func `The lowest app version admits what castree's own devices take for later`() throws {
-        let terms = try #require(
+        let terms = try require(
             CodePushTerms([
                 Requirement(kind: Requirement.minimumAppVersion, value: "1.2"),
                 Requirement(kind: Requirement.appVersionRange, value: "1.x || 2.0.0-rc.1"),
@@ -15,12 +16,12 @@ import Testing
             ("2.0.0", "1.x || 2.0.0-rc.1 older"),
         ]
         for (text, told) in table {
-            let version = try #require(SemanticVersion(text))
+            let version = try require(SemanticVersion(text))
             let advice = terms.advice(to: version)
-            #expect(terms.admit(version) == (told == "in"))
-            #expect(
-                (advice.map { $0.range + ($0.asksForNewerApp ? " newer" : " older") } ?? "in")
-                    == told, "\(text)")
+            expect(terms.admit(version), equals: (told == "in"))
+            expect(
+                (advice.map { $0.range + ($0.asksForNewerApp ? " newer" : " older") } ?? "in"),
+                equals: told, "\(text)")
         }
     }
 }

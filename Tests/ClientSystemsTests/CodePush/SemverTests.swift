@@ -1,4 +1,5 @@
 import ClientSystems
+import Expectations
 import Foundation
 import HotPush
 import Testing
@@ -103,7 +104,7 @@ import Testing
                 differences.append("\(text): \(signs.joined()) here, \(wanted ?? "none") there")
             }
         }
-        #expect(differences == [])
+        expect(differences, equals: [])
     }
 
     @Test(.enabled(if: isHere, "needs node and the semver of npm"))
@@ -120,6 +121,6 @@ import Testing
                 differences.append("coerce \(text.debugDescription): \(coerced ?? "none")")
             }
         }
-        #expect(differences == [])
+        expect(differences, equals: [])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HotPush
 import Platform
@@ -23,13 +24,13 @@ import VersionTree
     }
 
     private func answer(_ request: ClientRequest, _ origin: ModelOrigin) throws -> ClientAnswer {
-        try #require(try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
+        try require(try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
     }
 
     @Test("with an update, byte for byte as the protocol has it")
     func golden() throws {
         let (origin, version, offer) = try origin(signer: TestRSAKey.signer())
-        let document = try #require(offer.documents.first { $0.platform == "ios" })
+        let document = try require(offer.documents.first { $0.platform == "ios" })
         let assets = "https://u.example.org/for/expo/assets/\(version.content)"
         let (hello, picture, font) = (
             "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
@@ -65,34 +66,35 @@ import VersionTree
                 + "{\"assetRequestHeaders\":{}}\r\n--\(boundary)--\r\n"
         }
         let plain = try answer(ExpoTree.request(), origin)
-        #expect(plain.status == 200)
-        #expect(
-            plain.fields == [
+        expect(plain.status, equals: 200)
+        expect(
+            plain.fields,
+            equals: [
                 .init("expo-protocol-version", "1"), .init("expo-sfv-version", "0"),
                 .init("cache-control", "private, max-age=0"),
                 .init("content-type", "multipart/mixed; boundary=\(boundary)"),
             ])
-        #expect(String(decoding: try origin.bytes(of: plain), as: UTF8.self) == body(""))
+        expect(String(decoding: try origin.bytes(of: plain), as: UTF8.self), equals: body(""))
         let signed = try answer(
             ExpoTree.request([
                 "expo-expect-signature": "sig, keyid=\"root\", alg=\"rsa-v1_5-sha256\""
             ]),
             origin)
-        #expect(
-            String(decoding: try origin.bytes(of: signed), as: UTF8.self)
-                == body("expo-signature: sig=\"\(signature)\", keyid=\"root\"\r\n"))
+        expect(
+            String(decoding: try origin.bytes(of: signed), as: UTF8.self),
+            equals: body("expo-signature: sig=\"\(signature)\", keyid=\"root\"\r\n"))
         // Readers that are not ours: parts by RFC 2046, and JSON.
-        let parts = try #require(ExpoTree.parts(signed, try origin.bytes(of: signed)))
-        #expect(parts.map(\.name) == ["manifest", "extensions"])
-        #expect(
-            try TestRSAKey.signer().verifies(#require(Base64.bytes(signature)), of: parts[0].body))
-        let json = try #require(
+        let parts = try require(ExpoTree.parts(signed, try origin.bytes(of: signed)))
+        expect(parts.map(\.name), equals: ["manifest", "extensions"])
+        try expect(
+            TestRSAKey.signer().verifies(require(Base64.bytes(signature)), of: parts[0].body))
+        let json = try require(
             try JSONSerialization.jsonObject(with: Data(parts[0].body)) as? [String: Any])
-        let listedAssets = try #require(json["assets"] as? [[String: String]])
-        let launch = try #require(json["launchAsset"] as? [String: String])
+        let listedAssets = try require(json["assets"] as? [[String: String]])
+        let launch = try require(json["launchAsset"] as? [String: String])
         for asset in listedAssets + [launch] {
-            #expect(
-                try origin.serves(asset["url"] ?? "", ExpoDecider.self, ExpoTree.configuration()))
+            try expect(
+                origin.serves(asset["url"] ?? "", ExpoDecider.self, ExpoTree.configuration()))
         }
     }
 
@@ -104,43 +106,43 @@ import VersionTree
             #"{"fileMetadata":{"ios":{"bundle":"_expo/static/js/ios/A.hbc","assets":[{"path":"assets/font","ext":""}]}}}"#
         let (origin, _, _) = try origin(files)
         let answer = try answer(ExpoTree.request(), origin)
-        let parts = try #require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
+        let parts = try require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
         let manifest = try JSONValue.parse(parts[0].body)
-        let assets = try #require(manifest["assets"]?.asArray)
-        #expect(assets.count == 1)
-        for asset in assets + [try #require(manifest["launchAsset"])] {
+        let assets = try require(manifest["assets"]?.asArray)
+        expect(assets.count, equals: 1)
+        for asset in assets + [try require(manifest["launchAsset"])] {
             for field in ["key", "hash", "url", "contentType", "fileExtension"] {
-                #expect(asset[field]?.asString?.isEmpty == false, "\(field)")
+                expect(asset[field]?.asString?.isEmpty, equals: false, "\(field)")
             }
-            #expect(
-                try origin.serves(
+            try expect(
+                origin.serves(
                     asset["url"]?.asString ?? "", ExpoDecider.self, ExpoTree.configuration()))
         }
         // As the reference server has it.
-        #expect(assets[0]["fileExtension"]?.asString == ".")
+        expect(assets[0]["fileExtension"]?.asString, equals: ".")
     }
 
     /// `microsoft`'s and `expo`'s own servers make ids so: reference fixture `updates/test/1`.
     @Test("with ids spelled as the reference server spells them")
     func ids() throws {
         let digest = "b15ed6d8f39b04ada248fa3b95fd7e0e" + String(repeating: "5", count: 32)
-        #expect(
-            ExpoDocument.id(of: try #require(ObjectID(digest)))
-                == "b15ed6d8-f39b-04ad-a248-fa3b95fd7e0e")
+        expect(
+            ExpoDocument.id(of: try require(ObjectID(digest))),
+            equals: "b15ed6d8-f39b-04ad-a248-fa3b95fd7e0e")
         for (time, text) in [
             (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
             (1_666_224_000_000, "2022-10-20T00:00:00.000Z"),
             (4_102_444_799_007, "2099-12-31T23:59:59.007Z"), (-1, "1969-12-31T23:59:59.999Z"),
         ] {
-            #expect(ExpoTime.text(Int64(time)) == text)
+            expect(ExpoTime.text(Int64(time)), equals: text)
         }
     }
 
     @Test("without parts if they take none, with the signature in a field of the answer")
     func plain() throws {
         let (origin, _, offer) = try origin(signer: TestRSAKey.signer())
-        let document = try #require(offer.documents.first { $0.platform == "ios" })
+        let document = try require(offer.documents.first { $0.platform == "ios" })
         for (accept, type) in [
             ("application/expo+json", "application/expo+json"),
             ("application/json", "application/json"),
@@ -148,18 +150,18 @@ import VersionTree
         ] {
             let answer = try answer(
                 ExpoTree.request(["accept": accept, "expo-expect-signature": "sig"]), origin)
-            #expect(
+            expect(
                 answer.body == .document(document, .expo) && answer.field("content-type") == type)
-            #expect(
-                answer.field("expo-signature")
-                    == "sig=\"\(document.signature ?? "")\", keyid=\"main\"")
+            expect(
+                answer.field("expo-signature"),
+                equals: "sig=\"\(document.signature ?? "")\", keyid=\"main\"")
         }
         for accept in ["text/html", "application/json;q=0", "image/*", ""] {
-            #expect(try answer(ExpoTree.request(["accept": accept]), origin).status == 406)
+            try expect(answer(ExpoTree.request(["accept": accept]), origin).status, equals: 406)
         }
         for accept in ["*/*", "multipart/*", nil] {
             let answer = try answer(ExpoTree.request(["accept": accept]), origin)
-            #expect(answer.field("content-type")?.hasPrefix("multipart/mixed") == true)
+            expect(answer.field("content-type")?.hasPrefix("multipart/mixed"), equals: true)
         }
     }
 
@@ -186,26 +188,26 @@ import VersionTree
         ]
         for (fields, status) in table {
             let answer = try answer(ExpoTree.request(fields), origin)
-            #expect(answer.status == status, "\(fields)")
-            #expect(answer.field("expo-protocol-version") == "1")
+            expect(answer.status, equals: status, "\(fields)")
+            expect(answer.field("expo-protocol-version"), equals: "1")
             guard status >= 400 else { continue }
             let body = try JSONValue.parse(origin.bytes(of: answer))
-            #expect(body["error"]?.asString?.isEmpty == false)
+            expect(body["error"]?.asString?.isEmpty, equals: false)
         }
         for method in ["POST", "PUT", "DELETE", "get"] {
             var request = ExpoTree.request()
             request.method = method
             let answer = try answer(request, origin)
-            #expect(answer.status == 405 && answer.field("allow") == "GET, HEAD")
+            expect(answer.status == 405 && answer.field("allow") == "GET, HEAD")
         }
         var twice = ExpoTree.request()
         twice.fields.append(.init("expo-platform", "ios"))
-        #expect(try answer(twice, origin).status == 400)
+        try expect(answer(twice, origin).status, equals: 400)
         for path in [
             "/", "/for/expo/manifest/", "/for/expo", "/for/expo/manifests", "/for/capgo/updates",
         ] {
-            #expect(
-                try ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), origin)
+            try expect(
+                ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), origin)
                     == nil
             )
         }
@@ -230,25 +232,25 @@ import VersionTree
             ("gzip", true), ("br, gzip", true), ("br", false), (nil, false), ("gzip;q=0", false),
             ("*", true),
         ] {
-            let answer = try #require(try answer(path + ".ttf", encoding))
-            #expect(answer.field("content-encoding") == (isCompressed ? "gzip" : nil))
-            #expect(
+            let answer = try require(try answer(path + ".ttf", encoding))
+            expect(answer.field("content-encoding"), equals: (isCompressed ? "gzip" : nil))
+            expect(
                 answer.field("content-type") == "font/ttf"
                     && answer.field("vary") == "accept-encoding")
-            #expect(answer.field("cache-control") == "public, max-age=31536000, immutable")
-            #expect(
-                answer.body
-                    == (isCompressed
-                        ? .gzip(
-                            twin: TwinnedOrigin.twin, twinByteCount: 3, crc32: twinned.crc32,
-                            byteCount: 4)
-                        : .object(address, byteCount: 4)))
+            expect(answer.field("cache-control"), equals: "public, max-age=31536000, immutable")
+            expect(
+                answer.body,
+                equals: (isCompressed
+                    ? .gzip(
+                        twin: TwinnedOrigin.twin, twinByteCount: 3, crc32: twinned.crc32,
+                        byteCount: 4)
+                    : .object(address, byteCount: 4)))
         }
         for (suffix, type) in [
             (".bundle", "application/javascript"), ("", "application/octet-stream"),
             (".png", "image/png"), (".%2e%2e%2fx", "application/octet-stream"),
         ] {
-            #expect(try answer(path + suffix, nil)?.field("content-type") == type, "\(suffix)")
+            try expect(answer(path + suffix, nil)?.field("content-type"), equals: type, "\(suffix)")
         }
         let other = try ModelOrigin.address(of: Array("other".utf8))
         for wrong in [
@@ -262,23 +264,21 @@ import VersionTree
             "/for/expo/assets/\(version.content)/" + String(repeating: "a", count: 65_536),
         ] {
             let status = try answer(wrong, nil)?.status
-            #expect(
+            expect(
                 status == 404 || wrong == path.uppercased() && status == nil, "\(wrong.prefix(200))"
             )
         }
-        #expect(try answer(path, nil, method: "POST")?.status == 405)
+        try expect(answer(path, nil, method: "POST")?.status, equals: 405)
         // What is no longer offered may still be asked for, until the origin has dropped it.
         var later = origin
         later.withdraw(.version(version))
-        #expect(
-            try ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
-                .status
-                == 200)
+        try expect(
+            ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
+                .status, equals: 200)
         later.lose(version.content)
-        #expect(
-            try ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
-                .status
-                == 404)
+        try expect(
+            ExpoDecider.answer(ClientRequest("GET", path), ExpoTree.configuration(), later)?
+                .status, equals: 404)
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import StorageTestSupport
 import StrictJSON
@@ -49,15 +50,15 @@ import VersionTree
     }
 
     private static func got(_ request: ClientRequest, _ origin: ModelOrigin) throws -> String {
-        let answer = try #require(
+        let answer = try require(
             try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
         guard answer.status == 200 else {
-            #expect(answer.body == .none || answer.status == 404)
+            expect(answer.body == .none || answer.status == 404)
             return "\(answer.status)"
         }
-        let parts = try #require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
+        let parts = try require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
         if parts[0].name == "directive" {
-            #expect(parts.count == 1)
+            expect(parts.count, equals: 1)
             return "directive"
         }
         return try JSONValue.parse(parts[0].body)["id"]?.asString ?? ""
@@ -110,7 +111,7 @@ import VersionTree
             }
         }
         // Each kind of answer was wanted often enough to mean something.
-        #expect(
+        expect(
             ["204", "404", "directive", "update"].allSatisfy { counts[$0, default: 0] > 50 },
             "\(counts)")
     }
@@ -167,28 +168,30 @@ import VersionTree
         }
         let addresses = offers.map { $0.documents.map(\.address) }
         // A wider roll-out of the same is the same update.
-        #expect(addresses[0] == addresses[1] && addresses[1] == addresses[2])
-        #expect(addresses[5] == addresses[6])
+        expect(addresses[0] == addresses[1] && addresses[1] == addresses[2])
+        expect(addresses[5], equals: addresses[6])
         // Whoever goes back goes on: clients take what is newest.
-        #expect(
-            Set([addresses[0], addresses[3], addresses[4], addresses[5], addresses[7]]).count == 5)
+        expect(
+            Set([addresses[0], addresses[3], addresses[4], addresses[5], addresses[7]]).count,
+            equals: 5)
         let times = try [0, 3, 4, 5, 7].map { position in
-            let bytes = try #require(origin.objects[offers[position].documents[0].address])
+            let bytes = try require(origin.objects[offers[position].documents[0].address])
             let json = try JSONValue.parse(bytes)
-            return try #require(
+            return try require(
                 json["createdAt"]?.asString ?? json["parameters"]?["commitTime"]?.asString)
         }
-        #expect(times == times.sorted() && Set(times).count == times.count, "\(times)")
+        expect(times == times.sorted() && Set(times).count == times.count, "\(times)")
         let ids = offers.flatMap { $0.documents.map(\.id) }.filter { !$0.isEmpty }
-        #expect(
-            Set(ids).count == 8, "two platforms, and four times that something else was offered")
-        #expect(offers[5].documents.count == 1 && offers[5].documents[0].platform.isEmpty)
+        expect(
+            Set(ids).count, equals: 8,
+            "two platforms, and four times that something else was offered")
+        expect(offers[5].documents.count == 1 && offers[5].documents[0].platform.isEmpty)
         // Another channel's is another update: an app that changes the channel gets it.
         let other = try ChannelName("beta")
         let there = try origin.publish(
             .version(first), in: other, now: 1000, for: ExpoPublishing.self,
             ExpoTree.configuration())
-        #expect(there.sequence == 1 && Set(there.documents.map(\.id)).isDisjoint(with: ids))
+        expect(there.sequence == 1 && Set(there.documents.map(\.id)).isDisjoint(with: ids))
     }
 
     @Test("is a new one if the same release is offered anew, after what was newer is withdrawn")
@@ -201,16 +204,16 @@ import VersionTree
                 .version(version), now: 1000, for: ExpoPublishing.self, ExpoTree.configuration())
         }
         let key = ModelOrigin.HistoryKey(system: .expo, channel: .stable)
-        let history = try #require(origin.histories[key])
+        let history = try require(origin.histories[key])
         let release = OfferedRelease(.version(first), sequence: 1, createdAt: 1)
         let again = try ExpoPublishing.offer(
             origin.clientRelease(release, now: 1000), after: history, ExpoTree.configuration(),
             signer: nil
         ).offer
         let ids = history.offers.flatMap { $0.documents.map(\.id) }
-        #expect(again.sequence == 1 && again.createdAt > history.offers[1].createdAt)
-        #expect(Set(again.documents.map(\.id)).isDisjoint(with: ids) && ids.count == 4)
-        #expect(ExpoPublishing.ordersByTime)
+        expect(again.sequence == 1 && again.createdAt > history.offers[1].createdAt)
+        expect(Set(again.documents.map(\.id)).isDisjoint(with: ids) && ids.count == 4)
+        expect(ExpoPublishing.ordersByTime)
     }
 
     @Test("is chosen by the channel that the app names, and none is the empty name")
@@ -225,7 +228,7 @@ import VersionTree
         for (name, status) in [(nil, 200), ("", 200), ("main", 200), ("beta", 404), ("Main", 404)] {
             let answer = try ExpoDecider.answer(
                 ExpoTree.request(["expo-channel-name": name]), configuration, origin)
-            #expect(answer?.status == status, "\(name ?? "none")")
+            expect(answer?.status, equals: status, "\(name ?? "none")")
         }
     }
 
@@ -240,17 +243,17 @@ import VersionTree
             "expo-embedded-update-id": "a", "expo-current-update-id": "b",
             "expo-expect-signature": "sig, keyid=\"k\\\"1\"",
         ])
-        let answer = try #require(
+        let answer = try require(
             try ExpoDecider.answer(request, ExpoTree.configuration(), origin))
-        let parts = try #require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
+        let parts = try require(ExpoTree.parts(answer, try origin.bytes(of: answer)))
         let body =
             #"{"type":"rollBackToEmbedded","parameters":{"commitTime":"2026-11-22T22:02:19.000Z"}}"#
-        #expect(parts.count == 1 && String(decoding: parts[0].body, as: UTF8.self) == body)
+        expect(parts.count == 1 && String(decoding: parts[0].body, as: UTF8.self) == body)
         let signature = try Base64.string(TestRSAKey.signer().sign(parts[0].body))
-        #expect(parts[0].fields["expo-signature"] == "sig=\"\(signature)\", keyid=\"k\\\"1\"")
+        expect(parts[0].fields["expo-signature"], equals: "sig=\"\(signature)\", keyid=\"k\\\"1\"")
         var alone = request
         alone.fields.removeAll { $0.name == "accept" }
         alone.fields.append(.init("accept", "application/json"))
-        #expect(try ExpoDecider.answer(alone, ExpoTree.configuration(), origin)?.status == 406)
+        try expect(ExpoDecider.answer(alone, ExpoTree.configuration(), origin)?.status, equals: 406)
     }
 }

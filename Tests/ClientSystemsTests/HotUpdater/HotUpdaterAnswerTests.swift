@@ -1,6 +1,7 @@
 import Archives
 import CASStore
 import ClientSystems
+import Expectations
 import HotPush
 import Platform
 import StrictJSON
@@ -14,16 +15,17 @@ import VersionTree
     @Test func `A first update names the archive and the manifest`() throws {
         var model = HotUpdaterModel()
         let offer = try model.publish("2.0")
-        let content = try #require(offer.version?.content)
-        let id = try #require(offer.id)
-        let answer = try #require(
+        let content = try require(offer.version?.content)
+        let id = try require(offer.id)
+        let answer = try require(
             try model.answer("app-version/ios/1.0/production/\(Self.builtIn)/\(Self.builtIn)/17"))
         let base = "https://u.example.org/for/hot-updater/"
-        let archive = try #require(offer.archive?.sha256)
-        let digest = try #require(offer.manifestDigest)
-        #expect(answer.field("content-type") == "application/json")
-        #expect(
-            answer.text == """
+        let archive = try require(offer.archive?.sha256)
+        let digest = try require(offer.manifestDigest)
+        expect(answer.field("content-type"), equals: "application/json")
+        expect(
+            answer.text,
+            equals: """
                 {"id":"\(id)","shouldForceUpdate":false,"message":"2.0","status":"UPDATE",\
                 "fileUrl":"\(base)archives/\(content).\(id).zip",\
                 "fileHash":"\(archive)",\
@@ -39,26 +41,26 @@ import VersionTree
         let second = try model.publish(
             "2", ["index.ios.bundle": "new", "a ü.png": "a", "moved": "g", "empty": ""],
             isMandatory: true)
-        let told = try #require(try model.check(first.id))
-        #expect(told["shouldForceUpdate"]?.asBool == true)
-        let changes = try #require(told["changedAssets"]?.asObject)
-        #expect(changes.map(\.key) == ["empty", "index.ios.bundle", "moved"])
+        let told = try require(try model.check(first.id))
+        expect(told["shouldForceUpdate"]?.asBool, equals: true)
+        let changes = try require(told["changedAssets"]?.asObject)
+        expect(changes.map(\.key), equals: ["empty", "index.ios.bundle", "moved"])
         for (change, text) in zip(changes, ["", "new", "g"]) {
             let hash = SHA.hex(text)
-            #expect(change.value["fileHash"]?.asString == hash)
-            #expect(
-                change.value["file"]?["url"]?.asString
-                    == "https://u.example.org/objects/\(hash.prefix(2))/\(hash.dropFirst(2))")
+            expect(change.value["fileHash"]?.asString, equals: hash)
+            expect(
+                change.value["file"]?["url"]?.asString,
+                equals: "https://u.example.org/objects/\(hash.prefix(2))/\(hash.dropFirst(2))")
         }
         // Upper case is the same id; a bundle that is no longer offered leads to the archive.
-        #expect(try model.check(first.id?.uppercased())?["changedAssets"] != nil)
+        try expect(model.check(first.id?.uppercased())?["changedAssets"] != nil)
         model.withdraw(first)
-        #expect(try model.check(first.id)?["changedAssets"] == nil)
+        try expect(model.check(first.id)?["changedAssets"] == nil)
         // Back from what is withdrawn: forced, whatever the release says.
         let third = try model.publish("3")
         model.withdraw(third)
-        let back = try #require(try model.check(third.id))
-        #expect(back["status"]?.asString == "ROLLBACK" && back["id"]?.asString == second.id)
+        let back = try require(try model.check(third.id))
+        expect(back["status"]?.asString == "ROLLBACK" && back["id"]?.asString == second.id)
     }
 
     @Test func `Going back is forced also to a release that is not mandatory`() throws {
@@ -66,14 +68,14 @@ import VersionTree
         try model.publish("1")
         let second = try model.publish("2")
         model.withdraw(second)
-        let told = try #require(try model.check(second.id))
-        #expect(told["shouldForceUpdate"]?.asBool == true)
-        #expect(told["fileUrl"]?.asString?.contains("/archives/") == true)
+        let told = try require(try model.check(second.id))
+        expect(told["shouldForceUpdate"]?.asBool, equals: true)
+        expect(told["fileUrl"]?.asString?.contains("/archives/"), equals: true)
     }
 
     @Test func `Nothing new is UP_TO_DATE, and null for clients before 0.31.0`() throws {
         var model = HotUpdaterModel()
-        let id = try #require(try model.publish("1").id)
+        let id = try require(try model.publish("1").id)
         let path = "app-version/ios/1.0/production/\(Self.builtIn)/\(id)"
         let table: [(String?, String)] = [
             ("0.31.0", #"{"status":"UP_TO_DATE"}"#), (" v0.36.3 ", #"{"status":"UP_TO_DATE"}"#),
@@ -81,7 +83,7 @@ import VersionTree
             ("0.31", "null"), ("", "null"), ("x", "null"), (nil, "null"),
         ]
         for (sdk, text) in table {
-            #expect(try model.answer(path, sdk: sdk)?.text == text, "\(sdk ?? "none")")
+            try expect(model.answer(path, sdk: sdk)?.text, equals: text, "\(sdk ?? "none")")
         }
     }
 
@@ -89,16 +91,16 @@ import VersionTree
         var model = HotUpdaterModel()
         let first = try model.publish("1")
         try model.publishEmbedded()
-        let id = try #require(first.id)
-        #expect(
-            try model.answer("app-version/android/1.0/production/\(Self.builtIn)/\(id)")?.text
-                == """
+        let id = try require(first.id)
+        try expect(
+            model.answer("app-version/android/1.0/production/\(Self.builtIn)/\(id)")?.text,
+            equals: """
                 {"id":"00000000-0000-0000-0000-000000000000","message":null,\
                 "shouldForceUpdate":true,"status":"ROLLBACK","fileUrl":null,"fileHash":null}
                 """)
-        #expect(try model.check()?["status"]?.asString == "UP_TO_DATE")
+        try expect(model.check()?["status"]?.asString, equals: "UP_TO_DATE")
         let second = try model.publish("2")
-        #expect(try model.check(id)?["id"]?.asString == second.id)
+        try expect(model.check(id)?["id"]?.asString, equals: second.id)
     }
 
     @Test func `The manifest is what JavaScript writes with two blanks, and is in the archive`()
@@ -106,8 +108,8 @@ import VersionTree
     {
         var model = HotUpdaterModel()
         let offer = try model.publish("1", ["index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b"])
-        let told = try #require(try model.check())
-        let id = try #require(offer.id)
+        let told = try require(try model.check())
+        let id = try require(offer.id)
         let manifest = """
             {
               "bundleId": "\(id)",
@@ -122,22 +124,23 @@ import VersionTree
             }
 
             """
-        #expect(
-            try model.bytes(at: told["manifestUrl"]?.asString) == Array(manifest.utf8))
-        #expect(told["manifestFileHash"]?.asString == SHA.hex(manifest))
+        try expect(
+            model.bytes(at: told["manifestUrl"]?.asString), equals: Array(manifest.utf8))
+        expect(told["manifestFileHash"]?.asString, equals: SHA.hex(manifest))
         guard case .archive(let archive) = try model.answer(at: told["fileUrl"]?.asString)?.body
         else {
             Issue.record("no archive")
             return
         }
         let files = try model.origin.files(in: archive)
-        #expect(
-            files.mapValues { String(decoding: $0, as: UTF8.self) } == [
+        expect(
+            files.mapValues { String(decoding: $0, as: UTF8.self) },
+            equals: [
                 "manifest.json": manifest, "index.ios.bundle": "hello", "a\"ü/\u{7}.png": "b",
             ])
         let bytes = try model.origin.bytes(of: archive)
-        #expect(told["fileHash"]?.asString == (try ObjectID(of: bytes)).description)
-        #expect(offer.archive?.byteCount == Int64(bytes.count))
+        expect(told["fileHash"]?.asString, equals: (try ObjectID(of: bytes)).description)
+        expect(offer.archive?.byteCount, equals: Int64(bytes.count))
     }
 
     @Test
@@ -146,30 +149,30 @@ import VersionTree
     {
         var model = HotUpdaterModel()
         let first = try model.publish("1", ["a": "1", "b": "1", "c": "2"], signer: ModelSigner())
-        let told = try #require(try model.check())
+        let told = try require(try model.check())
         func signature(of digest: [UInt8]) -> String {
             Base64.string(Array("key signs ".utf8) + digest)
         }
-        let archive = try #require(first.archive).sha256
-        #expect(told["fileHash"]?.asString == "sig:" + signature(of: archive.bytes))
-        let digest = try #require(first.manifestDigest)
-        #expect(told["manifestFileHash"]?.asString == "sig:" + signature(of: digest.bytes))
+        let archive = try require(first.archive).sha256
+        expect(told["fileHash"]?.asString, equals: "sig:" + signature(of: archive.bytes))
+        let digest = try require(first.manifestDigest)
+        expect(told["manifestFileHash"]?.asString, equals: "sig:" + signature(of: digest.bytes))
         let bytes = try model.bytes(at: told["manifestUrl"]?.asString)
-        #expect(try ObjectID(of: bytes) == digest)
-        let assets = try #require(try JSONValue.parse(bytes)["assets"]?.asObject)
-        #expect(assets.map(\.key) == ["a", "b", "c"])
+        try expect(ObjectID(of: bytes), equals: digest)
+        let assets = try require(try JSONValue.parse(bytes)["assets"]?.asObject)
+        expect(assets.map(\.key), equals: ["a", "b", "c"])
         for asset in assets {
-            let hash = try #require(asset.value["fileHash"]?.asString)
-            let address = try #require(ObjectID(hash))
-            #expect(asset.value["signature"]?.asString == signature(of: address.bytes))
+            let hash = try require(asset.value["fileHash"]?.asString)
+            let address = try require(ObjectID(hash))
+            expect(asset.value["signature"]?.asString, equals: signature(of: address.bytes))
         }
-        #expect(try model.bytes(at: told["fileUrl"]?.asString).count > 0)
+        try expect(model.bytes(at: told["fileUrl"]?.asString).count > 0)
         // The same bundle by another key: the same id, other bytes, another URL.
         let again = try model.publish(
             "1", ["a": "1", "b": "1", "c": "2"], signer: ModelSigner(key: "k2"))
-        #expect(again.id == first.id)
-        let other = try #require(try model.check())
-        #expect(other["fileUrl"] != told["fileUrl"] && other["manifestUrl"] != told["manifestUrl"])
+        expect(again.id, equals: first.id)
+        let other = try require(try model.check())
+        expect(other["fileUrl"] != told["fileUrl"] && other["manifestUrl"] != told["manifestUrl"])
     }
 
     // MARK: Ids
@@ -180,27 +183,27 @@ import VersionTree
     {
         let content = try ObjectID(of: [1])
         let id = try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/production"])
-        #expect(id.hasPrefix("01a20548-15e0-7"))
-        #expect(id.utf8.count == 36 && Array("89ab".utf8).contains(Array(id.utf8)[19]))
+        expect(id.hasPrefix("01a20548-15e0-7"))
+        expect(id.utf8.count == 36 && Array("89ab".utf8).contains(Array(id.utf8)[19]))
         var message = content.bytes
         message += [0] + Array("ios/production".utf8)
         let digest = Array(try ObjectID(of: message).description.utf8)
         let digits = Array(id.replacing("-", with: "").utf8)
-        #expect(digits[13..<16].elementsEqual(digest[1..<4]))
-        #expect(digits[17...].elementsEqual(digest[5..<20]))
+        expect(digits[13..<16].elementsEqual(digest[1..<4]))
+        expect(digits[17...].elementsEqual(digest[5..<20]))
         var ids: Set<String> = [id]
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["android/production"]))
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e0, content, ["ios/beta"]))
         ids.insert(
             try HotUpdaterID.make(0x01a2_0548_15e0, ObjectID(of: [2]), ["ios/production"]))
         ids.insert(try HotUpdaterID.make(0x01a2_0548_15e1, content, ["ios/production"]))
-        #expect(ids.count == 5)
-        #expect(
-            try HotUpdaterID.make(1, content, ["a", "b"])
-                == HotUpdaterID.make(1, content, ["b", "a"]))
+        expect(ids.count, equals: 5)
+        try expect(
+            HotUpdaterID.make(1, content, ["a", "b"]),
+            equals: HotUpdaterID.make(1, content, ["b", "a"]))
         // Also before 1970 and after 10889 it is one.
         for time in [Int64.min, -1, 0, .max] {
-            #expect(try HotUpdaterID.make(time, content, []).utf8.count == 36)
+            try expect(HotUpdaterID.make(time, content, []).utf8.count, equals: 36)
         }
     }
 
@@ -209,15 +212,15 @@ import VersionTree
         let first = try model.publish("1")
         let second = try model.publish("2")
         let again = try model.publish("1")
-        #expect(again.id == first.id && again.sequence > second.sequence)
-        #expect(again.archive == first.archive && again.manifestDigest == first.manifestDigest)
+        expect(again.id == first.id && again.sequence > second.sequence)
+        expect(again.archive == first.archive && again.manifestDigest == first.manifestDigest)
         let ids = [first.id, second.id].compactMap { $0 }
-        #expect(ids.count == 2 && ids[0] < ids[1])
+        expect(ids.count == 2 && ids[0] < ids[1])
         // Under another name it is the same bundle; in another channel it is another one.
-        #expect(try model.publish("one", ["index.ios.bundle": "version 1"]).id == first.id)
+        try expect(model.publish("one", ["index.ios.bundle": "version 1"]).id, equals: first.id)
         let beta = try ChannelName("beta")
         model.configuration.deployments["ios/beta"] = beta
-        #expect(try model.publish("1", in: beta).id != first.id)
+        try expect(model.publish("1", in: beta).id != first.id)
     }
 
     @Test func `A clock that goes back gives no smaller id`() throws {
@@ -227,9 +230,9 @@ import VersionTree
             let version = try model.origin.add("\(number)", ["index.ios.bundle": "\(number)"])
             let offer = try model.origin.publish(
                 .version(version), now: now, for: HotUpdaterPublishing.self, model.configuration)
-            ids.append(try #require(offer.id))
+            ids.append(try require(offer.id))
         }
-        #expect(ids == ids.sorted() && Set(ids).count == 4)
+        expect(ids == ids.sorted() && Set(ids).count == 4)
     }
 
     // MARK: Paths
@@ -238,7 +241,7 @@ import VersionTree
         var model = HotUpdaterModel()
         let offer = try model.publish("1")
         let other = try model.publish("2", in: try ChannelName("hidden"))
-        let (id, content) = (try #require(offer.id), try #require(offer.version?.content))
+        let (id, content) = (try require(offer.id), try require(offer.version?.content))
         let nil_ = Self.builtIn
         let table: [(String, Int)] = [
             ("app-version/ios/1.0/production/\(nil_)/\(nil_)", 200),
@@ -264,14 +267,14 @@ import VersionTree
             ("archives/\(content).zip", 404), ("archives/\(content).\(id).json", 404),
             ("archives/\(content).\(nil_).zip", 404), ("manifests/\(content).\(id).zip", 404),
             ("archives/\(content).\(id).zip/x", 404), ("archives/\(content).\(id).x.zip", 404),
-            ("archives/\(try #require(other.version?.content)).\(try #require(other.id)).zip", 404),
+            ("archives/\(try require(other.version?.content)).\(try require(other.id)).zip", 404),
         ]
         for (path, status) in table {
-            #expect(try model.answer(path)?.status == status, "\(path)")
+            try expect(model.answer(path)?.status, equals: status, "\(path)")
         }
-        #expect(try model.answer("app-version", method: "POST")?.status == 405)
-        #expect(
-            try HotUpdaterDecider.answer(
+        try expect(model.answer("app-version", method: "POST")?.status, equals: 405)
+        try expect(
+            HotUpdaterDecider.answer(
                 ClientRequest("/for/codepush/x"), model.configuration, model.origin) == nil)
     }
 
@@ -279,19 +282,19 @@ import VersionTree
         let model = HotUpdaterModel()
         let path =
             "app-version/ios/1.0/production/\(Self.builtIn)/\(Self.builtIn.replacing("0", with: "1"))"
-        #expect(try model.answer(path)?.status == 404)
+        try expect(model.answer(path)?.status, equals: 404)
     }
 
     @Test func `What the origin has lost is not offered`() throws {
         var model = HotUpdaterModel()
         let first = try model.publish("1")
         let second = try model.publish("2")
-        model.origin.lose(try #require(first.version?.content))
-        let told = try #require(try model.check(first.id))
-        #expect(told["id"]?.asString == second.id && told["changedAssets"] == nil)
-        model.origin.lose(try #require(second.version?.content))
-        #expect(try model.check()?["status"]?.asString == "UP_TO_DATE")
-        let name = "\(try #require(second.version?.content)).\(try #require(second.id))"
-        #expect(try model.answer("archives/\(name).zip")?.status == 404)
+        model.origin.lose(try require(first.version?.content))
+        let told = try require(try model.check(first.id))
+        expect(told["id"]?.asString == second.id && told["changedAssets"] == nil)
+        model.origin.lose(try require(second.version?.content))
+        try expect(model.check()?["status"]?.asString, equals: "UP_TO_DATE")
+        let name = "\(try require(second.version?.content)).\(try require(second.id))"
+        try expect(model.answer("archives/\(name).zip")?.status, equals: 404)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import ClientSystems
+import Expectations
 import Platform
 import StrictJSON
 import Testing
@@ -20,28 +21,29 @@ import VersionTree
             ),
         ]
         for (bundle, places, firstFive) in table {
-            #expect(
-                [1, 2, 500, 1000].map { HotUpdaterCohort.place(of: $0, in: bundle) } == places)
+            expect(
+                [1, 2, 500, 1000].map { HotUpdaterCohort.place(of: $0, in: bundle) }, equals: places
+            )
             let order = (1...1000).map { HotUpdaterCohort.place(of: $0, in: bundle) }
-            #expect(order.sorted() == Array(0..<1000))
-            #expect((1...1000).filter { order[$0 - 1] < 5 } == firstFive)
+            expect(order.sorted(), equals: Array(0..<1000))
+            expect((1...1000).filter { order[$0 - 1] < 5 }, equals: firstFive)
         }
         // The number that a device draws from its name by the same hash.
-        #expect(((HotUpdaterCohort.hash(of: "device-1") % 1000) + 1000) % 1000 + 1 == 267)
+        expect(((HotUpdaterCohort.hash(of: "device-1") % 1000) + 1000) % 1000 + 1, equals: 267)
     }
 
     @Test func `A cohort is a number from 1 to 1000, or a name; case and blanks do not count`() {
         let numbers = ["1": 1, " 7 ": 7, "007": 7, "1000": 1000]
-        for (text, number) in numbers { #expect(HotUpdaterCohort(text) == .number(number)) }
+        for (text, number) in numbers { expect(HotUpdaterCohort(text), equals: .number(number)) }
         for text in ["0", "1001", "-1", "1.5", "", "qa", "99999999999999999999999"] {
-            #expect(HotUpdaterCohort(text) == .name(text))
+            expect(HotUpdaterCohort(text), equals: .name(text))
         }
-        #expect(HotUpdaterCohort(" QA-Group ") == .name("qa-group"))
+        expect(HotUpdaterCohort(" QA-Group "), equals: .name("qa-group"))
         for text in ["qa", "qa-group-7", "5", "a" + String(repeating: "-", count: 63)] {
-            #expect(HotUpdaterCohort(text).canBeSaid)
+            expect(HotUpdaterCohort(text).canBeSaid)
         }
         for text in ["", "0", "1001", "qa group", "q_a", "ü", String(repeating: "a", count: 65)] {
-            #expect(!HotUpdaterCohort(text).canBeSaid)
+            expect(!HotUpdaterCohort(text).canBeSaid)
         }
     }
 
@@ -53,13 +55,13 @@ import VersionTree
             ).includes(cohort.map { HotUpdaterCohort($0) }, bundle: bundle)
         }
         // Cohort 1 is at 309.
-        #expect(!includes(309, [], "1") && includes(310, [], "1"))
-        #expect(includes(nil, [], nil) && includes(1000, [], nil) && !includes(999, [], nil))
-        #expect(!includes(0, [], "133") && includes(1, [], "954") || includes(5, [], "954"))
+        expect(!includes(309, [], "1") && includes(310, [], "1"))
+        expect(includes(nil, [], nil) && includes(1000, [], nil) && !includes(999, [], nil))
+        expect(!includes(0, [], "133") && includes(1, [], "954") || includes(5, [], "954"))
         // A device in a group of its own takes part in no roll-out.
-        #expect(!includes(nil, [], "qa") && !includes(1000, [], "qa"))
-        #expect(includes(nil, ["qa", "x"], "QA") && !includes(nil, ["qa"], "1"))
-        #expect(includes(nil, ["1"], "1") && !includes(nil, ["qa"], nil))
+        expect(!includes(nil, [], "qa") && !includes(1000, [], "qa"))
+        expect(includes(nil, ["qa", "x"], "QA") && !includes(nil, ["qa"], "1"))
+        expect(includes(nil, ["1"], "1") && !includes(nil, ["qa"], nil))
     }
 
     // MARK: Channels, drawn
@@ -144,7 +146,7 @@ import VersionTree
             text(minimum), text(current),
         ]
         if let cohort { segments.append(cohort) }
-        let check = try #require(HotUpdaterCheck(segments))
+        let check = try require(HotUpdaterCheck(segments))
         func number(_ live: ClientChannel.Live) -> String {
             String(Int(live.offer.id?.suffix(12) ?? "") ?? -1)
         }
@@ -244,7 +246,7 @@ import VersionTree
                 }
             }
         }
-        #expect(failures == [])
+        expect(failures, equals: [])
     }
 
     @Test func `Ranges of app versions, and apps whose version says more than numbers`() throws {
@@ -258,37 +260,37 @@ import VersionTree
         for (range, app, isFor) in table where !app.isEmpty {
             let channel = try Self.channel([Offered(id: 1, app: range)], .appVersion)
             let told = try Self.told(channel, .appVersion, app: app, current: 0)
-            #expect(told == (isFor ? "+1" : "-"), "\(range) for \(app)")
+            expect(told, equals: (isFor ? "+1" : "-"), "\(range) for \(app)")
         }
         // A release of one strategy is none of the other's.
         for strategy in Strategy.allCases {
             let other: Strategy = strategy == .appVersion ? .fingerprint : .appVersion
             let channel = try Self.channel([Offered(id: 1)], other)
-            #expect(try Self.told(channel, strategy, current: 0) == "-")
+            try expect(Self.told(channel, strategy, current: 0), equals: "-")
         }
     }
 
     @Test func `A channel that never offered anything takes nobody's bundle away`() throws {
-        #expect(try Self.told(Self.channel([], .appVersion), .appVersion, current: 7) == "-")
+        try expect(Self.told(Self.channel([], .appVersion), .appVersion, current: 7), equals: "-")
         let withdrawn = try Self.channel([Offered(id: 1, isDisabled: true)], .appVersion)
-        #expect(try Self.told(withdrawn, .appVersion, current: 7) == "<0")
+        try expect(Self.told(withdrawn, .appVersion, current: 7), equals: "<0")
     }
 
     @Test func `An older release offered again takes back what is newer`() throws {
         let channel = try Self.channel([1, 3, 2].map { Offered(id: $0) }, .appVersion)
         let wanted = [0: "+1", 1: "-", 2: "<1", 3: "<1", 4: "<1"]
         for (current, told) in wanted {
-            #expect(try Self.told(channel, .appVersion, current: current) == told)
+            try expect(Self.told(channel, .appVersion, current: current), equals: told)
         }
         // To a tenth only: the others keep what is newer.
         let part = [Offered(id: 1, perMille: 100), Offered(id: 3), Offered(id: 2)]
         let partly = try Self.channel(part, .appVersion)
         let places = (1...1000).map { HotUpdaterCohort.place(of: $0, in: Self.id(1)) }
-        let inside = String(try #require(places.firstIndex { $0 < 100 }) + 1)
-        let outside = String(try #require(places.firstIndex { $0 >= 100 }) + 1)
-        #expect(try Self.told(partly, .appVersion, current: 3, cohort: inside) == "<1")
-        #expect(try Self.told(partly, .appVersion, current: 3, cohort: outside) == "-")
-        #expect(try Self.told(partly, .appVersion, current: 0, cohort: outside) == "+3")
+        let inside = String(try require(places.firstIndex { $0 < 100 }) + 1)
+        let outside = String(try require(places.firstIndex { $0 >= 100 }) + 1)
+        try expect(Self.told(partly, .appVersion, current: 3, cohort: inside), equals: "<1")
+        try expect(Self.told(partly, .appVersion, current: 3, cohort: outside), equals: "-")
+        try expect(Self.told(partly, .appVersion, current: 0, cohort: outside), equals: "+3")
     }
 
     // MARK: All small channels
@@ -371,7 +373,7 @@ import VersionTree
                 }
             }
         }
-        #expect(channels.count == 480)
-        #expect(failures.prefix(3) == [])
+        expect(channels.count, equals: 480)
+        expect(failures.prefix(3), equals: [])
     }
 }

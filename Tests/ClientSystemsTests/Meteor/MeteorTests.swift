@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Platform
 import StorageTestSupport
 import StrictJSON
@@ -87,7 +88,7 @@ import VersionTree
         options.retries.firstDelay = .milliseconds(1)
         options.retries.failureCountMax = 1
         let carrier = MemoryCarrier(answer)
-        let report = try #require(
+        let report = try require(
             try Pull(into: store.versions, over: carrier, options).run(Self.root))
         return try store.versions.manifest(of: report.version)
     }
@@ -128,7 +129,7 @@ import VersionTree
                 release: release, content: contents[address], facts: address, now: 1,
                 read: { (_) throws(StoreError) in [] },
                 digest: { (_) throws(StoreError) in throw StoreError(.unsupported, "no archive") })
-            #expect(try MeteorPublishing.objections(to: asked, MeteorTests.configuration()).isEmpty)
+            try expect(MeteorPublishing.objections(to: asked, MeteorTests.configuration()).isEmpty)
             let prepared = try MeteorPublishing.offer(
                 asked, after: history, MeteorTests.configuration(), signer: nil)
             for (address, bytes) in prepared.documents { objects[address] = bytes }
@@ -168,8 +169,8 @@ import VersionTree
             guard let answer else { return nil }
             let bytes: [UInt8] =
                 switch answer.body {
-                case .object(let address, _): try #require(objects[address])
-                case .document(let document, _): try #require(objects[document.address])
+                case .object(let address, _): try require(objects[address])
+                case .document(let document, _): try require(objects[document.address])
                 case .bytes(let bytes): bytes
                 default: []
                 }
@@ -190,21 +191,21 @@ import VersionTree
             try published.publish(read, from: publisher)
             let origin = published
             let again = try pull(into: device) { try origin.answer($0) }
-            #expect(try again.contentAddress() == read.contentAddress())
-            #expect(again.version == read.version && again.entries.count == read.entries.count)
+            try expect(again.contentAddress(), equals: read.contentAddress())
+            expect(again.version == read.version && again.entries.count == read.entries.count)
             // What the reader keeps of each file and of the release is what it kept at first.
             for (old, new) in zip(read.entries, again.entries) {
-                #expect(new.labels == old.labels && new.foreign == old.foreign, "\(old.path)")
+                expect(new.labels == old.labels && new.foreign == old.foreign, "\(old.path)")
             }
             let kept = ["cordovaCompatibilityVersions", "PUBLIC_SETTINGS"]
             for key in kept {
-                #expect(
-                    again.foreign.first { $0.key == key }?.value
-                        == read.foreign.first { $0.key == key }?.value, "\(key)")
+                expect(
+                    again.foreign.first { $0.key == key }?.value,
+                    equals: read.foreign.first { $0.key == key }?.value, "\(key)")
             }
             contents.append(try again.contentAddress())
         }
-        #expect(Set(contents).count == 2)
+        expect(Set(contents).count, equals: 2)
         // Whoever began with the first release finds its files, as far as they have URLs of their own.
         let first = try publisher.versions.manifest(of: "version1")
         for entry in first.entries where entry.path.description != "index.html" {
@@ -213,7 +214,7 @@ import VersionTree
                     route.hasPrefix("/__cordova/")
                     ? String(route.dropFirst(11)) : String(route.dropFirst())
                 let url = Self.root + "__cordova/" + PercentEncoding.path(path)
-                #expect(try published.answer(url)?.status == 200, "\(route)")
+                try expect(published.answer(url)?.status, equals: 200, "\(route)")
             }
         }
     }
@@ -226,25 +227,25 @@ import VersionTree
         try published.publish(try pull(into: publisher, served(server)), from: publisher)
         let origin = published
         let hash = Hex.string(try Digester.digest(.sha1, of: Array("x".utf8)))
-        let answer = try #require(try origin.answer(Self.root + "__cordova/some-file"))
-        #expect(answer.fields.contains { $0.0 == "etag" && $0.1 == "\"\(hash)\"" })
-        #expect(answer.fields.contains { $0.0 == "cache-control" && $0.1 == "no-cache" })
-        let page = try #require(try origin.answer(Self.root + "__cordova/"))
-        #expect(
+        let answer = try require(try origin.answer(Self.root + "__cordova/some-file"))
+        expect(answer.fields.contains { $0.0 == "etag" && $0.1 == "\"\(hash)\"" })
+        expect(answer.fields.contains { $0.0 == "cache-control" && $0.1 == "no-cache" })
+        let page = try require(try origin.answer(Self.root + "__cordova/"))
+        expect(
             page.fields.contains { $0.0 == "content-type" && $0.1 == "text/html; charset=utf-8" })
         for path in [
             "", "__cordova", "manifest.json", "__cordova/index.html", "__cordova/app/some-file",
             "__cordova/packages", "__cordova/packages%2Fmeteor.js", "__cordova/../manifest.json",
             "__cordova/%", "__cordova/%00", "__cordova//", "__cordova/program.json",
         ] {
-            #expect(try origin.answer(Self.root + path)?.status == 404, "\(path)")
+            try expect(origin.answer(Self.root + path)?.status, equals: 404, "\(path)")
         }
-        #expect(
-            try origin.answer("http://origin/for/meteor/other/__cordova/manifest.json")?.status
-                == 404)
-        #expect(try origin.answer("http://origin/for/chcp/production/chcp.json") == nil)
+        try expect(
+            origin.answer("http://origin/for/meteor/other/__cordova/manifest.json")?.status,
+            equals: 404)
+        try expect(origin.answer("http://origin/for/chcp/production/chcp.json") == nil)
         let post = ClientRequest("POST", "/for/meteor/production/__cordova/manifest.json")
-        #expect(try MeteorDecider.answer(post, Self.configuration(), origin)?.status == 405)
+        try expect(MeteorDecider.answer(post, Self.configuration(), origin)?.status, equals: 405)
     }
 
     @Test("cannot be told everything: what, is said before")
@@ -281,8 +282,8 @@ import VersionTree
                 page:
                     "<script>__meteor_runtime_config__ = JSON.parse(decodeURIComponent(\"\(config)\"))</script>"
             )
-            #expect(found.map(\.refuses) == (isSaid ? [false] : []), "\(rootURL)")
-            #expect(!isSaid || found[0].message.contains("ROOT_URL=\(Self.root)"), "\(found)")
+            expect(found.map(\.refuses), equals: (isSaid ? [false] : []), "\(rootURL)")
+            expect(!isSaid || found[0].message.contains("ROOT_URL=\(Self.root)"), "\(found)")
         }
         let cases: [([ClientObjection], String?)] = [
             (try objections(target, content: content), nil),
@@ -304,9 +305,9 @@ import VersionTree
             ),
         ]
         for (found, words) in cases {
-            #expect(found.count == (words == nil ? 0 : 1), "\(found)")
+            expect(found.count, equals: (words == nil ? 0 : 1), "\(found)")
             guard let words else { continue }
-            #expect(
+            expect(
                 found.first?.refuses == true && found.first?.message.contains(words) == true,
                 "\(found)")
         }

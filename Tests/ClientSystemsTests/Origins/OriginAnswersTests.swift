@@ -1,5 +1,6 @@
 import Archives
 import CASStore
+import Expectations
 import Testing
 import VersionTree
 
@@ -17,23 +18,23 @@ import VersionTree
         try place.publish("1", ["a": "one"])
         let answers = OriginAnswers(
             OriginReader(try place.origin()), deciders: [GreedyDecider.self, ModelDecider.self])
-        #expect(try answers.systems() == [ModelDecider.system])
-        #expect(try answers.text("/elsewhere") == "nothing")
+        try expect(answers.systems(), equals: [ModelDecider.system])
+        try expect(answers.text("/elsewhere"), equals: "nothing")
         let greedy = OriginLayout.clientConfiguration(of: GreedyDecider.system.rawValue)
         try place.write(greedy, Array("{".utf8))
-        #expect(try answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
+        try expect(answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         #expect(throws: StoreError.self) { try answers.systems() }
         // Nor does one that cannot be read at all.
         try place.write(greedy, Array(repeating: 32, count: ClientConfiguration.byteCountMax + 1))
-        #expect(try answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
+        try expect(answers.text("/model/KEY/check").hasPrefix("https://u.example.org"))
         #expect(throws: StoreError.self) { try answers.text("/elsewhere") }
         try place.write(
             greedy,
             ClientConfiguration(GreedyDecider.system, baseURL: "https://u.example.org").serialized()
         )
-        #expect(try answers.text("/elsewhere") == "418")
-        #expect(try answers.systems() == [ModelDecider.system, GreedyDecider.system])
+        try expect(answers.text("/elsewhere"), equals: "418")
+        try expect(answers.systems(), equals: [ModelDecider.system, GreedyDecider.system])
     }
 
     @Test func `an archive is planned once, and anew when what it depends on has changed`() throws {
@@ -41,34 +42,34 @@ import VersionTree
         let answers = OriginAnswers(OriginReader(try place.origin()), deciders: [ModelDecider.self])
         let request = ClientRequest("GET", "/model/KEY/archive")
         func body(mayRead: Bool) throws -> (tag: ObjectID, plan: ServedAnswer.Plan?) {
-            let answer = try #require(try answers.answer(request, mayRead: mayRead))
+            let answer = try require(try answers.answer(request, mayRead: mayRead))
             guard case .composed(let body) = answer.body else {
                 throw StoreError(.mismatch, "no archive")
             }
             return (body.tag, answer.plan)
         }
         let first = try body(mayRead: true)
-        let plan = try #require(first.plan)
+        let plan = try require(first.plan)
         // Until somebody has found its files sound, it is planned each time.
         #expect(throws: StoreError.self) { try body(mayRead: false) }
         answers.remember(plan)
         let second = try body(mayRead: false)
-        #expect(second.tag == first.tag && second.plan == nil)
+        expect(second.tag == first.tag && second.plan == nil)
         // Strangers can make up any number of queries.
         let asked = ClientRequest("GET", "/model/KEY/archive", query: "1")
-        #expect(try answers.answer(asked, mayRead: false) != nil)
+        try expect(answers.answer(asked, mayRead: false) != nil)
         try place.publish("2", ["a": "three"])
         #expect(throws: StoreError.self) { try body(mayRead: false) }
         let third = try body(mayRead: true)
-        #expect(third.tag != first.tag && third.plan != nil)
+        expect(third.tag != first.tag && third.plan != nil)
         // The same content has the same tag, on whatever machine.
         let other = try ServedPlace()
         try other.publish("9", ["b/c": "two", "a": "one"])
         let others = OriginAnswers(OriginReader(try other.origin()), deciders: [ModelDecider.self])
-        let answer = try #require(try others.answer(request, mayRead: true))
+        let answer = try require(try others.answer(request, mayRead: true))
         guard case .composed(let same) = answer.body else { return }
-        #expect(same.tag == first.tag)
-        #expect(same.archivedFiles.count == 2)
+        expect(same.tag, equals: first.tag)
+        expect(same.archivedFiles.count, equals: 2)
     }
 
     @Test func `an archive has one spelling, or strangers would have it planned once for each`() {
@@ -78,13 +79,13 @@ import VersionTree
             ClientRequest("GET", "/a/\(text)").archiveName(below: "/a/")?.description
         }
         for text in names {
-            #expect(name(text) == text)
+            expect(name(text), equals: text)
             for other in [
                 "%61" + text.dropFirst(), "A" + text.dropFirst(), "/" + text, "./" + text,
                 text + "/", text + ".", text + "%20", text.replacing(".zip", with: "%2Ezip"),
                 text.replacing(".zip", with: ".ZIP"),
             ] {
-                #expect(name(other) == nil, "\(other)")
+                expect(name(other) == nil, "\(other)")
             }
         }
     }
@@ -94,7 +95,7 @@ import VersionTree
             ("/a/b.txt", "/a/b.txt"), ("/a%20b", "/a%20b"), ("/ü.txt", "/%C3%BC.txt"),
             ("/%C3%BC", "/%C3%BC"), ("/😀%2f", "/%F0%9F%98%80%2f"), ("", ""),
         ] {
-            #expect(ClientRequest.normalized(Array(raw.utf8)) == normalized)
+            expect(ClientRequest.normalized(Array(raw.utf8)), equals: normalized)
         }
     }
 
@@ -114,7 +115,7 @@ import VersionTree
         let crc32 = try Digester.digest(.crc32, of: content).reduce(UInt32(0)) {
             $0 << 8 | UInt32($1)
         }
-        let body = try #require(
+        let body = try require(
             try AnswerBody(
                 .gzip(
                     twin: address, twinByteCount: Int64(twin.count), crc32: crc32,
@@ -125,7 +126,7 @@ import VersionTree
                 case .bytes(let bytes): return bytes
                 case .object: return []
                 case .twin(let found, let range, let size):
-                    #expect(found == address && size == Int64(twin.count) && !range.isEmpty)
+                    expect(found == address && size == Int64(twin.count) && !range.isEmpty)
                     return Array(twin[Int(range.lowerBound)..<Int(range.upperBound)])
                 }
             }
@@ -135,8 +136,8 @@ import VersionTree
         let tail = [crc32, size].flatMap { word in
             (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
         }
-        #expect(whole == [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255] + twin + tail)
-        #expect(Int64(whole.count) == body.byteCount && body.tag == address)
+        expect(whole, equals: [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255] + twin + tail)
+        expect(Int64(whole.count) == body.byteCount && body.tag == address)
         var wrong: [Range<Int64>] = []
         for lower in 0..<body.byteCount {
             for upper in lower...body.byteCount
@@ -144,6 +145,6 @@ import VersionTree
                 wrong.append(lower..<upper)
             }
         }
-        #expect(wrong.isEmpty)
+        expect(wrong.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Synchronization
 import Testing
 import VersionTree
@@ -24,25 +25,26 @@ import VersionTree
             do {
                 _ = try answers.text(check, mayRead: false)
             } catch let error as StoreError {
-                #expect(error.code == .unread)
+                expect(error.code, equals: .unread)
             }
         }
         try unread()
-        #expect(try answers.text(check) == #"https://u.example.org ["1"] of 1"#)
-        #expect(try answers.text(check, mayRead: false) == #"https://u.example.org ["1"] of 1"#)
+        try expect(answers.text(check), equals: #"https://u.example.org ["1"] of 1"#)
+        try expect(
+            answers.text(check, mayRead: false), equals: #"https://u.example.org ["1"] of 1"#)
         try place.publish("2", ["a": "two"])
         try unread()
-        #expect(try answers.text(check) == #"https://u.example.org ["2", "1"] of 2"#)
-        #expect(
-            try answers.text(check, mayRead: false) == #"https://u.example.org ["2", "1"] of 2"#)
+        try expect(answers.text(check), equals: #"https://u.example.org ["2", "1"] of 2"#)
+        try expect(
+            answers.text(check, mayRead: false), equals: #"https://u.example.org ["2", "1"] of 2"#)
         // A configuration is read again, too; what is taken out of it is answered no more.
         try place.enable(["OTHER": .stable])
         try unread()
-        #expect(try answers.text(check) == "404")
-        #expect(
-            try answers.text("/model/OTHER/check") == #"https://u.example.org ["2", "1"] of 2"#)
+        try expect(answers.text(check), equals: "404")
+        try expect(
+            answers.text("/model/OTHER/check"), equals: #"https://u.example.org ["2", "1"] of 2"#)
         try place.remove(OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue))
-        #expect(try answers.text("/model/OTHER/check") == "nothing")
+        try expect(answers.text("/model/OTHER/check"), equals: "nothing")
     }
 
     @Test
@@ -64,7 +66,7 @@ import VersionTree
                         due.withLock { $0 = [] }
                     })
                 let answers = answers(reader)
-                if isKnown { #expect(try answers.text("/model/KEY/check") == old) }
+                if isKnown { try expect(answers.text("/model/KEY/check"), equals: old) }
                 let steps = try place.begin("2", ["a": "two"])
                 nonisolated(unsafe) let all = [steps.history, steps.pointer]
                 for step in all[..<before] { try step() }
@@ -74,9 +76,9 @@ import VersionTree
                     }
                 }
                 let answer = try answers.text("/model/KEY/check")
-                #expect(answer == (before == 2 ? new : old), "\(before) \(between) \(isKnown)")
+                expect(answer, equals: (before == 2 ? new : old), "\(before) \(between) \(isKnown)")
                 for step in all { try step() }
-                #expect(try answers.text("/model/KEY/check") == new)
+                try expect(answers.text("/model/KEY/check"), equals: new)
             }
         }
     }
@@ -87,7 +89,7 @@ import VersionTree
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin())
         let answers = answers(reader)
-        #expect(try answers.text("/model/KEY/first") == "one")
+        try expect(answers.text("/model/KEY/first"), equals: "one")
         let pointer = place.pointer
         for (path, sound) in [
             (OriginLayout.pointer(.stable), try place.signed(pointer).serialized()),
@@ -105,10 +107,11 @@ import VersionTree
             do {
                 _ = try answers.text("/model/KEY/check", mayRead: false)
             } catch let error as StoreError {
-                #expect(error.code != .unread, "\(path)")
+                expect(error.code != .unread, "\(path)")
             }
             try place.write(path, sound)
-            #expect(try answers.text("/model/KEY/check") == #"https://u.example.org ["1"] of 1"#)
+            try expect(
+                answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
         }
     }
 
@@ -119,9 +122,9 @@ import VersionTree
         let answers = answers(OriginReader(try place.origin()))
         #expect(throws: StoreError.self) { try answers.text("/model/KEY/first") }
         try place.remove(object)
-        #expect(try answers.text("/model/KEY/first") == "404")
+        try expect(answers.text("/model/KEY/first"), equals: "404")
         // Facts and manifests are held against their addresses, too, whenever they are read.
-        let offer = try #require(place.history.offers.first)
+        let offer = try require(place.history.offers.first)
         guard case .version(let version, let facts) = offer.target else { return }
         for path in [OriginLayout.facts(facts), OriginLayout.manifest(version.manifest)] {
             try place.write(path, Array("{}".utf8))
@@ -130,7 +133,7 @@ import VersionTree
         }
         try place.remove(OriginLayout.manifest(version.manifest))
         let bare = self.answers(OriginReader(try place.origin()))
-        #expect(try bare.text("/model/KEY/archive") == "404")
+        try expect(bare.text("/model/KEY/archive"), equals: "404")
     }
 
     @Test func `an archive is composed once to know its length, and never on a loop`() throws {
@@ -143,19 +146,19 @@ import VersionTree
             }
         }
         #expect(throws: StoreError.self) { try ask("a", mayRead: false, 5) }
-        #expect(try ask("a", mayRead: true, 5) == 5)
-        #expect(try ask("a", mayRead: false, 6) == 5)
-        #expect(try ask("b", mayRead: true, nil) == nil)
-        #expect(try ask("b", mayRead: false, 6) == nil)
-        #expect(composed == 2)
+        try expect(ask("a", mayRead: true, 5), equals: 5)
+        try expect(ask("a", mayRead: false, 6), equals: 5)
+        try expect(ask("b", mayRead: true, nil) == nil)
+        try expect(ask("b", mayRead: false, 6) == nil)
+        expect(composed, equals: 2)
     }
 
     @Test func `a history leads nobody to what the pointer does not offer`() throws {
         try place.publish("1", ["a": "one"])
-        let honest = try #require(place.history.offers.first)
+        let honest = try require(place.history.offers.first)
         // Its files stand in the origin, and no pointer lists it.
         _ = try place.begin("2", ["a": "evil"])
-        let other = try #require(place.history.offers.last)
+        let other = try require(place.history.offers.last)
         guard case .version(let version, let facts) = honest.target,
             case .version(let evil, let evilFacts) = other.target
         else { return }
@@ -178,15 +181,15 @@ import VersionTree
                     ).serialized())
                 let answers = answers(OriginReader(try place.origin()))
                 let told = isBesides ? #"https://u.example.org ["1"] of 2"# : "404"
-                #expect(try answers.text("/model/KEY/check") == told)
-                #expect(try answers.text("/model/KEY/first") == (isBesides ? "one" : "404"))
+                try expect(answers.text("/model/KEY/check"), equals: told)
+                try expect(answers.text("/model/KEY/first"), equals: (isBesides ? "one" : "404"))
             }
         }
         // Nor does what was offered before lead to other files under the address of a content.
         var past = honest
         past.target = .version(liar, facts: evilFacts)
         let reader = OriginReader(try place.origin())
-        #expect(try reader.content(of: honest, mayRead: true) != nil)
+        try expect(reader.content(of: honest, mayRead: true) != nil)
         #expect(throws: StoreError.self) { try reader.content(of: past, mayRead: true) }
     }
 
@@ -208,7 +211,7 @@ import VersionTree
                 let text = try answers.text("/model/KEY/check")
                 Issue.record("answered \(text)")
             } catch let error as StoreError {
-                #expect(error.code == .untrusted)
+                expect(error.code, equals: .untrusted)
             } catch { Issue.record(error) }
         }
         try place.publish("1", ["a": "one"])
@@ -219,13 +222,13 @@ import VersionTree
         place.signers = [key]
         try place.publish("3", ["a": "three"])
         let third = place.pointer
-        #expect(
-            try answers.text("/model/KEY/check")
-                == #"https://u.example.org ["3", "2", "1"] of 3"#)
+        try expect(
+            answers.text("/model/KEY/check"), equals: #"https://u.example.org ["3", "2", "1"] of 3"#
+        )
         try place.publish("4", ["a": "four"])
-        #expect(
-            try answers.text("/model/KEY/check")
-                == #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+        try expect(
+            answers.text("/model/KEY/check"),
+            equals: #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
         // The one before, put back by somebody who can write there.
         try place.write(OriginLayout.pointer(.stable), try place.signed(third).serialized())
         isRefused()
@@ -233,9 +236,9 @@ import VersionTree
         expiring.sequence += 1
         expiring.expiresAt = 200
         try place.write(OriginLayout.pointer(.stable), try place.signed(expiring).serialized())
-        #expect(
-            try answers.text("/model/KEY/check")
-                == #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
+        try expect(
+            answers.text("/model/KEY/check"),
+            equals: #"https://u.example.org ["4", "3", "2", "1"] of 4"#)
         now.withLock { $0 = 201 }
         isRefused()
     }
@@ -252,9 +255,9 @@ import VersionTree
         let signed = try place.signed(pointer)
         try place.write(OriginLayout.pointer(.stable), signed.serialized())
         let error = #expect(throws: StoreError.self) { try answers.text("/model/KEY/check") }
-        #expect(error?.code == .untrusted)
+        expect(error?.code, equals: .untrusted)
         var trust = TrustFile(
-            origin: try #require(signed.origin), version: 2,
+            origin: try require(signed.origin), version: 2,
             trusted: try TrustedKeys([other.verificationKey], threshold: 1), createdAt: 1)
         let sorted = [key, other].sorted { $0.verificationKey.id < $1.verificationKey.id }
         for signer in sorted {
@@ -263,7 +266,7 @@ import VersionTree
                     key: signer.verificationKey.id, signature: try signer.sign(trust.signedBytes)))
         }
         try place.write(OriginLayout.trust(2), trust.serialized())
-        #expect(try answers.text("/model/KEY/check").hasSuffix(#"["1"] of 1"#))
+        try expect(answers.text("/model/KEY/check").hasSuffix(#"["1"] of 1"#))
     }
 
     @Test func `memory has a bound, whatever is asked for`() throws {
@@ -275,12 +278,12 @@ import VersionTree
             _ = try reader.file("channels/c\(number).json", limit: 1000, mayRead: true)
         }
         for number in 0..<40 {
-            #expect(try reader.file("channels/n\(number).json", limit: 1000, mayRead: true) == nil)
+            try expect(reader.file("channels/n\(number).json", limit: 1000, mayRead: true) == nil)
         }
         let (count, cost) = reader.state.withLock { ($0.files.count, $0.files.cost) }
-        #expect(count > 0 && cost <= 4096)
+        expect(count > 0 && cost <= 4096)
         // What was used last is still there; what is larger than the limit is read each time.
-        #expect(try reader.file("channels/c39.json", limit: 1000, mayRead: false) != nil)
+        try expect(reader.file("channels/c39.json", limit: 1000, mayRead: false) != nil)
         #expect(throws: StoreError.self) {
             try reader.file("channels/c0.json", limit: 1000, mayRead: false)
         }
@@ -292,7 +295,7 @@ import VersionTree
     @Test func `URLs begin with what the server was told, if it was`() throws {
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin(), baseURL: "http://127.0.0.1:8090")
-        #expect(
-            try answers(reader).text("/model/KEY/check") == #"http://127.0.0.1:8090 ["1"] of 1"#)
+        try expect(
+            answers(reader).text("/model/KEY/check"), equals: #"http://127.0.0.1:8090 ["1"] of 1"#)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Testing
 import VersionTree
 
@@ -36,16 +37,16 @@ import VersionTree
     @Test("is read and written without a byte of difference")
     func golden() throws {
         let configuration = try configuration(Self.configuration)
-        #expect(configuration.baseURL == "https://u.example.org/app")
-        #expect(configuration.deployments["K="] == .stable && configuration.deployments.count == 2)
-        #expect(configuration.folder == "www" && configuration.historyCount == 17)
-        #expect(configuration.serialized() == Array(Self.configuration.utf8))
+        expect(configuration.baseURL, equals: "https://u.example.org/app")
+        expect(configuration.deployments["K="] == .stable && configuration.deployments.count == 2)
+        expect(configuration.folder == "www" && configuration.historyCount == 17)
+        expect(configuration.serialized(), equals: Array(Self.configuration.utf8))
         let history = try history(Self.history)
-        #expect(history.serialized() == Array(Self.history.utf8))
-        #expect(history.labelCount == 3 && history.offers.map(\.sequence) == [7, 9])
-        #expect(history.offers[0].version?.name.description == "1.0")
-        #expect(history.offers[1].target == .embedded && history.offers[1].archive?.byteCount == 99)
-        #expect(history.offers[1].documents.map(\.signature) == ["sig", nil])
+        expect(history.serialized(), equals: Array(Self.history.utf8))
+        expect(history.labelCount == 3 && history.offers.map(\.sequence) == [7, 9])
+        expect(history.offers[0].version?.name.description, equals: "1.0")
+        expect(history.offers[1].target == .embedded && history.offers[1].archive?.byteCount == 99)
+        expect(history.offers[1].documents.map(\.signature), equals: ["sig", nil])
     }
 
     @Test("is refused if it breaks a rule, with the file's name and what to do")
@@ -68,12 +69,12 @@ import VersionTree
         }
         for text in refused {
             let error = #expect(throws: StoreError.self, "\(text)") { try configuration(text) }
-            #expect(error?.code == .badClients, "\(text)")
-            #expect(error?.message.contains("for/codepush/config.json") == true)
-            #expect(error?.message.contains("castree origin enable") == true)
+            expect(error?.code, equals: .badClients, "\(text)")
+            expect(error?.message.contains("for/codepush/config.json"), equals: true)
+            expect(error?.message.contains("castree origin enable"), equals: true)
         }
         let newer = text.replacing("castreeClients\":1", with: "castreeClients\":2")
-        #expect(thrownCode { try configuration(newer) } == .unsupportedFormat)
+        expect(thrownCode { try configuration(newer) }, equals: .unsupportedFormat)
     }
 
     @Test("as a history is refused in any other spelling as well")
@@ -97,11 +98,11 @@ import VersionTree
         }
         for text in refused {
             let error = #expect(throws: StoreError.self, "\(text)") { try history(text) }
-            #expect(error?.code == .badClients, "\(text)")
-            #expect(error?.message.contains("for/codepush/stable.json") == true)
+            expect(error?.code, equals: .badClients, "\(text)")
+            expect(error?.message.contains("for/codepush/stable.json"), equals: true)
         }
         let newer = text.replacing("castreeHistory\":1", with: "castreeHistory\":2")
-        #expect(thrownCode { try history(newer) } == .unsupportedFormat)
+        expect(thrownCode { try history(newer) }, equals: .unsupportedFormat)
     }
 
     @Test("of a pointer that never came is dropped, and what went back in time is offered again")
@@ -130,26 +131,27 @@ import VersionTree
             .codePush, .stable, offers: [offer(one, 5000), offer(two, 6000)])
         let lacking = history.lacking(
             pointer(6, other, one), upon: pointer(5, one), ordersByTime: false)
-        #expect(lacking.map(\.release) == [other])
-        #expect(history.offers == [offer(one, 5000)])
+        expect(lacking.map(\.release), equals: [other])
+        expect(history.offers, equals: [offer(one, 5000)])
         // A sequence that could not be is counted anew from the present.
         let late = try release(1 << 50, "1")
         history = ClientHistory(.codePush, .stable, offers: [offer(late, 5000)])
         let again = history.lacking(
             pointer(6, two, one), upon: pointer(1 << 50, late), ordersByTime: true)
-        #expect(again.map(\.release) == [one, two] && history.offers.isEmpty)
+        expect(again.map(\.release) == [one, two] && history.offers.isEmpty)
         // A pointer that was lost is made again: what clients know stays known.
         history = ClientHistory(.codePush, .stable, offers: [offer(one, 5000)])
-        #expect(
-            history.lacking(pointer(6, two), upon: nil, ordersByTime: true).map(\.release) == [two])
-        #expect(history.offers == [offer(one, 5000)])
+        expect(
+            history.lacking(pointer(6, two), upon: nil, ordersByTime: true).map(\.release),
+            equals: [two])
+        expect(history.offers, equals: [offer(one, 5000)])
         // Other facts of the same release are another offer of it.
         var known = one
         known.facts = ObjectID(Self.digits("02"))
         history = ClientHistory(.codePush, .stable, offers: [offer(one, 5000)])
-        #expect(
+        expect(
             history.lacking(pointer(6, known), upon: pointer(5, one), ordersByTime: false)
-                .map(\.release) == [known])
-        #expect(history.offers.count == 1)
+                .map(\.release), equals: [known])
+        expect(history.offers.count, equals: 1)
     }
 }

@@ -1,5 +1,6 @@
 import Archives
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -22,34 +23,34 @@ import VersionTree
         publisher = plain.publisher(on: untold)
         publisher.options.telling = nil
         try publisher.publish("1", of: place.versions)
-        #expect(try place.published() == plain.published())
-        #expect(told.operations.count <= untold.operations.count + 2)
-        #expect(
-            told.operations.filter { $0.verb == .write }.count
-                == untold.operations.filter { $0.verb == .write }.count)
+        try expect(place.published(), equals: plain.published())
+        expect(told.operations.count <= untold.operations.count + 2)
+        expect(
+            told.operations.filter { $0.verb == .write }.count,
+            equals: untold.operations.filter { $0.verb == .write }.count)
     }
 
     @Test("begins with what the channels offer, and a second time changes nothing")
     func enabling() throws {
         try place.publish("1")
         try place.publish("2")
-        let before = try #require(try place.reader.pointer(.stable))
+        let before = try require(try place.reader.pointer(.stable))
         try place.enable(.codePush, .expo)
-        let pointer = try #require(try place.reader.pointer(.stable))
-        #expect(pointer.releases.map(\.sequence) == before.releases.map(\.sequence))
-        #expect(pointer.releases.allSatisfy { $0.facts != nil })
+        let pointer = try require(try place.reader.pointer(.stable))
+        expect(pointer.releases.map(\.sequence), equals: before.releases.map(\.sequence))
+        expect(pointer.releases.allSatisfy { $0.facts != nil })
         for system in [ClientSystem.codePush, .expo] {
-            #expect(try place.channel(system).live.map(\.release) == pointer.releases)
+            try expect(place.channel(system).live.map(\.release), equals: pointer.releases)
         }
-        #expect(try place.history(.codePush).offers.map(\.label) == ["v1", "v2"])
+        try expect(place.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
         let marker = try Damage.contents(place.origin + "/origin.json")
-        #expect(String(decoding: marker, as: UTF8.self) == "{\"castreeOrigin\":2}\n")
+        expect(String(decoding: marker, as: UTF8.self), equals: "{\"castreeOrigin\":2}\n")
         let files = try place.published()
         place.clock.advance(by: 100)
         try place.enable(.codePush, .expo)
-        #expect(try place.published() == files)
+        try expect(place.published(), equals: files)
         // What two versions share was compressed once.
-        #expect(files.keys.filter { $0.hasPrefix("deflated/") }.count == 2)
+        expect(files.keys.filter { $0.hasPrefix("deflated/") }.count, equals: 2)
     }
 
     @Test(
@@ -59,35 +60,35 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush, .expo)
         let plan = try place.publish("2")
-        #expect(plan.facts?.twins.count == 1)
-        #expect(try place.publish("2").writesPointer == false)
+        expect(plan.facts?.twins.count, equals: 1)
+        try expect(place.publish("2").writesPointer, equals: false)
         try place.publish("3")
         let labels = { () throws -> [String?] in
             try place.channel(.codePush).live.map(\.offer.label)
         }
-        #expect(try labels() == ["v3", "v2", "v1"])
+        try expect(labels(), equals: ["v3", "v2", "v1"])
         let second = try place.channel(.expo).live[1].offer
         place.clock.advance(by: 10)
         _ = try place.publisher().withdraw(VersionName("3"))
-        #expect(try labels() == ["v2", "v1"])
+        try expect(labels(), equals: ["v2", "v1"])
         // Clients that go by times take only what is later than what they run.
         let returned = try place.channel(.expo).live
-        let third = try #require(
+        let third = try require(
             try place.history(.expo).offers.first { $0.version?.name.description == "3" })
-        #expect(returned[0].offer.createdAt > third.createdAt)
-        #expect(returned[0].offer.createdAt > returned[1].offer.createdAt)
-        #expect(returned[0].offer.firstOfferedAt == second.firstOfferedAt)
+        expect(returned[0].offer.createdAt > third.createdAt)
+        expect(returned[0].offer.createdAt > returned[1].offer.createdAt)
+        expect(returned[0].offer.firstOfferedAt, equals: second.firstOfferedAt)
         let files = try place.published()
-        #expect(try place.publish("2").writesPointer == false)
-        #expect(try place.published() == files)
+        try expect(place.publish("2").writesPointer, equals: false)
+        try expect(place.published(), equals: files)
         // Going back is a new offer of an old content.
         try place.publish("1")
-        #expect(try labels() == ["v4", "v2"])
+        try expect(labels(), equals: ["v4", "v2"])
         let offers = try place.history(.codePush).offers
-        #expect(offers.last?.firstOfferedAt == offers.first?.firstOfferedAt)
+        expect(offers.last?.firstOfferedAt, equals: offers.first?.firstOfferedAt)
         _ = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
-        #expect(try place.channel(.codePush).live[0].offer.target == .embedded)
-        #expect(try place.channel(.expo).live[0].offer.target == .embedded)
+        try expect(place.channel(.codePush).live[0].offer.target, equals: .embedded)
+        try expect(place.channel(.expo).live[0].offer.target, equals: .embedded)
     }
 
     @Test("knows what was offered first: to offer that to more clients is no new release for them")
@@ -107,11 +108,11 @@ import VersionTree
             of: publisher().plan("2", of: place.versions),
             place.versions.registeredManifest(of: "2"), in: place.versions.store,
             origin: place.reader.place)
-        #expect(planned.map { $0.prepared?.offer.label } == ["v2"])
+        expect(planned.map { $0.prepared?.offer.label }, equals: ["v2"])
         try publisher().publish("2", of: place.versions)
         let live = try place.channel(.codePush).live
-        #expect(live.map(\.offer.label) == ["v2", "v1"])
-        #expect(live[0].release.rollout == nil)
+        expect(live.map(\.offer.label), equals: ["v2", "v1"])
+        expect(live[0].release.rollout == nil)
     }
 
     @Test("keeps the newest offers and those of what is offered, and never gives a label twice")
@@ -126,20 +127,20 @@ import VersionTree
             _ = try place.publisher().withdraw(VersionName("2"))
         }
         let history = try place.history(.codePush)
-        #expect(history.offers.map(\.label) == ["v1", "v3", "v4"])
-        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v1"])
+        expect(history.offers.map(\.label), equals: ["v1", "v3", "v4"])
+        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v1"])
         // Lost, it is made again from the pointer, and labels go on.
         let path = place.origin + "/for/codepush/stable.json"
         Damage.remove(path)
         try place.publish("2")
-        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v6", "v5"])
-        #expect(try place.history(.codePush).labelCount == 6)
+        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v6", "v5"])
+        try expect(place.history(.codePush).labelCount, equals: 6)
         // Damaged, it is nobody's guess.
         try Damage.overwriteOrCreate(path, with: Array("{}".utf8))
         let error = #expect(throws: StoreError.self) { try place.publish("3") }
-        #expect(error?.code == .badClients)
-        #expect(error?.message.contains("for/codepush/stable.json") == true)
-        #expect(try place.offered() == ["2", "1"])
+        expect(error?.code, equals: .badClients)
+        expect(error?.message.contains("for/codepush/stable.json"), equals: true)
+        try expect(place.offered(), equals: ["2", "1"])
     }
 
     @Test("makes a lost history again with the times that it had")
@@ -151,7 +152,7 @@ import VersionTree
         Damage.remove(place.origin + "/for/expo/stable.json")
         place.clock.advance(by: 1000)
         try place.enable(.expo)
-        #expect(try place.history(.expo).offers == offers)
+        try expect(place.history(.expo).offers, equals: offers)
     }
 
     @Test("writes a document again that is missing or damaged, as it was")
@@ -167,17 +168,17 @@ import VersionTree
         for bytes in [[], [7], [UInt8](repeating: 7, count: 2 << 20)] {
             try Damage.overwriteOrCreate(path(offers[1]), with: bytes)
             try place.publish("2")
-            #expect(try place.history(.expo).offers == offers)
-            #expect(try place.published() == files)
+            try expect(place.history(.expo).offers, equals: offers)
+            try expect(place.published(), equals: files)
         }
         // Who makes other bytes today offers them under another name.
         var history = try place.history(.expo)
         history.offers[0].documents[0].address = .zero
         let reader = try place.reader
-        try ClientFiles(reader.place).write(history, of: #require(try reader.pointer(.stable)))
+        try ClientFiles(reader.place).write(history, of: require(try reader.pointer(.stable)))
         try place.publish("2")
         let live = try place.channel(.expo).live
-        #expect(live[1].offer.createdAt > offers[1].createdAt && live[0].offer == offers[1])
+        expect(live[1].offer.createdAt > offers[1].createdAt && live[0].offer == offers[1])
     }
 
     @Test("prunes no document that a lost history names again meanwhile")
@@ -190,12 +191,12 @@ import VersionTree
         Damage.remove(place.origin + "/for/expo/stable.json")
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
         let plan = try place.publisher().collect(retention)
-        #expect(plan.leftovers.count == 2)
+        expect(plan.leftovers.count, equals: 2)
         let live = try place.channel(.expo).live
-        #expect(live.count == 1)
-        #expect(
-            Damage.names(place.origin + "/for/expo/documents")
-                == live.map { $0.offer.documents[0].address.description })
+        expect(live.count, equals: 1)
+        expect(
+            Damage.names(place.origin + "/for/expo/documents"),
+            equals: live.map { $0.offer.documents[0].address.description })
     }
 
     @Test("leaves a system out that refuses a release, unless it was asked for by name")
@@ -203,33 +204,33 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush, .expo)
         try place.publish("refused")
-        #expect(place.notices.all.contains("codepush: there is a refused.txt"))
-        #expect(try place.channel(.codePush).live.count == 1)
-        #expect(try place.channel(.expo).live.count == 2)
+        expect(place.notices.all.contains("codepush: there is a refused.txt"))
+        try expect(place.channel(.codePush).live.count, equals: 1)
+        try expect(place.channel(.expo).live.count, equals: 2)
         try place.publish("lossy")
-        #expect(place.notices.all.contains("codepush: there is a lossy.txt"))
-        #expect(place.notices.all.count { $0.contains("refused.txt") } == 1)
-        #expect(try place.channel(.codePush).live.count == 2)
+        expect(place.notices.all.contains("codepush: there is a lossy.txt"))
+        expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
+        try expect(place.channel(.codePush).live.count, equals: 2)
         let only = place.telling([.codePush])
-        #expect(thrownCode { try place.publish("refused", only) } == .notExpressible)
+        expect(thrownCode { try place.publish("refused", only) }, equals: .notExpressible)
         // What no server would send is not told.
         let timed = place.telling([.expo])
-        #expect(thrownCode { try place.publish("long", timed) } == .notExpressible)
-        #expect(try place.offered() == ["lossy", "refused", "1"])
+        expect(thrownCode { try place.publish("long", timed) }, equals: .notExpressible)
+        try expect(place.offered(), equals: ["lossy", "refused", "1"])
         // Who is left out hears of it later.
         try place.publish("3", place.telling([.codePush]))
-        #expect(try place.channel(.expo).live.count == 3)
+        try expect(place.channel(.expo).live.count, equals: 3)
         try place.publish("3")
-        #expect(try place.channel(.expo).live.count == 4)
+        try expect(place.channel(.expo).live.count, equals: 4)
         // What is below the newest does not keep it from being published again, nor is it told of again.
         let again = place.telling([.codePush])
         try place.publish("3", again)
-        #expect(again.outcomes.isEmpty)
-        #expect(place.notices.all.count { $0.contains("refused.txt") } == 1)
+        expect(again.outcomes.isEmpty)
+        expect(place.notices.all.count { $0.contains("refused.txt") }, equals: 1)
         let reader = try place.reader
-        #expect(
-            thrownCode { try place.telling([.chcp]).check(.stable, in: reader.place) }
-                == .notOffered)
+        expect(
+            thrownCode { try place.telling([.chcp]).check(.stable, in: reader.place) },
+            equals: .notOffered)
     }
 
     private struct Signer: ClientSigner {
@@ -241,17 +242,17 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush)
         try place.publish("2", place.telling(nil, [.codePush: Signer()]))
-        #expect(thrownCode { try place.publish("3") } == .signingFailed)
-        #expect(try place.offered() == ["2", "1"])
+        expect(thrownCode { try place.publish("3") }, equals: .signingFailed)
+        try expect(place.offered(), equals: ["2", "1"])
         // What is offered already is withdrawn without the key.
         _ = try place.publisher().withdraw(VersionName("2"))
         try place.publish("3", place.telling(nil, [.codePush: Signer()]))
-        #expect(try place.channel(.codePush).live[0].offer.signatures.count == 1)
+        try expect(place.channel(.codePush).live[0].offer.signatures.count, equals: 1)
         // What goes back to the app's own has no signature, and ends nothing.
         let signed = place.publisher(place.telling(nil, [.codePush: Signer()]))
         _ = try signed.withdraw(VersionName("3"), toEmbedded: true)
-        #expect(try place.channel(.codePush).live[0].offer.isSigned == false)
-        #expect(thrownCode { try place.publish("1") } == .signingFailed)
+        try expect(place.channel(.codePush).live[0].offer.isSigned, equals: false)
+        expect(thrownCode { try place.publish("1") }, equals: .signingFailed)
     }
 
     @Test("says beforehand what it would tell, to the byte, and writes nothing")
@@ -266,22 +267,22 @@ import VersionTree
         let planned = try telling.outcomes(
             of: plan, place.versions.registeredManifest(of: "2"), in: place.versions.store,
             origin: reader.place)
-        #expect(try place.published() == files)
+        try expect(place.published(), equals: files)
         let done = try place.publisher(telling).publish("2", of: place.versions)
-        #expect(done.facts == plan.facts && done.pointer == plan.pointer)
+        expect(done.facts == plan.facts && done.pointer == plan.pointer)
         let told = telling.outcomes
-        #expect(planned.map(\.system) == [.codePush, .expo])
-        #expect(planned.map { $0.prepared?.offer } == told.map { $0.prepared?.offer })
+        expect(planned.map(\.system), equals: [.codePush, .expo])
+        expect(planned.map { $0.prepared?.offer }, equals: told.map { $0.prepared?.offer })
         // The digest is that of the archive as anybody composes it.
         let live = try place.channel(.codePush).live[0]
-        let version = try #require(live.offer.version)
-        let facts = try #require(live.release.facts)
+        let version = try require(live.offer.version)
+        let facts = try require(live.release.facts)
         let content = ClientContent(
-            manifest: try #require(try reader.manifest(version.manifest)),
-            facts: try #require(try reader.facts(facts)))
+            manifest: try require(try reader.manifest(version.manifest)),
+            facts: try require(try reader.facts(facts)))
         let archive = try place.bytes(of: content.zipped)
-        #expect(try ObjectID(of: archive) == live.offer.archive?.sha256)
-        #expect(Int64(archive.count) == live.offer.archive?.byteCount)
+        try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)
+        expect(Int64(archive.count), equals: live.offer.archive?.byteCount)
     }
 
     @Test("tells again what says something else since the operator has set it anew")
@@ -296,21 +297,21 @@ import VersionTree
             try place.telling().enable(configuration, by: place.publisher())
         }
         // URLs stand in documents alone.
-        #expect(try place.channel(.codePush).live == before[0])
+        try expect(place.channel(.codePush).live, equals: before[0])
         let documents = try place.channel(.expo).live
-        #expect(documents.map(\.release) == before[1].map(\.release))
-        let last = try #require(before[1].first).offer.createdAt
-        #expect(documents.allSatisfy { $0.offer.createdAt > last })
-        #expect(documents[0].offer.createdAt > documents[1].offer.createdAt)
+        expect(documents.map(\.release), equals: before[1].map(\.release))
+        let last = try require(before[1].first).offer.createdAt
+        expect(documents.allSatisfy { $0.offer.createdAt > last })
+        expect(documents[0].offer.createdAt > documents[1].offer.createdAt)
         // Another folder is another archive.
         var configuration = TellingPlace.configuration(.codePush)
         configuration.baseURL = "https://other.example.org"
         configuration.folder = "www"
         try place.telling().enable(configuration, by: place.publisher())
-        #expect(try place.channel(.codePush).live.map(\.offer.label) == ["v4", "v3"])
+        try expect(place.channel(.codePush).live.map(\.offer.label), equals: ["v4", "v3"])
         let files = try place.published()
         try place.telling().enable(configuration, by: place.publisher())
-        #expect(try place.published() == files)
+        try expect(place.published(), equals: files)
     }
 
     @Test("tells nothing more of a system that was ended, and goes on with the same ids")
@@ -319,9 +320,9 @@ import VersionTree
         try place.enable(.codePush)
         try place.telling().disable(.codePush, by: place.publisher())
         try place.publish("2")
-        #expect(try place.history(.codePush).offers.count == 1)
+        try expect(place.history(.codePush).offers.count, equals: 1)
         try place.enable(.codePush)
-        #expect(try place.history(.codePush).offers.map(\.label) == ["v1", "v2"])
+        try expect(place.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
     }
 }
 

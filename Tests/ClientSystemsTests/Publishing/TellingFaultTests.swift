@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -66,20 +67,20 @@ import VersionTree
         let comment: Comment =
             "\(verb.testDescription) met \(fault) at \(disk.firedAt?.description ?? "the end")"
         let found = try place.offered()
-        #expect(found == verb.before || found == verb.after, comment)
-        if failure == nil { #expect(found == verb.after, comment) }
+        expect(found == verb.before || found == verb.after, comment)
+        if failure == nil { expect(found, equals: verb.after, comment) }
         try look(place, all: verb.testDescription != Self.enable.testDescription, comment)
         // Repeated without the fault it is done, and nothing is left of the attempt.
         try verb.run(place, place.publisher())
-        #expect(try place.offered() == verb.after, comment)
+        try expect(place.offered(), equals: verb.after, comment)
         try look(place, all: true, comment)
         let left = Damage.names(place.origin).filter {
             $0.contains("/.") || $0.hasPrefix(".publish/staging/")
                 || $0.hasPrefix(".publish/work-")
         }
-        #expect(left == [], comment)
+        expect(left, equals: [], comment)
         let labels = try place.history(.codePush).offers.map(\.label)
-        #expect(Set(labels).count == labels.count, comment)
+        expect(Set(labels).count, equals: labels.count, comment)
         return disk.hasFired
     }
 
@@ -87,7 +88,7 @@ import VersionTree
     private func look(_ place: TellingPlace, all: Bool, _ comment: Comment) throws {
         for system in [ClientSystem.codePush, .expo] {
             let live = try place.channel(system).live
-            if all { #expect(live.count == (try place.offered().count), comment) }
+            if all { expect(live.count, equals: (try place.offered().count), comment) }
         }
     }
 
@@ -102,7 +103,7 @@ import VersionTree
         "leaves old answers or new ones when it is killed after every call",
         arguments: [publish, withdraw, enable, collect])
     func killed(_ verb: Verb) throws {
-        #expect(try count(verb, from: 0) { .stop(after: $0) } > 3)
+        try expect(count(verb, from: 0) { .stop(after: $0) } > 3)
     }
 
     @Test(
@@ -110,7 +111,7 @@ import VersionTree
         arguments: [publish, enable])
     func full(_ verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
-        #expect(try count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 1)
+        try expect(count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 1)
     }
 
     @Test("makes twins durable before facts, facts before histories, and these before the pointer")
@@ -125,7 +126,7 @@ import VersionTree
             case .write: isSynced = false
             case .syncAll, .sync: isSynced = true
             case .rename where operation.path.hasPrefix(place.origin):
-                #expect(isSynced, "\(operation)")
+                expect(isSynced, "\(operation)")
                 let path = operation.path.dropFirst(place.origin.utf8.count + 1)
                 let parts = path.split(separator: "/")
                 let directory =
@@ -135,8 +136,9 @@ import VersionTree
             default: break
             }
         }
-        #expect(
-            renamed.filter { $0 != ".publish" } == [
+        expect(
+            renamed.filter { $0 != ".publish" },
+            equals: [
                 "objects", "deflated", "manifests", "facts", "for/codepush", "for/expo/documents",
                 "for/expo", "channels",
             ])
@@ -151,8 +153,8 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).publish("2", of: place.versions)
         }
-        #expect(error?.code == .outOfSpace)
-        #expect(error?.message.contains("channel stable offers what it did before") == true)
-        #expect(try place.published() == files)
+        expect(error?.code, equals: .outOfSpace)
+        expect(error?.message.contains("channel stable offers what it did before"), equals: true)
+        try expect(place.published(), equals: files)
     }
 }

@@ -1,5 +1,6 @@
 import Archives
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -95,13 +96,13 @@ struct TellingPlace {
 
     func history(_ system: ClientSystem) throws -> ClientHistory {
         let reader = try reader
-        return try #require(try ClientFiles(reader.place).history(of: .stable, system))
+        return try require(try ClientFiles(reader.place).history(of: .stable, system))
     }
 
     /// What a decider would see; any file that it needs and that is missing or wrong is an issue.
     func channel(_ system: ClientSystem) throws -> ClientChannel {
         let reader = try reader
-        let pointer = try #require(try reader.pointer(.stable))
+        let pointer = try require(try reader.pointer(.stable))
         let channel = ClientChannel(
             pointer,
             try ClientFiles(reader.place).history(of: .stable, system)
@@ -109,16 +110,16 @@ struct TellingPlace {
         for live in channel.live {
             guard case .version(let version, let address) = live.offer.target else { continue }
             // A pointer that is about to be given facts has none yet.
-            #expect(live.release.facts ?? address == address)
-            let facts = try #require(try reader.facts(address))
-            let manifest = try #require(try reader.manifest(version.manifest))
-            #expect(facts.objects.map(\.address) == manifest.references.map(\.address))
+            expect(live.release.facts ?? address, equals: address)
+            let facts = try require(try reader.facts(address))
+            let manifest = try require(try reader.manifest(version.manifest))
+            expect(facts.objects.map(\.address), equals: manifest.references.map(\.address))
             for object in facts.objects { try check(object) }
             for document in live.offer.documents {
                 let path = OriginLayout.clientDocument(document.address, of: system.rawValue)
                 let bytes = try Damage.contents(origin + "/" + path)
-                #expect(
-                    try ObjectID(of: bytes) == document.address
+                try expect(
+                    ObjectID(of: bytes) == document.address
                         && Int64(bytes.count) == document.byteCount)
             }
         }
@@ -128,14 +129,14 @@ struct TellingPlace {
     /// Holds facts against the bytes.
     func check(_ object: ObjectFacts) throws {
         let bytes = try Damage.contents(origin + "/" + OriginLayout.object(object.address))
-        #expect(Int64(bytes.count) == object.byteCount)
-        #expect(CRC32(of: bytes).value == object.crc32)
-        #expect(try Hex.string(Digester.digest(.md5, of: bytes)) == object.md5)
+        expect(Int64(bytes.count), equals: object.byteCount)
+        expect(CRC32(of: bytes).value, equals: object.crc32)
+        try expect(Hex.string(Digester.digest(.md5, of: bytes)), equals: object.md5)
         guard let twin = object.twin else { return }
         let packed = try Damage.contents(origin + "/" + OriginLayout.twin(twin.address))
-        #expect(try ObjectID(of: packed) == twin.address)
-        #expect(Int64(packed.count) == twin.byteCount && packed.count < bytes.count)
-        #expect(try inflate(packed) == bytes)
+        try expect(ObjectID(of: packed), equals: twin.address)
+        expect(Int64(packed.count) == twin.byteCount && packed.count < bytes.count)
+        try expect(inflate(packed), equals: bytes)
     }
 
     private func inflate(_ packed: [UInt8]) throws -> [UInt8] {

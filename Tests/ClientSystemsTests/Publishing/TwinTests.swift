@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -24,25 +25,25 @@ import VersionTree
         try writeTree(place.origin, ["for/expo/documents/left": "by a killed publisher"])
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 3600)
         let first = try place.publisher().collect(retention)
-        #expect(first.waitingFacts.count == 2 && first.facts.isEmpty && first.twins.isEmpty)
-        #expect(first.leftovers == ["for/expo/documents/left"])
+        expect(first.waitingFacts.count == 2 && first.facts.isEmpty && first.twins.isEmpty)
+        expect(first.leftovers, equals: ["for/expo/documents/left"])
         place.clock.advance(by: 3599)
-        #expect(try place.publisher().collect(retention).facts.isEmpty)
+        try expect(place.publisher().collect(retention).facts.isEmpty)
         place.clock.advance(by: 1)
         let planned = try place.publisher().planCollection(retention)
         let last = try place.publisher().collect(retention)
-        #expect(last == planned && last.facts.count == 2 && last.twins.count == 2)
-        #expect(try place.channel(.codePush).live.count == 1)
-        #expect(try place.channel(.expo).live.count == 1)
-        #expect(try place.history(.codePush).offers.count == 3)
+        expect(last == planned && last.facts.count == 2 && last.twins.count == 2)
+        try expect(place.channel(.codePush).live.count, equals: 1)
+        try expect(place.channel(.expo).live.count, equals: 1)
+        try expect(place.history(.codePush).offers.count, equals: 3)
         let left = try place.published().keys
-        #expect(left.filter { $0.hasPrefix("deflated/") }.count == 1)
-        #expect(left.filter { $0.hasPrefix("facts/") }.count == 1)
+        expect(left.filter { $0.hasPrefix("deflated/") }.count, equals: 1)
+        expect(left.filter { $0.hasPrefix("facts/") }.count, equals: 1)
         let usage = try OriginUsage(of: place.origin)
-        #expect(usage.twins.count == 1 && usage.facts.count == 1 && usage.clients.count == 7)
+        expect(usage.twins.count == 1 && usage.facts.count == 1 && usage.clients.count == 7)
         // Gone, it is made again when it is wanted.
         try place.publish("2")
-        #expect(try place.channel(.codePush).live[0].offer.version?.name.description == "2")
+        try expect(place.channel(.codePush).live[0].offer.version?.name.description, equals: "2")
     }
 
     @Test("and documents are deleted in the origin alone, never where a link leads")
@@ -59,7 +60,7 @@ import VersionTree
             #expect(throws: StoreError.self) { try place.publisher().collect() }
         }
         for file in ["/documents/letter", "/expo/documents/letter"] {
-            #expect(FileManager.default.fileExists(atPath: outside + file))
+            expect(FileManager.default.fileExists(atPath: outside + file))
         }
     }
 
@@ -70,12 +71,12 @@ import VersionTree
         try place.publish("2")
         let files = try place.published()
         let twins = files.keys.filter { $0.hasPrefix("deflated/") }
-        #expect(twins.count == 2)
+        expect(twins.count, equals: 2)
         for twin in twins {
             try Damage.flip(place.origin + "/" + twin, at: 3)
         }
         _ = try place.publisher(verifying: true).publish("2", of: place.versions)
-        #expect(try place.published() == files)
+        try expect(place.published(), equals: files)
         for path in files.keys where path.hasPrefix("deflated/") || path.hasPrefix("facts/") {
             Damage.remove(place.origin + "/" + path)
         }
@@ -86,7 +87,7 @@ import VersionTree
             try Damage.overwriteOrCreate(place.origin + "/" + facts, with: [1])
         }
         // What cannot be read may name anything: nothing is deleted.
-        #expect(thrownCode { try place.publisher().collect() } == .damagedOrigin)
+        expect(thrownCode { try place.publisher().collect() }, equals: .damagedOrigin)
     }
 
     @Test("are never taken for there when a prune has deleted their facts since somebody looked")
@@ -101,9 +102,9 @@ import VersionTree
             _ = try? other.collect(OriginRetention(releaseCount: 9, graceSeconds: 0))
         }
         let publisher = place.publisher(on: disk)
-        #expect(thrownCode { try publisher.publish("2", of: place.versions) } == .busy)
+        expect(thrownCode { try publisher.publish("2", of: place.versions) }, equals: .busy)
         try publisher.publish("2", of: place.versions)
-        #expect(try place.channel(.codePush).live.count == 2)
+        try expect(place.channel(.codePush).live.count, equals: 2)
     }
 
     @Test("are given up at once when somebody interrupts, and nothing is left of them")
@@ -117,13 +118,13 @@ import VersionTree
         publisher.options.isInterrupted = {
             steps.withLock { $0.contains { $0.step == .deflating } }
         }
-        #expect(thrownCode { try publisher.publish("2", of: place.versions) } == .interrupted)
-        #expect(try place.published() == files)
-        #expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
+        expect(thrownCode { try publisher.publish("2", of: place.versions) }, equals: .interrupted)
+        try expect(place.published(), equals: files)
+        expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
         publisher.options.isInterrupted = { false }
         try publisher.publish("2", of: place.versions)
         let last = steps.withLock { $0.last { $0.step == .deflating } }
-        #expect(last.map { $0.bytes == $0.bytesTotal && $0.bytes > 0 } == true)
+        expect(last.map { $0.bytes == $0.bytesTotal && $0.bytes > 0 }, equals: true)
     }
 
     @Test("are made beside packs, and keep nobody from cleaning up after these")
@@ -140,11 +141,11 @@ import VersionTree
         let before = frames()
         place.clock.advance(by: 10)
         try publisher.publish("3", of: place.versions)
-        #expect(!before.isEmpty && !frames().isSuperset(of: before))
+        expect(!before.isEmpty && !frames().isSuperset(of: before))
         let live = try place.channel(.codePush).live
-        #expect(
+        expect(
             live.count == 3 && live[0].release.delivery != nil && live[1].release.delivery == nil)
-        #expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
+        expect(!Damage.names(place.origin).contains { $0.hasPrefix(".publish/work-") })
     }
 
     @Test("of text take at most 0.35 of its bytes")
@@ -161,8 +162,8 @@ import VersionTree
         try place.enable(.codePush)
         let plan = try place.publish("text")
         let raw = files.values.reduce(0) { $0 + $1.utf8.count }
-        let twins = try #require(plan.facts).twins
-        #expect(raw > 50_000 && Double(twins.byteCount) <= 0.35 * Double(raw))
-        #expect(twins.count == files.count)
+        let twins = try require(plan.facts).twins
+        expect(raw > 50_000 && Double(twins.byteCount) <= 0.35 * Double(raw))
+        expect(twins.count, equals: files.count)
     }
 }

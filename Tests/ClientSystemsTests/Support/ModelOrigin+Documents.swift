@@ -1,4 +1,5 @@
 import ClientSystems
+import Expectations
 import HotPush
 import Platform
 import Testing
@@ -15,10 +16,10 @@ extension ModelOrigin {
         switch answer.body {
         case .none: []
         case .bytes(let bytes): bytes
-        case .object(let address, _): try #require(objects[address])
-        case .document(let document, _): try #require(objects[document.address])
+        case .object(let address, _): try require(objects[address])
+        case .document(let document, _): try require(objects[document.address])
         case .archive(let archive): try bytes(of: archive)
-        case .gzip: try #require(nil as [UInt8]?)
+        case .gzip: try require(nil as [UInt8]?)
         }
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -37,7 +38,7 @@ final class CallCounter {
 
     init(in directory: URL) throws {
         // Without it the programs would run uncounted.
-        try #require(
+        try require(
             FileManager.default.fileExists(atPath: Self.library.path),
             "libCallCounter.so is not beside castree: swift build --build-tests makes it")
         file = directory.appending(path: ".counts-\(UUID().uuidString)")

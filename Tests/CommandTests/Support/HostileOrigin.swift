@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -45,7 +46,7 @@ final class HostileOrigin {
         }
         let numbers = String(decoding: output, as: UTF8.self).split(separator: " ")
             .compactMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
-        try #require(numbers.count == 3, "python3 is needed for this test")
+        try require(numbers.count == 3, "python3 is needed for this test")
         url = "http://127.0.0.1:\(numbers[0])"
         (manifestBytes, packedBytes) = (numbers[1], numbers[2])
     }

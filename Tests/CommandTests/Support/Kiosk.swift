@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -35,8 +36,8 @@ final class Kiosk {
         try self.init(
             place, origin, ["--confirm-within", "10m"] + arguments, environment: environment)
         try hear("version 1 is here")
-        #expect(try visit() == "<h1>one</h1>")
-        #expect(try confirm() == 204)
+        try expect(visit(), equals: "<h1>one</h1>")
+        try expect(confirm(), equals: 204)
         try hear("version 1 is confirmed")
     }
 
@@ -55,7 +56,7 @@ final class Kiosk {
                 fd: errors.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
             let isThere = poll(&request, 1, 60_000) > 0
             let more = isThere ? errors.fileHandleForReading.availableData : Data()
-            try #require(!more.isEmpty, "\(words) was not said, but \(lines)")
+            try require(!more.isEmpty, "\(words) was not said, but \(lines)")
             heardBytes += more
         }
     }
@@ -135,7 +136,7 @@ final class KioskPage {
                 let next = coming.removeFirst()
                 if wanted.contains(next.name) { return next }
             }
-            try #require(ContinuousClock.now < end, "\(wanted) was not heard, but \(names)")
+            try require(ContinuousClock.now < end, "\(wanted) was not heard, but \(names)")
             try listen()
         }
     }
@@ -145,10 +146,10 @@ final class KioskPage {
         let answer = try served.get(
             "/_castree/bridge?session=\(session)&ack=\(received)",
             ["Cookie": cookie, "Sec-Fetch-Site": "same-origin"])
-        try #require(answer.status == 200, "\(answer)")
+        try require(answer.status == 200, "\(answer)")
         var rest = Data(answer.body.utf8)
         while let end = rest.firstIndex(of: 10) {
-            let size = try #require(
+            let size = try require(
                 Int(String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
             let frame = rest[(end + 1)...].prefix(size)
             rest = rest[(end + 1)...].dropFirst(size)

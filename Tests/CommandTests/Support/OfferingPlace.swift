@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProgramTestSupport
 import Testing
@@ -16,13 +17,13 @@ extension Workplace {
     func publish(_ arguments: String...) throws {
         let answer = try run(
             .castree, ["publish"] + arguments + ["site", "--no-sync", "--no-packs"])
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
     }
 
     /// Takes a version back.
     func withdraw(_ version: String) throws {
         let answer = try castree("withdraw", version, "site", "--no-sync")
-        #expect(answer.status == 0, "\(answer)")
+        expect(answer.status, equals: 0, "\(answer)")
     }
 
     /// Runs castree on the store of the device that is served from `site`.
@@ -38,8 +39,8 @@ extension Workplace {
 
     /// Lets the device reject what it is offered: shows it, goes back and bans it.
     func reject(_ version: String) throws {
-        #expect(try device("activate", version).status == 0)
-        #expect(try device("rollback").status == 0)
+        try expect(device("activate", version).status, equals: 0)
+        try expect(device("rollback").status, equals: 0)
     }
 
     /// `site` behind a web server.

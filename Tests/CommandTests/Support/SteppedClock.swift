@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -10,7 +11,7 @@ final class SteppedClock {
 
     /// - Parameter time: what it says first, in seconds since 1970.
     init(in directory: URL, at time: Int64) throws {
-        try #require(
+        try require(
             FileManager.default.fileExists(atPath: CallCounter.library.path),
             "libCallCounter.so is not beside castree: swift build --build-tests makes it")
         file = directory.appending(path: ".clock-\(UUID().uuidString)")

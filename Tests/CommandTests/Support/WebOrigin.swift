@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -32,7 +33,7 @@ final class WebOrigin {
         }
         let port = String(decoding: output, as: UTF8.self)
             .trimmingCharacters(in: .whitespacesAndNewlines)
-        try #require(Int(port) != nil, "python3 is needed for this test")
+        try require(Int(port) != nil, "python3 is needed for this test")
         url = "http://127.0.0.1:\(port)"
     }
 

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -45,16 +46,16 @@ struct AuditedWorld {
     /// The first key of a kind that the release in beta needs.
     func key(of kind: String) throws -> String {
         let bucket = ModelBucket(store)
-        let state = try #require(try OriginLog(bucket).state(from: 0))
-        let pointer = try #require(state.pointers[try ChannelName("beta")])
-        let release = try #require(pointer.liveReleases.first)
+        let state = try require(try OriginLog(bucket).state(from: 0))
+        let pointer = try require(state.pointers[try ChannelName("beta")])
+        let release = try require(pointer.liveReleases.first)
         // Nothing was listed, so everything is beside the table.
         let keys = try BucketSurvey(bucket, OriginLog(bucket)).files(of: release)
             .flatMap(\.others).map(\.path)
-        return try #require(keys.first { $0.contains("\(kind)/") })
+        return try require(keys.first { $0.contains("\(kind)/") })
     }
 
-    func bytes(_ key: String) throws -> [UInt8] { try #require(store.files[key]).bytes }
+    func bytes(_ key: String) throws -> [UInt8] { try require(store.files[key]).bytes }
 
     var files: [String: ModelStore.File] { store.files }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -16,12 +17,12 @@ import VersionTree
         let audited = try AuditedWorld()
         let before = audited.files
         let report = try audited.audit()
-        #expect(report.findings == [] && report.strays == StrayKeys())
-        #expect(
+        expect(report.findings == [] && report.strays == StrayKeys())
+        expect(
             report.entry == audited.entryCount && report.entryCount == audited.entryCount
                 && report.channelCount == 2)
-        #expect(report.needed.count > 6 && report.read.count >= report.needed.count)
-        #expect(audited.files == before)
+        expect(report.needed.count > 6 && report.read.count >= report.needed.count)
+        expect(audited.files, equals: before)
     }
 
     /// What can be wrong, and whether a repair from the store puts it right.
@@ -98,9 +99,9 @@ import VersionTree
                     [UInt8](repeating: 32, count: 2 << 20)
                 }
             case .copiedEntry:
-                let author = try #require(
+                let author = try require(
                     try OriginLog(ModelBucket(audited.store)).entry(2)?.author)
-                let other = try #require(
+                let other = try require(
                     try OriginLog(ModelBucket(audited.store)).entry(3)?.author)
                 return try set("log/0000000003.json") {
                     Array(
@@ -119,17 +120,17 @@ import VersionTree
         let key = try damage.inflict(on: audited)
         let hurt = audited.files
         let found = try audited.audit()
-        #expect(found.findings.map(\.kind) == [damage.kind])
-        #expect(found.findings.first?.path == key)
-        #expect(found.findings.allSatisfy { !$0.isRepaired })
-        #expect(audited.files == hurt)
+        expect(found.findings.map(\.kind), equals: [damage.kind])
+        expect(found.findings.first?.path, equals: key)
+        expect(found.findings.allSatisfy { !$0.isRepaired })
+        expect(audited.files, equals: hurt)
 
         let repaired = try audited.audit(repairingFrom: [audited.world.versions])
-        #expect(repaired.findings.map(\.kind) == [damage.kind])
-        #expect(repaired.findings.allSatisfy { $0.isRepaired == damage.isMended })
+        expect(repaired.findings.map(\.kind), equals: [damage.kind])
+        expect(repaired.findings.allSatisfy { $0.isRepaired == damage.isMended })
         guard damage.isMended else { return }
-        #expect(try audited.audit().findings == [])
-        #expect(audited.files.mapValues(\.bytes) == sound.mapValues(\.bytes))
+        try expect(audited.audit().findings, equals: [])
+        expect(audited.files.mapValues(\.bytes), equals: sound.mapValues(\.bytes))
     }
 
     @Test("of sizes alone reads no objects, and asks for what a listing does not show")
@@ -143,9 +144,9 @@ import VersionTree
             audited.store,
             afterEach: { request in read.withLock { $0.append("\(request.verb) \(request.key)") } }
         )
-        #expect(try audited.audit(bucket) { $0.check.isDeep = false }.findings == [])
-        #expect(try audited.audit(watched) { $0.check.isDeep = false }.findings == [])
-        #expect(!read.withLock { $0 }.contains { $0.hasPrefix("get") && $0.contains("objects/") })
+        try expect(audited.audit(bucket) { $0.check.isDeep = false }.findings, equals: [])
+        try expect(audited.audit(watched) { $0.check.isDeep = false }.findings, equals: [])
+        expect(!read.withLock { $0 }.contains { $0.hasPrefix("get") && $0.contains("objects/") })
     }
 
     @Test("reads the share of the files that it is told to, and says before how much that is")
@@ -155,10 +156,10 @@ import VersionTree
         let all = try audited.audit {
             $0.willRead = { count, bytes in told.withLock { $0 = (count, bytes) } }
         }
-        #expect(told.withLock { $0.0 } > 3 && told.withLock { $0.1 } <= all.read.byteCount)
+        expect(told.withLock { $0.0 } > 3 && told.withLock { $0.1 } <= all.read.byteCount)
         let some = try audited.audit { $0.check.sample = .init(share: 0.3, seed: 1) }
-        #expect(some.read.count < all.read.count)
-        #expect(some.needed == all.needed)
+        expect(some.read.count < all.read.count)
+        expect(some.needed, equals: all.needed)
     }
 
     @Test("counts what is not castree's, and leaves it alone")
@@ -168,19 +169,20 @@ import VersionTree
             audited.store.set(key, [1])
         }
         let report = try audited.audit(repairingFrom: [audited.world.versions])
-        #expect(report.findings == [])
-        #expect(
-            report.strays.keys == [
+        expect(report.findings, equals: [])
+        expect(
+            report.strays.keys,
+            equals: [
                 "channels/README", "e/01/objects/ab/cd", "log/17.json", "notes.txt",
             ])
-        #expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
-        #expect(audited.store.files["notes.txt"] != nil)
-        #expect(try BucketUsage(of: ModelBucket(audited.store)).strays == report.strays)
+        expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
+        expect(audited.store.files["notes.txt"] != nil)
+        try expect(BucketUsage(of: ModelBucket(audited.store)).strays, equals: report.strays)
         // However many there are, some are named.
         for number in 1...150 { audited.store.set("old/\(number)", [1, 2]) }
         let many = try audited.audit().strays
-        #expect(many.figures.count == 154 && many.figures.byteCount == 304)
-        #expect(many.keys.count == StrayKeys.countMax && many.keys == many.keys.sorted())
+        expect(many.figures.count == 154 && many.figures.byteCount == 304)
+        expect(many.keys.count == StrayKeys.countMax && many.keys == many.keys.sorted())
     }
 
     @Test("counts a release once, with whatever packs it is and was offered")
@@ -190,10 +192,10 @@ import VersionTree
         _ = try world.publisher().pack("1", of: world.versions)
         try world.publish("1", to: "beta", by: world.publisher())
         let log = OriginLog(ModelBucket(world.store))
-        let state = try #require(try log.state(from: 0))
+        let state = try require(try log.state(from: 0))
         // The entries that are kept offer it with and without packs.
-        #expect(try log.liveReleases(keptFrom: 1, upTo: state).count == 2)
-        #expect(try BucketAudit(ModelBucket(world.store)).run().releaseCount == 1)
+        try expect(log.liveReleases(keptFrom: 1, upTo: state).count, equals: 2)
+        try expect(BucketAudit(ModelBucket(world.store)).run().releaseCount, equals: 1)
     }
 
     @Test("says what a gap of any size lacks")
@@ -202,12 +204,12 @@ import VersionTree
         let last = try audited.bytes(OriginLayout.logEntry(Int64(audited.entryCount)))
         audited.store.set("log/9999999998.json", last)
         let report = try audited.audit()
-        #expect(
+        expect(
             report.findings.contains {
                 $0.kind == .missingEntry
                     && $0.message.contains("\(audited.entryCount) to 9999999997")
             })
-        #expect(report.entry == audited.entryCount - 1)
+        expect(report.entry == audited.entryCount - 1)
     }
 
     @Test("leaves what no store here has, and says so")
@@ -216,8 +218,8 @@ import VersionTree
         let key = try Damage.lostObject.inflict(on: audited)
         let empty = try TemporaryStore()
         let report = try audited.audit(repairingFrom: [empty.versions])
-        #expect(report.findings.map(\.path) == [key])
-        #expect(report.findings.allSatisfy { !$0.isRepaired })
+        expect(report.findings.map(\.path), equals: [key])
+        expect(report.findings.allSatisfy { !$0.isRepaired })
     }
 
     @Test("beside a prune that meets it between any two requests finds nothing wrong")
@@ -240,10 +242,10 @@ import VersionTree
             let bucket = ModelBucket(audited.store, actor: "check", schedule: schedule)
             let report = try audited.audit(bucket)
             let left = report.findings.filter { $0.kind != .wrongPointer }
-            #expect(left == [], "before request \(number + 1)")
+            expect(left, equals: [], "before request \(number + 1)")
             return wasReached.load(ordering: .relaxed) && left.isEmpty
         }
-        #expect(count < 200)
+        expect(count < 200)
     }
 
     @Test("repairs from another origin: a directory that is a copy of it, or one without epochs")
@@ -278,8 +280,8 @@ import VersionTree
                 try pull.fetch(lost, of: directory, at: location)
             }
             let report = try BucketAudit(ModelBucket(audited.store), repairingFrom: mender).run()
-            #expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
-            #expect(try audited.audit().findings == [])
+            expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
+            try expect(audited.audit().findings, equals: [])
         }
     }
 
@@ -298,15 +300,15 @@ import VersionTree
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
         var options = BucketAuditOptions()
         options.check.isDeep = true
-        #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
-        #expect(try BucketUsage(of: ModelBucket(store)).packs.count >= 1)
+        try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
+        try expect(BucketUsage(of: ModelBucket(store)).packs.count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
-        let delivery = try #require(store.files.keys.first { $0.hasPrefix("deliveries/") })
-        let pack = try #require(packs.first)
-        let bytes = try #require(store.files[pack]).bytes
+        let delivery = try require(store.files.keys.first { $0.hasPrefix("deliveries/") })
+        let pack = try require(packs.first)
+        let bytes = try require(store.files[pack]).bytes
         store.set(pack, bytes.reversed())
         let found = try BucketAudit(ModelBucket(store), options).run().findings
-        #expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
+        expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
         // A copy of the origin has what no store keeps.
         let aside = try TemporaryStore()
         let pull = Pull(
@@ -318,8 +320,8 @@ import VersionTree
             try pull.fetch(lost, of: place.origin, at: location)
         }
         let repaired = try BucketAudit(ModelBucket(store), options, repairingFrom: mender).run()
-        #expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
-        #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
+        expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
+        try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
     }
 
     // MARK: Whether a store is suitable
@@ -327,8 +329,8 @@ import VersionTree
     @Test("holds races, and finds no fault with a store in which one creator wins")
     func suitable() throws {
         let report = try BucketAudit(ModelBucket(ModelStore()), probing).run()
-        #expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
-        #expect(report.requestCount >= 80)
+        expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
+        expect(report.requestCount >= 80)
     }
 
     private var probing: BucketAuditOptions {
@@ -342,7 +344,7 @@ import VersionTree
         var dialect = ModelDialect()
         dialect.knowsIfNoneMatch = false
         let report = try BucketAudit(ModelBucket(ModelStore(dialect)), probing).run()
-        #expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
+        expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
     }
 
     @Test("refuses a store in which several creators win")
@@ -350,33 +352,33 @@ import VersionTree
         var bucket = LyingBucket(ModelBucket(ModelStore()))
         bucket.overwrites = true
         let report = try BucketAudit(bucket, probing).run()
-        #expect(report.findings.map(\.kind) == [.unsuitableStore])
-        #expect(report.findings.first?.message.contains("8 of 8 creators") == true)
+        expect(report.findings.map(\.kind), equals: [.unsuitableStore])
+        expect(report.findings.first?.message.contains("8 of 8 creators"), equals: true)
     }
 
     @Test("bears a winner whose answer was lost")
     func lostAnswer() throws {
         var bucket = LyingBucket(ModelBucket(ModelStore()))
         bucket.refusesCreations = true
-        #expect(try BucketAudit(bucket, probing).run().findings == [])
+        try expect(BucketAudit(bucket, probing).run().findings, equals: [])
     }
 
     @Test("that only tries the store says that no origin is there, and leaves nothing behind")
     func probedNothing() throws {
         let store = ModelStore()
         let report = try BucketAudit(ModelBucket(store), probing).run()
-        #expect(report.absence?.contains("there is no origin in s3://model/origin") == true)
-        #expect(report.absence?.contains("is deleted") == true)
-        #expect(store.files.isEmpty)
+        expect(report.absence?.contains("there is no origin in s3://model/origin"), equals: true)
+        expect(report.absence?.contains("is deleted"), equals: true)
+        expect(store.files.isEmpty)
         // Without the right to delete it says what stays.
         let poor = ModelBucket(store, rights: [.get, .put, .list])
         let left = try BucketAudit(poor, probing).run()
-        #expect(left.absence?.contains("10 files of that may be left in probe/") == true)
-        #expect(store.files.count == 10)
+        expect(left.absence?.contains("10 files of that may be left in probe/"), equals: true)
+        expect(store.files.count, equals: 10)
         // Where an origin is, that goes with the next prune.
         let audited = try AuditedWorld()
         let probed = try audited.audit { $0.isProbing = true }
-        #expect(probed.absence == nil && probed.raceCount == 10)
+        expect(probed.absence == nil && probed.raceCount == 10)
     }
 
     @Test("finds that a log is gone, whether or not the store is tried")
@@ -387,13 +389,13 @@ import VersionTree
                 audited.store.set(key, nil)
             }
             let report = try audited.audit { $0.isProbing = isProbing }
-            #expect(report.findings.map(\.kind) == [.missingEntry] && report.absence == nil)
-            #expect(report.findings.first?.message.contains("is gone") == true)
+            expect(report.findings.map(\.kind) == [.missingEntry] && report.absence == nil)
+            expect(report.findings.first?.message.contains("is gone"), equals: true)
         }
     }
 
     @Test("of a place without an origin says so")
     func none() throws {
-        #expect(code { try BucketAudit(ModelBucket(ModelStore())).run() } == .noOrigin)
+        expect(code { try BucketAudit(ModelBucket(ModelStore())).run() }, equals: .noOrigin)
     }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -63,7 +64,7 @@ import VersionTree
         let count = try TestShare(oneIn: step, of: enumeration).count {
             try body(BucketWorld(copying: prepared), $0 + 1)
         }
-        #expect(count < 500)
+        expect(count < 500)
     }
 
     /// Says what happens to one request of an actor.
@@ -100,7 +101,7 @@ import VersionTree
                 try verb.run(world, "two") { _ in .answered }
             } catch let error as StoreError {
                 // It was done already.
-                #expect(error.code == .notOffered && verb == .withdraw, "\(error)")
+                expect(error.code == .notOffered && verb == .withdraw, "\(error)")
             }
             world.store.applyGhosts()
             world.check(after: "the ghosts")
@@ -108,7 +109,7 @@ import VersionTree
             try world.publish("1", to: "last", by: world.publisher())
             _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
             world.checkEnd()
-            #expect(world.broken == [], "\(verb) \(fate) at request \(number)")
+            expect(world.broken, equals: [], "\(verb) \(fate) at request \(number)")
             return world.broken.isEmpty
         }
     }
@@ -130,7 +131,7 @@ import VersionTree
             guard wasReached.load(ordering: .relaxed) else { return false }
             _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 3_600)
             world.checkEnd()
-            #expect(world.broken == [], "\(other) before request \(number) of \(verb)")
+            expect(world.broken, equals: [], "\(other) before request \(number) of \(verb)")
             return world.broken.isEmpty
         }
     }
@@ -149,7 +150,7 @@ import VersionTree
             try? verb.run(world, "two") { _ in .answered }
             world.store.applyGhosts()
             world.check(after: "the ghosts")
-            #expect(world.broken == [], "\(verb), \(number)")
+            expect(world.broken, equals: [], "\(verb), \(number)")
             return world.broken.isEmpty && number < 60
         }
     }

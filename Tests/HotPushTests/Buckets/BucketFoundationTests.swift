@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -15,7 +16,7 @@ import VersionTree
         try place.publish("1")
         var files: [String: [UInt8]] = [:]
         let paths = FileManager.default.enumerator(atPath: place.origin)
-        for case let path as String in try #require(paths) where !path.hasPrefix(".publish") {
+        for case let path as String in try require(paths) where !path.hasPrefix(".publish") {
             var isDirectory: ObjCBool = false
             _ = FileManager.default.fileExists(
                 atPath: "\(place.origin)/\(path)", isDirectory: &isDirectory)
@@ -41,7 +42,7 @@ import VersionTree
         let store = ModelStore()
         for (path, bytes) in files { store.set(path, bytes) }
         store.set("channels/stable.json", nil)
-        let pointer = String(decoding: try #require(files["channels/stable.json"]), as: UTF8.self)
+        let pointer = String(decoding: try require(files["channels/stable.json"]), as: UTF8.self)
         for number in 1...channelCount {
             let own = pointer.replacing("\"stable\"", with: "\"c\(number)\"")
             store.set("channels/c\(number).json", Array(own.utf8))
@@ -56,8 +57,8 @@ import VersionTree
         _ = try publisher(store, takesOver: true).publish("1", of: place.versions, as: old)
         let new = ReleaseOffer(channel: try ChannelName("one-more"))
         let refused = code { try publisher(store).publish("1", of: place.versions, as: new) }
-        #expect(refused == .tooLarge)
-        #expect(try publisher(store).pointers().count == 1_000)
+        expect(refused, equals: .tooLarge)
+        try expect(publisher(store).pointers().count, equals: 1_000)
     }
 
     @Test func `more channels than an origin can have are not taken over`() throws {
@@ -65,8 +66,8 @@ import VersionTree
         let refused = code {
             try publisher(store, takesOver: true).publish("1", of: place.versions)
         }
-        #expect(refused == .tooLarge)
-        #expect(store.files.keys.filter { $0.hasPrefix("log/") } == [])
+        expect(refused, equals: .tooLarge)
+        expect(store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
     }
 
     @Test func `an origin of a newer castree, and what is none, is left as it is`() throws {
@@ -77,8 +78,8 @@ import VersionTree
             let store = ModelStore()
             store.set("origin.json", Array(marker.utf8))
             let refused = code { try publisher(store).publish("1", of: world.versions) }
-            #expect(refused == wanted)
-            #expect(store.files.keys.sorted() == ["origin.json"])
+            expect(refused, equals: wanted)
+            expect(store.files.keys.sorted(), equals: ["origin.json"])
         }
     }
 
@@ -95,8 +96,8 @@ import VersionTree
                 try publisher(store, takesOver: takesOver).publish(
                     "2", of: world.versions, as: beta)
             }
-            #expect(refused == .damagedOrigin)
-            #expect(store.files["log/0000000001.json"] == nil)
+            expect(refused, equals: .damagedOrigin)
+            expect(store.files["log/0000000001.json"] == nil)
         }
     }
 
@@ -114,10 +115,10 @@ import VersionTree
             }
             _ = try? world.publish("1", by: disturbed)
             try world.publish("1", by: world.publisher("two"))
-            let first = try #require(world.store.files["log/0000000001.json"])
+            let first = try require(world.store.files["log/0000000001.json"])
             let text = String(decoding: first.bytes, as: UTF8.self)
-            #expect(text.contains("\"pointerCondition\":\"\(spellings.first ?? "")\""))
-            #expect(world.broken == [])
+            expect(text.contains("\"pointerCondition\":\"\(spellings.first ?? "")\""))
+            expect(world.broken, equals: [])
         }
     }
 
@@ -128,7 +129,7 @@ import VersionTree
         let refused = code {
             try BucketPublisher(store, pause: { _ in }).publish("1", of: world.versions)
         }
-        #expect(refused?.description == "network")
+        expect(refused?.description, equals: "network")
     }
 
     /// Says of each file that it is to create that it is there already.

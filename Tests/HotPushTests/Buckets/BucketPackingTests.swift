@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -17,9 +18,9 @@ import VersionTree
     ) throws -> [Delivery.Pack] {
         let directory = TemporaryDirectory(inMemory: true)
         let pointers = try world.publisher("reader").pointers()
-        let release = try #require(pointers[channel]?.releases.first)
-        let version = try #require(release.version)
-        let published = try #require(release.delivery)
+        let release = try require(pointers[channel]?.releases.first)
+        let version = try require(release.version)
+        let published = try require(release.delivery)
         for (key, file) in world.store.files {
             guard let place = OriginLayout.epoch(of: key), place.epoch == published.epoch else {
                 continue
@@ -40,7 +41,7 @@ import VersionTree
                 else { continue }
                 base = manifest
             }
-            #expect((base == nil) == (pack.base == nil))
+            expect((base == nil), equals: (pack.base == nil))
             _ = try reader.read(pack, from: base)
         }
         return delivery.packs
@@ -54,19 +55,19 @@ import VersionTree
     {
         let world = try BucketWorld()
         let first = try world.publish("1", by: world.publisher(packs: .before))
-        #expect(first.packing?.packs.count == 1)
+        expect(first.packing?.packs.count, equals: 1)
         let plain = try BucketWorld()
         for version in ["1", "2"] { try plain.publish(version, by: plain.publisher()) }
         let requests = world.store.requestCount
         let second = try world.publish("2", by: world.publisher(packs: .before))
-        #expect(second.packing?.packs.count == 2)
+        expect(second.packing?.packs.count, equals: 2)
         // Two packs and the delivery, and not one request more than without.
         let without = try plain.publish("3", by: plain.publisher()).figures.requestCount
-        #expect(world.store.requestCount - requests <= without + 3)
+        expect(world.store.requestCount - requests <= without + 3)
         let packs = try read(world)
-        #expect(packs.count == 2 && packs.filter { $0.base == nil }.count == 1)
+        expect(packs.count == 2 && packs.filter { $0.base == nil }.count == 1)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `the same again makes nothing, sends nothing and compresses nothing`() throws {
@@ -75,45 +76,45 @@ import VersionTree
         try world.publish("2", by: world.publisher(packs: .before))
         let before = world.store.files
         let again = try world.publish("2", by: world.publisher(packs: .before))
-        #expect(again.isUnchanged && again.packing == nil)
-        #expect(world.store.files == before)
+        expect(again.isUnchanged && again.packing == nil)
+        expect(world.store.files, equals: before)
         // The store has noted what the delivery was made from; one that has not reads it.
-        #expect(again.figures.requestCount == 3)
+        expect(again.figures.requestCount, equals: 3)
         let (kept, aside) = (
             "\(world.versions.store.path)/packing", "\(world.versions.store.path)/aside"
         )
         try FileManager.default.moveItem(atPath: kept, toPath: aside)
         let elsewhere = try world.publish("2", by: world.publisher(packs: .before))
-        #expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 4)
+        expect(elsewhere.isUnchanged && elsewhere.figures.requestCount == 4)
         try FileManager.default.moveItem(atPath: aside, toPath: kept)
         // In another channel the packs are used as they stand, and what lacks is made.
         let beta = try world.publish("2", to: "beta", by: world.publisher(packs: .before))
-        #expect(beta.sent.count == 0 && beta.packing == nil)
-        #expect(try read(world, ChannelName("beta")).count == 2)
+        expect(beta.sent.count == 0 && beta.packing == nil)
+        try expect(read(world, ChannelName("beta")).count, equals: 2)
         // What the store has kept serves again when the bucket has lost everything.
         for key in world.store.files.keys { world.store.set(key, nil) }
         try world.publish("1", by: world.publisher())
         let anew = try world.publisher(packs: .before).publish("2", of: world.versions)
-        #expect(anew.packing?.madeFrameCount == 0)
-        #expect((anew.packing?.reusedFrameCount ?? 0) > 0)
+        expect(anew.packing?.madeFrameCount, equals: 0)
+        expect((anew.packing?.reusedFrameCount ?? 0) > 0)
     }
 
     @Test func `packs made later come to the release where it stands, once`() throws {
         let world = try BucketWorld()
         for version in ["1", "2", "3"] { try world.publish(version, by: world.publisher()) }
-        let before = try #require(try world.publisher().pointers()[.stable])
+        let before = try require(try world.publisher().pointers()[.stable])
         let commit = try world.publisher().pack("2", of: world.versions)
-        #expect(commit.pointer.sequence == before.sequence + 1)
-        #expect(commit.pointer.releases.map(\.sequence) == before.releases.map(\.sequence))
-        #expect(commit.pointer.releases.map { $0.delivery != nil } == [false, true, false])
+        expect(commit.pointer.sequence, equals: before.sequence + 1)
+        expect(commit.pointer.releases.map(\.sequence), equals: before.releases.map(\.sequence))
+        expect(commit.pointer.releases.map { $0.delivery != nil }, equals: [false, true, false])
         let files = world.store.files
         let again = try world.publisher().pack("2", of: world.versions)
-        #expect(again.isUnchanged && again.packing == nil)
-        #expect(world.store.files == files)
+        expect(again.isUnchanged && again.packing == nil)
+        expect(world.store.files, equals: files)
         let code = code { _ = try world.publisher().pack("4", of: world.versions) }
-        #expect(code == .notOffered)
+        expect(code, equals: .notOffered)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `a release that is withdrawn while it is packed gets no packs`() throws {
@@ -130,11 +131,11 @@ import VersionTree
         })
         let commit = try packer.pack("2", of: world.versions)
         let isDone = wasWithdrawn.load(ordering: .relaxed)
-        #expect(isDone)
-        #expect(commit.packing?.isWithdrawn == true)
-        #expect(try world.offered() == ["1"])
+        expect(isDone)
+        expect(commit.packing?.isWithdrawn, equals: true)
+        try expect(world.offered(), equals: ["1"])
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test(arguments: [true, false])
@@ -160,10 +161,10 @@ import VersionTree
             ? try writer.publish("3", of: world.versions)
             : try writer.pack("2", of: world.versions)
         let isDone = wasPruned.load(ordering: .relaxed)
-        #expect(isDone && commit.epoch >= 2)
-        #expect(commit.pointer.releases.first?.delivery?.epoch == commit.epoch)
-        #expect(try read(world).count == 2 || isPublishing)
-        #expect(world.broken == [])
+        expect(isDone && commit.epoch >= 2)
+        expect(commit.pointer.releases.first?.delivery?.epoch, equals: commit.epoch)
+        try expect(read(world).count == 2 || isPublishing)
+        expect(world.broken, equals: [])
     }
 
     @Test func `packs that stand two epochs behind are kept, in a newer epoch`() throws {
@@ -177,14 +178,14 @@ import VersionTree
         }
         let commit = try world.publisher(options: { $0.packs.baseVersions = ["5"] })
             .pack("1", of: world.versions)
-        #expect(commit.epoch >= 2)
-        let delivery = try #require(commit.pointer.releases.first?.delivery)
-        #expect(delivery.epoch >= commit.epoch - 1)
+        expect(commit.epoch >= 2)
+        let delivery = try require(commit.pointer.releases.first?.delivery)
+        expect(delivery.epoch >= commit.epoch - 1)
         let new = try read(world)
-        #expect(new.count == 2 && Set(new.map(\.address)).isSuperset(of: old.map(\.address)))
-        #expect(commit.packing?.keptPackCount == 1)
+        expect(new.count == 2 && Set(new.map(\.address)).isSuperset(of: old.map(\.address)))
+        expect(commit.packing?.keptPackCount, equals: 1)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `older releases lose their packs, and a prune deletes them`() throws {
@@ -194,15 +195,15 @@ import VersionTree
                 version,
                 by: world.publisher(packs: .before, options: { $0.packs.keptReleaseCount = 1 }))
         }
-        let pointer = try #require(try world.publisher().pointers()[.stable])
-        #expect(pointer.releases.map { $0.delivery != nil } == [true, false, false])
-        #expect(count(world, "deliveries") == 3)
+        let pointer = try require(try world.publisher().pointers()[.stable])
+        expect(pointer.releases.map { $0.delivery != nil }, equals: [true, false, false])
+        expect(count(world, "deliveries"), equals: 3)
         _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 0)
-        #expect(count(world, "deliveries") == 1)
-        #expect(count(world, "packs") == (try read(world).count))
-        #expect(try world.offered() == ["3", "2", "1"])
+        expect(count(world, "deliveries"), equals: 1)
+        expect(count(world, "packs"), equals: (try read(world).count))
+        try expect(world.offered(), equals: ["3", "2", "1"])
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `contents that the store lacks are fetched only if that is asked for`() throws {
@@ -214,55 +215,55 @@ import VersionTree
             packs: .before,
             options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
         let without = try publisher.publish("2", of: shelf.temporary.versions)
-        #expect(without.packing?.packs.map(\.version) == [nil])
-        #expect(without.fetched.byteCount == 0)
-        #expect(notices.withLock { $0 }.contains { $0.contains("--fetch-bases") })
+        expect(without.packing?.packs.map(\.version), equals: [nil])
+        expect(without.fetched.byteCount, equals: 0)
+        expect(notices.withLock { $0 }.contains { $0.contains("--fetch-bases") })
         _ = try world.publisher().withdraw(VersionName("2"))
         let with = try world.publisher(packs: .before, options: { $0.packs.fetchesBases = true })
             .publish("2", of: shelf.temporary.versions)
-        #expect(with.packing?.packs.map(\.version) == [nil, "1"])
-        #expect(with.fetched.count == 1 && with.fetched.byteCount > 1_500)
-        #expect(try read(world).count == 2)
-        #expect(world.broken == [])
+        expect(with.packing?.packs.map(\.version), equals: [nil, "1"])
+        expect(with.fetched.count == 1 && with.fetched.byteCount > 1_500)
+        try expect(read(world).count, equals: 2)
+        expect(world.broken, equals: [])
     }
 
     @Test func `a plan writes nothing, and says what is written then`() throws {
         let world = try BucketWorld()
         let publisher = world.publisher(packs: .before)
         let first = try publisher.plan("1", of: world.versions)
-        #expect(world.store.files.isEmpty)
-        #expect(first.objects.count == 3 && first.writesManifest && first.writesPointer)
-        #expect(first.packing?.packs.count == 1)
+        expect(world.store.files.isEmpty)
+        expect(first.objects.count == 3 && first.writesManifest && first.writesPointer)
+        expect(first.packing?.packs.count, equals: 1)
         try world.publish("1", by: publisher)
         let before = world.store.files
         let second = try publisher.plan("2", of: world.versions)
-        #expect(world.store.files == before)
-        #expect(second.objects.count == 1 && second.reusedObjectCount == 2)
+        expect(world.store.files, equals: before)
+        expect(second.objects.count == 1 && second.reusedObjectCount == 2)
         let done = try world.publish("2", by: publisher)
-        #expect(done.sent.count == 1 && done.sent.byteCount == second.byteCount)
-        #expect(done.packing?.packs.map(\.base) == second.packing?.packs.map(\.base))
+        expect(done.sent.count == 1 && done.sent.byteCount == second.byteCount)
+        expect(done.packing?.packs.map(\.base), equals: second.packing?.packs.map(\.base))
         let third = try publisher.plan("2", of: world.versions)
-        #expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
-        #expect(third.packing == nil)
+        expect(!third.writesPointer && !third.writesManifest && third.objects.isEmpty)
+        expect(third.packing == nil)
     }
 
     @Test func `what is missing or cut is found by looking, and sent again`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher(packs: .before))
-        let object = try #require(world.store.files.keys.first { $0.hasPrefix("objects/") })
-        let pack = try #require(world.store.files.keys.first { $0.hasPrefix("packs/") })
-        let whole = try #require(world.store.files[pack])
+        let object = try require(world.store.files.keys.first { $0.hasPrefix("objects/") })
+        let pack = try require(world.store.files.keys.first { $0.hasPrefix("packs/") })
+        let whole = try require(world.store.files[pack])
         world.store.set(object, nil)
         world.store.set(pack, Array(whole.bytes.dropLast()))
         let blind = try world.publisher(packs: .before).publish("1", of: world.versions)
-        #expect(blind.isUnchanged)
+        expect(blind.isUnchanged)
         let verifying = world.publisher(packs: .before, options: { $0.verifiesObjects = true })
         let commit = try verifying.publish("1", of: world.versions)
-        #expect(commit.sent.count == 1)
-        #expect(commit.packing?.packs.count == 1)
-        #expect(try read(world).count == 1)
+        expect(commit.sent.count, equals: 1)
+        expect(commit.packing?.packs.count, equals: 1)
+        try expect(read(world).count, equals: 1)
         let again = try verifying.publish("1", of: world.versions)
-        #expect(again.isUnchanged && again.sent.count == 0)
+        expect(again.isUnchanged && again.sent.count == 0)
     }
 
     @Test func `objects go again where their places would be too large`() throws {
@@ -271,8 +272,8 @@ import VersionTree
             try world.publish(version, by: world.publisher())
         }
         _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        let state = try #require(try OriginLog(world.bucket()).state(from: 0))
-        #expect(state.entry.epoch > 0)
+        let state = try require(try OriginLog(world.bucket()).state(from: 0))
+        expect(state.entry.epoch > 0)
         let (manifest, version) = try Publisher.describe(
             "5", of: world.versions, ReleaseOffer())
         let layout = ReleaseLayout(
@@ -280,11 +281,11 @@ import VersionTree
             isVerifying: false)
         // One object is on offer, in an older epoch.
         let free = try layout.plan(in: state)
-        #expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])
+        expect(free.lacking.count == 2 && Set(free.epochs) == [0, state.entry.epoch])
         layout.placesByteCountMax = Int64(Places(free.epochs).serialized().count - 1)
         let bounded = try layout.plan(in: state)
-        #expect(Set(bounded.epochs) == [state.entry.epoch])
-        #expect(bounded.lacking.count == 3)
+        expect(Set(bounded.epochs), equals: [state.entry.epoch])
+        expect(bounded.lacking.count, equals: 3)
     }
 
     @Test func `an upload that has fallen two epochs behind goes on under the newest`() throws {
@@ -311,11 +312,11 @@ import VersionTree
             return .answered
         })
         let commit = try world.publish("4", by: publisher)
-        #expect(commit.epoch >= 2)
+        expect(commit.epoch >= 2)
         // The first one went twice; no other was sent in vain.
         let keys = sent.withLock { $0 }
-        #expect(keys.filter { !$0.hasPrefix("e/\(commit.epoch)/") }.count == 1)
+        expect(keys.filter { !$0.hasPrefix("e/\(commit.epoch)/") }.count, equals: 1)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 }

@@ -1,5 +1,6 @@
 import BucketTestSupport
 import Buckets
+import Expectations
 import HotPush
 import Platform
 import StorageTestSupport
@@ -44,8 +45,8 @@ import VersionTree
         world.store.applyGhosts()
         world.checkEnd()
         let wasLate = isLate.load(ordering: .relaxed)
-        #expect(wasLate)
-        #expect(world.broken == [], "\(verb), \(requests)")
+        expect(wasLate)
+        expect(world.broken, equals: [], "\(verb), \(requests)")
     }
 
     @Test(arguments: verbs, verbs)
@@ -67,10 +68,10 @@ import VersionTree
             }
             guard wasReached.load(ordering: .relaxed) else { return false }
             world.checkEnd()
-            #expect(world.broken == [], "\(other) before request \(index + 1) of \(verb)")
+            expect(world.broken, equals: [], "\(other) before request \(index + 1) of \(verb)")
             return world.broken.isEmpty
         }
-        #expect(count < 500)
+        expect(count < 500)
     }
 
     @Test func `a withdrawal that died before devices saw it can be repeated`() throws {
@@ -82,9 +83,9 @@ import VersionTree
         }
         _ = try killed.withdraw(VersionName("3"))
         let code = code { try world.publisher("two").withdraw(VersionName("3")) }
-        #expect(code == .notOffered)
+        expect(code, equals: .notOffered)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test(
@@ -100,9 +101,9 @@ import VersionTree
         dialect.tagSpellings = after
         world.store.dialect = dialect
         let commit = try world.publish("2", by: world.publisher())
-        #expect(commit.pointerProblem == nil)
+        expect(commit.pointerProblem == nil)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `what is too large for a pointer is replaced by what the log says`() throws {
@@ -110,9 +111,9 @@ import VersionTree
         try world.publish("1", by: world.publisher())
         world.store.set("channels/stable.json", Array(repeating: 32, count: 300 << 10))
         let commit = try world.publish("2", by: world.publisher())
-        #expect(commit.pointerProblem == nil)
+        expect(commit.pointerProblem == nil)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test
@@ -121,48 +122,49 @@ import VersionTree
     {
         let world = try BucketWorld(Self.shelf.get())
         try world.publish("1", by: world.publisher())
-        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
         try world.publish("2", by: world.publisher())
         let text = String(decoding: standing, as: UTF8.self)
         let forged = text.replacing("\"log\":2", with: "\"log\":9999999999")
             .replacing(/"sequence":(\d+)}\n$/) { "\"sequence\":\($0.1)9}\n" }
-        #expect(forged != text)
+        expect(forged != text)
         world.store.set("channels/stable.json", Array(forged.utf8))
         let commit = try world.publish("3", by: world.publisher())
-        #expect(commit.pointerProblem?.code.description == "damagedOrigin")
+        expect(commit.pointerProblem?.code.description, equals: "damagedOrigin")
         // While devices may read it, a prune frees nothing.
         let before = world.store.files.keys.filter { $0.hasPrefix("objects/") }
         _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        #expect(
-            world.store.files.keys.filter { $0.hasPrefix("objects/") }.sorted() == before.sorted())
-        #expect(world.broken == [])
+        expect(
+            world.store.files.keys.filter { $0.hasPrefix("objects/") }.sorted(),
+            equals: before.sorted())
+        expect(world.broken, equals: [])
     }
 
     @Test func `a pointer that is not what its entry has is replaced`() throws {
         let world = try BucketWorld(Self.shelf.get())
         try world.publish("1", by: world.publisher())
-        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
         try world.publish("2", to: "beta", by: world.publisher())
         let forged = String(decoding: standing, as: UTF8.self).replacing(
             "\"log\":2", with: "\"log\":3")
         world.store.set("channels/stable.json", Array(forged.utf8))
         let commit = try world.publish("1", by: world.publisher())
-        #expect(commit.isUnchanged && commit.pointerProblem == nil)
+        expect(commit.isUnchanged && commit.pointerProblem == nil)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `a hint at an entry that is not there leads nobody over a gap`() throws {
         let world = try BucketWorld(Self.shelf.get())
         try world.publish("1", by: world.publisher())
-        let standing = try #require(world.store.files["channels/stable.json"]?.bytes)
+        let standing = try require(world.store.files["channels/stable.json"]?.bytes)
         let forged = String(decoding: standing, as: UTF8.self)
             .replacing("\"log\":2", with: "\"log\":9999999998")
-        let last = try #require(world.store.files["log/0000000002.json"]?.bytes)
+        let last = try require(world.store.files["log/0000000002.json"]?.bytes)
         let store = ModelStore(copying: world.store)
         store.set("channels/stable.json", Array(forged.utf8))
         store.set("log/9999999999.json", last)
         let publisher = BucketPublisher(ModelBucket(store), pause: { _ in })
-        #expect(try publisher.publish("2", of: world.versions).entry == 3)
+        try expect(publisher.publish("2", of: world.versions).entry, equals: 3)
     }
 }

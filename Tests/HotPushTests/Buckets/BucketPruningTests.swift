@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -30,10 +31,10 @@ import Testing
             #expect(throws: Never.self, "overtaken before request \(index + 1)") {
                 _ = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
             }
-            #expect(world.broken == [])
+            expect(world.broken, equals: [])
             return wasReached.load(ordering: .relaxed)
         }
-        #expect(count < 500)
+        expect(count < 500)
     }
 
     @Test func `a prune that publishers overtake lists once, and reads each manifest once`() throws
@@ -58,10 +59,10 @@ import Testing
         }
         _ = try BucketPruner(pruner).prune(keeping: 1, grace: 3_600)
         let count = overtaken.load(ordering: .relaxed)
-        #expect(count == 4)
+        expect(count, equals: 4)
         // Before the log, and behind it.
-        #expect(asked.withLock { $0.filter { $0.value > ($0.key == "list " ? 2 : 1) } } == [:])
-        #expect(world.broken == [])
+        expect(asked.withLock { $0.filter { $0.value > ($0.key == "list " ? 2 : 1) } }, equals: [:])
+        expect(world.broken, equals: [])
     }
 
     @Test func `a first publish that others overtake goes on from what they have left`() throws {
@@ -82,10 +83,10 @@ import Testing
             #expect(throws: Never.self, "overtaken before request \(index + 1)") {
                 try world.publish("4", by: publisher)
             }
-            #expect(world.broken == [])
+            expect(world.broken, equals: [])
             return wasReached.load(ordering: .relaxed)
         }
-        #expect(count < 500)
+        expect(count < 500)
     }
 
     @Test func `a prune asks again for a manifest that comes with other bytes than its name says`()
@@ -100,10 +101,10 @@ import Testing
             return .turned
         }
         let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
-        #expect(report.garbage.count > 0)
+        expect(report.garbage.count > 0)
         let wasTurned = isTurned.load(ordering: .relaxed)
-        #expect(wasTurned)
-        #expect(world.broken == [])
+        expect(wasTurned)
+        expect(world.broken, equals: [])
     }
 
     @Test func `what others have put beside castree's own scratch stays`() throws {
@@ -114,7 +115,7 @@ import Testing
         let left = world.store.files.keys.filter {
             $0.hasPrefix("probe/") || $0.hasPrefix("notes/")
         }
-        #expect(Set(left) == Set(foreign))
+        expect(Set(left), equals: Set(foreign))
     }
 
     @Test func `who may not delete is told so, and nothing is said to be deleted`() throws {
@@ -124,17 +125,17 @@ import Testing
         let pruner = BucketPruner(
             BucketPublisher(bucket, now: { clock.now }, pause: { _ in clock.advance(1) }))
         let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
-        #expect(error?.code.description == "accessDenied")
-        #expect(error?.message.contains("s3:DeleteObject") == true)
+        expect(error?.code.description, equals: "accessDenied")
+        expect(error?.message.contains("s3:DeleteObject"), equals: true)
         // The next one goes on.
-        #expect(try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
+        try expect(BucketPruner(world.publisher()).prune(keeping: 1, grace: 0).garbage.count > 0)
     }
 
     @Test func `deletions without an answer are counted as such`() throws {
         let world = try world(BucketWorld.Shelf())
         let pruner = world.publisher("one") { $0.verb == .delete ? .dropped : .answered }
         let report = try BucketPruner(pruner).prune(keeping: 1, grace: 0)
-        #expect(report.garbage.count == 0 && report.unknownCount > 0)
+        expect(report.garbage.count == 0 && report.unknownCount > 0)
     }
 
     @Test(arguments: [["quoted"], ["bare"], []])
@@ -155,8 +156,8 @@ import Testing
             world.store.clock.advance(3_700)
         }
         // 4 has d, e and f; 5 has a, b and f.
-        #expect(world.store.files.keys.filter { $0.contains("objects/") }.count == 5)
-        #expect(world.broken == [])
+        expect(world.store.files.keys.filter { $0.contains("objects/") }.count, equals: 5)
+        expect(world.broken, equals: [])
     }
 
     @Test
@@ -179,8 +180,8 @@ import Testing
                 world.store.clock.advance(grace + 1)
                 _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: grace)
             }
-            #expect(world.store.files.keys.filter { $0.contains("manifests/") }.count == 1)
-            #expect(world.broken == [])
+            expect(world.store.files.keys.filter { $0.contains("manifests/") }.count, equals: 1)
+            expect(world.broken, equals: [])
         }
     }
 
@@ -193,10 +194,10 @@ import Testing
         }
         let report = try BucketPruner(world.publisher(), trimmedByteCountMax: 1)
             .prune(keeping: 1, grace: 3_600)
-        #expect(report.trimmedCount == 3)
-        #expect(try ["a", "b", "c"].map(world.offered) == [["2"], ["2"], ["2"]])
+        expect(report.trimmedCount, equals: 3)
+        try expect(["a", "b", "c"].map(world.offered), equals: [["2"], ["2"], ["2"]])
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `where another origin stands in an epoch's place nothing is deleted`() throws {
@@ -208,8 +209,8 @@ import Testing
             let before = store.files.keys.filter { !$0.hasPrefix("log/") }
             let pruner = BucketPruner(BucketPublisher(ModelBucket(store), pause: { _ in }))
             let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
-            #expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
-            #expect(store.files.keys.filter { !$0.hasPrefix("log/") } == before)
+            expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
+            expect(store.files.keys.filter { !$0.hasPrefix("log/") }, equals: before)
         }
     }
 
@@ -231,9 +232,9 @@ import Testing
                 })
             try world.publish("4", by: publisher)
             world.checkEnd()
-            #expect(world.broken == [], "before request \(place + 1)")
+            expect(world.broken, equals: [], "before request \(place + 1)")
             return wasReached.load(ordering: .relaxed)
         }
-        #expect(count > 5 && count < 500)
+        expect(count > 5 && count < 500)
     }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -12,29 +13,29 @@ import VersionTree
     @Test func `a first release makes the origin, and is what a directory would have`() throws {
         let world = try BucketWorld()
         let commit = try world.publish("1", by: world.publisher())
-        #expect(commit.entry == 2 && commit.sent.count == 3 && commit.pointerProblem == nil)
-        #expect(try world.offered() == ["1"])
+        expect(commit.entry == 2 && commit.sent.count == 3 && commit.pointerProblem == nil)
+        try expect(world.offered(), equals: ["1"])
         let keys = world.store.files.keys.sorted()
-        #expect(keys.filter { $0.hasPrefix("objects/") }.count == 3)
-        #expect(keys.filter { $0.hasPrefix("manifests/") }.count == 1)
-        #expect(keys.filter { $0.hasPrefix("e/") } == [])
-        #expect(keys.contains("channels/stable.json") && keys.contains("channels.json"))
-        #expect(keys.contains("origin.json"))
+        expect(keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
+        expect(keys.filter { $0.hasPrefix("manifests/") }.count, equals: 1)
+        expect(keys.filter { $0.hasPrefix("e/") }, equals: [])
+        expect(keys.contains("channels/stable.json") && keys.contains("channels.json"))
+        expect(keys.contains("origin.json"))
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `what releases on offer have is not sent again`() throws {
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         let commit = try world.publish("2", by: world.publisher())
-        #expect(commit.sent.count == 1 && commit.reusedObjectCount == 2)
-        #expect(try world.offered() == ["2", "1"])
+        expect(commit.sent.count == 1 && commit.reusedObjectCount == 2)
+        try expect(world.offered(), equals: ["2", "1"])
         // In another channel nothing of it is new.
         let other = try world.publish("2", to: "beta", by: world.publisher())
-        #expect(other.sent.count == 0)
+        expect(other.sent.count, equals: 0)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `what a channel has itself is found, however many others are newer`() throws {
@@ -52,8 +53,8 @@ import VersionTree
         }
         for _ in 0..<2 { _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0) }
         world.store.clock.advance(10)
-        #expect(try world.publish("2", by: world.publisher()).sent.count == 1)
-        #expect(world.broken == [])
+        try expect(world.publish("2", by: world.publisher()).sent.count, equals: 1)
+        expect(world.broken, equals: [])
     }
 
     @Test func `nothing new costs three requests and writes nothing`() throws {
@@ -62,8 +63,8 @@ import VersionTree
         let before = world.store.files
         let publisher = world.publisher()
         let commit = try world.publish("1", by: publisher)
-        #expect(commit.isUnchanged && commit.figures.requestCount == 3)
-        #expect(world.store.files == before)
+        expect(commit.isUnchanged && commit.figures.requestCount == 3)
+        expect(world.store.files, equals: before)
     }
 
     @Test func `a withdrawn version is no longer offered, and one that is not offered is refused`()
@@ -73,30 +74,30 @@ import VersionTree
         try world.publish("1", by: world.publisher())
         try world.publish("2", by: world.publisher())
         _ = try world.publisher().withdraw(VersionName("2"))
-        #expect(try world.offered() == ["1"])
+        try expect(world.offered(), equals: ["1"])
         #expect(throws: StoreError.self) { try world.publisher().withdraw(VersionName("2")) }
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `a prune without a grace leaves what is offered, and deletes the rest`() throws {
         let world = try BucketWorld()
         for version in ["1", "2", "3", "4"] { try world.publish(version, by: world.publisher()) }
         let report = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
-        #expect(report.trimmedCount == 3)
-        #expect(try world.offered() == ["4"])
-        #expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count == 3)
-        #expect(world.store.files.keys.filter { $0.hasPrefix("manifests/") }.count == 1)
+        expect(report.trimmedCount, equals: 3)
+        try expect(world.offered(), equals: ["4"])
+        expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
+        expect(world.store.files.keys.filter { $0.hasPrefix("manifests/") }.count, equals: 1)
         // What had gone comes back under the new epoch, and what is there is used.
         let commit = try world.publish("5", by: world.publisher())
-        #expect(commit.sent.count == 2 && commit.epoch > 0)
-        #expect(world.store.files.keys.contains { $0.hasPrefix("e/\(commit.epoch)/places/") })
+        expect(commit.sent.count == 2 && commit.epoch > 0)
+        expect(world.store.files.keys.contains { $0.hasPrefix("e/\(commit.epoch)/places/") })
         // Again, and nothing is to be done.
         let before = world.store.files.filter { !$0.key.hasPrefix("log/") }
         _ = try BucketPruner(world.publisher()).prune(keeping: 2, grace: 0)
-        #expect(world.store.files.filter { !$0.key.hasPrefix("log/") } == before)
+        expect(world.store.files.filter { !$0.key.hasPrefix("log/") }, equals: before)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `with a grace a prune deletes only what a prune that long ago found unneeded`()
@@ -107,7 +108,7 @@ import VersionTree
         let before = Set(world.store.files.keys.filter { !$0.hasPrefix("probe/") })
         for _ in 0..<3 {
             _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
-            #expect(before.isSubset(of: world.store.files.keys))
+            expect(before.isSubset(of: world.store.files.keys))
         }
         world.store.clock.advance(3_700)
         var deleted = 0
@@ -116,13 +117,13 @@ import VersionTree
                 .count
             world.store.clock.advance(3_700)
         }
-        #expect(deleted > 0)
-        #expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count == 3)
+        expect(deleted > 0)
+        expect(world.store.files.keys.filter { $0.hasPrefix("objects/") }.count, equals: 3)
         // Nothing is left to do: no entry.
         let count = world.store.files.count
         _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 3_600)
-        #expect(world.store.files.count == count)
-        #expect(world.broken == [])
+        expect(world.store.files.count, equals: count)
+        expect(world.broken, equals: [])
     }
 
     @Test func `an origin that was copied there is taken over`() throws {
@@ -130,7 +131,7 @@ import VersionTree
         try place.publish("1")
         let world = try BucketWorld()
         let paths = FileManager.default.enumerator(atPath: place.origin)
-        for case let path as String in try #require(paths) where !path.hasPrefix(".publish") {
+        for case let path as String in try require(paths) where !path.hasPrefix(".publish") {
             var isDirectory: ObjCBool = false
             let full = "\(place.origin)/\(path)"
             _ = FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
@@ -140,10 +141,10 @@ import VersionTree
         options.takesOver = true
         let commit = try BucketPublisher(world.bucket(), options: options, pause: { _ in }).publish(
             "2", of: place.versions)
-        #expect(commit.sent.count == 2)
-        #expect(try world.offered() == ["2", "1"])
+        expect(commit.sent.count, equals: 2)
+        try expect(world.offered(), equals: ["2", "1"])
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `a copied origin that lacks packs is not taken over`() throws {
@@ -165,7 +166,7 @@ import VersionTree
                     ModelBucket(world.store), options: options, pause: { _ in }
                 ).publish("1", of: world.versions)
             }
-            #expect(refused?.message.contains("they are not all there") == true)
+            expect(refused?.message.contains("they are not all there"), equals: true)
         }
     }
 
@@ -178,6 +179,6 @@ import VersionTree
             _ = try BucketPublisher(ModelBucket(store), pause: { _ in }).publish(
                 "1", of: world.versions)
         }
-        #expect(code?.description == "unsuitableStore")
+        expect(code?.description, equals: "unsuitableStore")
     }
 }

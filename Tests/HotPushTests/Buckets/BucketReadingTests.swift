@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -24,16 +25,16 @@ import VersionTree
             usage.objects, usage.manifests, usage.places, usage.packs, usage.deliveries,
         ]
         for figures in [parts, kinds] {
-            #expect(figures.reduce(0) { $0 + $1.count } == named.count)
-            #expect(
-                figures.reduce(0) { $0 + $1.byteCount }
-                    == named.values.reduce(0) { $0 + Int64($1.bytes.count) })
+            expect(figures.reduce(0) { $0 + $1.count }, equals: named.count)
+            expect(
+                figures.reduce(0) { $0 + $1.byteCount },
+                equals: named.values.reduce(0) { $0 + Int64($1.bytes.count) })
         }
-        #expect(usage.inGrace.count > 0 && usage.log.count == audited.entryCount)
-        #expect(usage.strays.figures.count == 1 && usage.strays.figures.byteCount == 3)
-        #expect(usage.strays.keys == ["notes.txt"])
-        #expect(usage.pointers.count == 4 && usage.scratch.count == 0)
-        #expect(usage.figures.requestCount < 40)
+        expect(usage.inGrace.count > 0 && usage.log.count == audited.entryCount)
+        expect(usage.strays.figures.count == 1 && usage.strays.figures.byteCount == 3)
+        expect(usage.strays.keys, equals: ["notes.txt"])
+        expect(usage.pointers.count == 4 && usage.scratch.count == 0)
+        expect(usage.figures.requestCount < 40)
     }
 
     @Test("says of each release what only it has")
@@ -41,14 +42,14 @@ import VersionTree
         let audited = try AuditedWorld()
         let usage = try BucketUsage(of: ModelBucket(audited.store))
         let names = usage.releases.map { "\($0.channel) \($0.version)" }
-        #expect(names == ["beta 2", "stable 5", "stable 4"])
+        expect(names, equals: ["beta 2", "stable 5", "stable 4"])
         for release in usage.releases {
-            #expect(0...release.byteCount ~= release.uniqueByteCount)
+            expect(0...release.byteCount ~= release.uniqueByteCount)
         }
         // Each has a manifest of its own.
-        #expect(usage.releases.allSatisfy { $0.uniqueByteCount > 0 })
+        expect(usage.releases.allSatisfy { $0.uniqueByteCount > 0 })
         let all = usage.releases.reduce(0) { $0 + $1.uniqueByteCount }
-        #expect(all <= usage.offered.byteCount)
+        expect(all <= usage.offered.byteCount)
     }
 
     @Test("shows what any pruner may delete, by epoch")
@@ -59,8 +60,10 @@ import VersionTree
             audited.store.set(OriginLayout.object(address, in: epoch), Array("nobody's".utf8))
         }
         let usage = try BucketUsage(of: ModelBucket(audited.store))
-        #expect(usage.garbage.keys.sorted() == (0...max(usage.epoch - 2, 0)).prefix(2).map(\.self))
-        #expect(usage.garbage[0]?.byteCount == 8)
+        expect(
+            usage.garbage.keys.sorted(), equals: (0...max(usage.epoch - 2, 0)).prefix(2).map(\.self)
+        )
+        expect(usage.garbage[0]?.byteCount, equals: 8)
     }
 
     @Test("shows the log's pointers, whatever devices see")
@@ -68,14 +71,15 @@ import VersionTree
         let audited = try AuditedWorld()
         audited.store.set("channels/stable.json", nil)
         let all = try BucketChannels(ModelBucket(audited.store)).offered()
-        #expect(
+        expect(
             all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
-        #expect(
-            all.pointers[1].releases.compactMap { $0.version?.name.description } == ["5", "4"])
+        expect(
+            all.pointers[1].releases.compactMap { $0.version?.name.description },
+            equals: ["5", "4"])
         let one = try BucketChannels(ModelBucket(audited.store)).offered(ChannelName("beta"))
-        #expect(one.pointers.map(\.channel.description) == ["beta"])
+        expect(one.pointers.map(\.channel.description), equals: ["beta"])
         // What packs lead from may be listed there.
-        #expect(one.others.map(\.channel.description) == ["stable"])
+        expect(one.others.map(\.channel.description), equals: ["stable"])
     }
 
     @Test("shows devices' copies to those who may not read the log")
@@ -83,12 +87,12 @@ import VersionTree
         let audited = try AuditedWorld()
         let reader = ModelBucket(audited.store, rights: [.get])
         let seen = try BucketChannels(reader).offered()
-        #expect(seen.pointers.map(\.channel.description) == ["beta", "stable"])
-        #expect(seen.reason?.contains("may not be read") == true)
+        expect(seen.pointers.map(\.channel.description), equals: ["beta", "stable"])
+        expect(seen.reason?.contains("may not be read"), equals: true)
         let stranger = ModelBucket(audited.store, rights: [])
-        #expect(code { try BucketChannels(stranger).offered() } == .accessDenied)
+        expect(code { try BucketChannels(stranger).offered() }, equals: .accessDenied)
         let nobody = ModelBucket(ModelStore())
-        #expect(code { try BucketChannels(nobody).offered() } == .notFound)
+        expect(code { try BucketChannels(nobody).offered() }, equals: .notFound)
     }
 
     @Test("counts as garbage what a prune deletes, scratch among it")
@@ -103,8 +107,8 @@ import VersionTree
         let audit = try BucketAudit(ModelBucket(world.store), options).run()
         let prune = try BucketPruner(world.publisher()).prune(
             keeping: 1, grace: 3_600, isDryRun: true)
-        #expect(garbage.count == 2 && audit.garbage == garbage)
-        #expect(prune.garbage.count == 2 && prune.garbage.byteCount == garbage.byteCount)
+        expect(garbage.count == 2 && audit.garbage == garbage)
+        expect(prune.garbage.count == 2 && prune.garbage.byteCount == garbage.byteCount)
     }
 
     @Test("tells how many keys it has seen while it lists them")
@@ -113,8 +117,8 @@ import VersionTree
         audited.store.dialect.pageCountMax = 5
         var seen: [Int] = []
         _ = try BucketUsage(of: ModelBucket(audited.store)) { seen.append($0) }
-        #expect(seen.count > 3 && seen == seen.sorted())
-        #expect(seen.last == audited.files.keys.count { !$0.hasPrefix("log/") })
+        expect(seen.count > 3 && seen == seen.sorted())
+        expect(seen.last, equals: audited.files.keys.count { !$0.hasPrefix("log/") })
     }
 
     @Test("names the channel that lists what a pack leads from")
@@ -125,17 +129,17 @@ import VersionTree
         let channels = BucketChannels(ModelBucket(world.store))
         for only in [nil, ChannelName.stable] {
             let offered = try channels.offered(only)
-            let pointer = try #require(offered.pointers.last)
-            let release = try #require(pointer.releases.first)
-            let delivery = try #require(try channels.deliveries(of: [pointer]).values.first)
+            let pointer = try require(offered.pointers.last)
+            let release = try require(pointer.releases.first)
+            let delivery = try require(try channels.deliveries(of: [pointer]).values.first)
             let legs = DeliveryLeg.all(
                 of: delivery, release, in: pointer, besides: offered.pointers + offered.others)
-            let leg = try #require(legs.last)
-            #expect(leg.version == "1" && leg.channel?.description == "beta")
+            let leg = try require(legs.last)
+            expect(leg.version == "1" && leg.channel?.description == "beta")
             let sentence = leg.sentence(to: "2") { "\($0) B" }
-            #expect(sentence.hasPrefix("2 from 1 of channel beta: "))
-            let alone = try #require(DeliveryLeg.all(of: delivery, release, in: pointer).last)
-            #expect(
+            expect(sentence.hasPrefix("2 from 1 of channel beta: "))
+            let alone = try require(DeliveryLeg.all(of: delivery, release, in: pointer).last)
+            expect(
                 alone.sentence(to: "2") { "\($0) B" }.contains(
                     "from a content that no channel here lists"))
         }
@@ -154,16 +158,16 @@ import VersionTree
         }
         let copy = try OriginUsage(of: directory)
         let usage = try BucketUsage(of: ModelBucket(audited.store))
-        #expect(copy.objects == usage.objects && copy.manifests == usage.manifests)
-        #expect(copy.places == usage.places && copy.log == usage.log)
-        #expect(copy.places.count > 0)
+        expect(copy.objects == usage.objects && copy.manifests == usage.manifests)
+        expect(copy.places == usage.places && copy.log == usage.log)
+        expect(copy.places.count > 0)
         // Its channels, and what they offer, can be had from there.
         let access = OriginAccess(over: DirectoryTransport(directory))
-        #expect(
-            try access.pointers(of: directory).map(\.channel.description) == ["beta", "stable"])
+        try expect(
+            access.pointers(of: directory).map(\.channel.description), equals: ["beta", "stable"])
         var options = PullingFixture.options
         options.channel = "beta"
         let pull = Pull(into: place.versions, over: DirectoryTransport(directory), options)
-        #expect(try pull.run(directory)?.version == "2")
+        try expect(pull.run(directory)?.version, equals: "2")
     }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -45,7 +46,7 @@ import VersionTree
     /// What must never happen, whatever a verb is told.
     private func expectSound(_ audited: AuditedWorld) {
         audited.world.check(after: "the verb")
-        #expect(audited.world.broken == [])
+        expect(audited.world.broken, equals: [])
     }
 
     @Test("that lists without an end is given up", arguments: Verb.allCases)
@@ -54,41 +55,41 @@ import VersionTree
         var bucket = LyingBucket(ModelBucket(audited.store))
         bucket.listing = { request in page([], next: request.token == "a" ? "b" : "a") }
         let thrown = code { try verb.run(bucket, audited.world.versions) }
-        #expect(thrown == (verb.lists ? .bucketAnswer : nil))
+        expect(thrown, equals: (verb.lists ? .bucketAnswer : nil))
         expectSound(audited)
     }
 
     @Test("whose next entry is of 2 MiB is refused", arguments: Verb.allCases)
     func largeEntry(_ verb: Verb) throws {
         let audited = try AuditedWorld()
-        let end = try #require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
+        let end = try require(audited.files.keys.filter { $0.hasPrefix("log/") }.max())
         audited.store.set(end, [UInt8](repeating: 123, count: 2 << 20))
         guard verb == .check else {
-            #expect(
-                code { try verb.run(ModelBucket(audited.store), audited.world.versions) }
-                    == .tooLarge)
+            expect(
+                code { try verb.run(ModelBucket(audited.store), audited.world.versions) },
+                equals: .tooLarge)
             return
         }
         let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
-        #expect(findings.first?.kind == .damagedEntry)
+        expect(findings.first?.kind, equals: .damagedEntry)
     }
 
     @Test("whose log has lost an entry that is referred to is refused", arguments: Verb.allCases)
     func gap(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         let log = OriginLog(ModelBucket(audited.store))
-        let state = try #require(try log.state(from: 0))
-        let place = try #require(state.entry.channels[try ChannelName("beta")])
+        let state = try require(try log.state(from: 0))
+        let place = try require(state.entry.channels[try ChannelName("beta")])
         audited.store.set(OriginLayout.logEntry(place), nil)
         if verb == .check {
             let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
-            #expect(findings.first?.kind == .missingEntry)
+            expect(findings.first?.kind, equals: .missingEntry)
         } else {
             let thrown = code { try verb.run(ModelBucket(audited.store), audited.world.versions) }
-            #expect(thrown == .damagedOrigin)
+            expect(thrown, equals: .damagedOrigin)
         }
         // Nothing was deleted, and no entry was added.
-        #expect(audited.files[OriginLayout.logEntry(state.number + 1)] == nil)
+        expect(audited.files[OriginLayout.logEntry(state.number + 1)] == nil)
     }
 
     @Test(
@@ -99,7 +100,7 @@ import VersionTree
         let bytes = try audited.bytes("channels/stable.json")
         var pointer = try ChannelPointer(parsing: bytes, of: .stable)
         pointer.log = ChannelPointer.logMax
-        var version = try #require(pointer.releases[0].version)
+        var version = try require(pointer.releases[0].version)
         version.epoch = ChannelPointer.logMax - 1
         version.places = nil
         pointer.releases[0].target = .version(version)
@@ -107,8 +108,8 @@ import VersionTree
         let before = audited.store.requestCount
         let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
         // The end is found by a few questions, not by ten thousand million.
-        #expect(audited.store.requestCount - before < 200)
-        if verb == .check { #expect(findings.map(\.kind) == [.wrongPointer]) }
+        expect(audited.store.requestCount - before < 200)
+        if verb == .check { expect(findings.map(\.kind), equals: [.wrongPointer]) }
         // What it names is nobody's promise.
         if audited.files["channels/stable.json"]?.bytes == pointer.serialized() {
             audited.store.set("channels/stable.json", bytes)
@@ -149,9 +150,9 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try verb.run(bucket, shelf.temporary.versions)
         }
-        #expect(error?.code == .accessDenied)
+        expect(error?.code, equals: .accessDenied)
         for hidden in [keys.secret, "a t0ken that nobody sees", keys.id, "t0ken", "NOBODY SEES"] {
-            #expect(error?.message.contains(hidden) == false, "\(error?.message ?? "")")
+            expect(error?.message.contains(hidden), equals: false, "\(error?.message ?? "")")
         }
     }
 
@@ -162,7 +163,7 @@ import VersionTree
         let audited = try AuditedWorld()
         // Whatever is created is told as too late, and has become somebody else's.
         let log = OriginLog(ModelBucket(audited.store))
-        let number = try #require(try log.state(from: 0)).number
+        let number = try require(try log.state(from: 0)).number
         let count = Mutex<Int64>(0)
         let store = audited.store
         let bucket = ModelBucket(
@@ -185,8 +186,8 @@ import VersionTree
                 return .answered
             })
         let thrown = code { _ = try verb.run(bucket, audited.world.versions) }
-        #expect(thrown == .network)
-        #expect(count.withLock { $0 } <= 1_001)
+        expect(thrown, equals: .network)
+        expect(count.withLock { $0 } <= 1_001)
     }
 
     /// What comes in place of a file's bytes.
@@ -219,7 +220,7 @@ import VersionTree
         _ = try BucketPruner(world.publisher()).prune(keeping: 1, grace: 0)
         try world.publish("4", by: world.publisher(packs: .before))
         let files = world.store.files
-        #expect(files.keys.contains { $0.contains(kind) })
+        expect(files.keys.contains { $0.contains(kind) })
         // A store that has nothing but its version needs all that the bucket can give.
         let shelf = try BucketWorld.Shelf(only: ["5"])
         var bucket = LyingBucket(
@@ -242,11 +243,11 @@ import VersionTree
         // How each ends is its own affair; what stands there then is whole, and right.
         for deed in deeds { _ = code { try deed() } }
         world.check(after: "the verbs")
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
         var check = BucketAuditOptions()
         check.check.isDeep = true
         let findings = try BucketAudit(ModelBucket(world.store), check).run().findings
-        #expect(findings.filter { $0.kind != .wrongPointer } == [])
+        expect(findings.filter { $0.kind != .wrongPointer }, equals: [])
     }
 
     @Test("in which somebody copies an entry's author takes nobody's commit for another's")
@@ -254,7 +255,7 @@ import VersionTree
         let audited = try AuditedWorld()
         let bucket = ModelBucket(audited.store)
         let log = OriginLog(bucket)
-        let state = try #require(try log.state(from: 0))
+        let state = try require(try log.state(from: 0))
         // A stranger is faster, and pretends to be the commit before.
         var entry = state.entry
         entry.pointers = [:]
@@ -262,23 +263,23 @@ import VersionTree
         audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
         let commit = try BucketPublisher(bucket, pause: { _ in }).publish(
             "1", of: audited.world.versions)
-        #expect(commit.entry == state.number + 2)
+        expect(commit.entry, equals: state.number + 2)
         let findings = try BucketAudit(bucket).run().findings
-        #expect(findings.map(\.kind) == [.damagedEntry])
-        #expect(findings.first?.message.contains("the same commit as entry") == true)
+        expect(findings.map(\.kind), equals: [.damagedEntry])
+        expect(findings.first?.message.contains("the same commit as entry"), equals: true)
     }
 
     @Test("whose entry offers what stands in a later epoch is found out")
     func laterEpoch() throws {
         let audited = try AuditedWorld()
         let bucket = ModelBucket(audited.store)
-        let state = try #require(try OriginLog(bucket).state(from: 0))
+        let state = try require(try OriginLog(bucket).state(from: 0))
         var entry = state.entry
         entry.author = String(repeating: "0", count: 32)
-        var pointer = try #require(state.pointers[.stable])
+        var pointer = try require(state.pointers[.stable])
         pointer.log = state.number + 1
         pointer.sequence += 1
-        var version = try #require(pointer.releases[0].version)
+        var version = try require(pointer.releases[0].version)
         version.epoch = state.entry.epoch + 1
         version.places = nil
         pointer.releases[0].target = .version(version)
@@ -286,13 +287,13 @@ import VersionTree
         entry.channels[.stable] = state.number + 1
         audited.store.set(OriginLayout.logEntry(state.number + 1), entry.serialized())
         let findings = try BucketAudit(bucket).run().findings
-        #expect(findings.contains { $0.kind == .damagedEntry })
-        #expect(findings.contains { $0.kind == .missingFile })
+        expect(findings.contains { $0.kind == .damagedEntry })
+        expect(findings.contains { $0.kind == .missingFile })
         // Who prunes cannot read it, and neither writes nor deletes anything: not even the pointer, which would offer
         // to devices what is not there.
         let files = audited.files
         let pruner = BucketPruner(BucketPublisher(bucket, pause: { _ in }))
-        #expect(code { try pruner.prune(keeping: 1, grace: 0) } == .damagedOrigin)
-        #expect(audited.files == files)
+        expect(code { try pruner.prune(keeping: 1, grace: 0) }, equals: .damagedOrigin)
+        expect(audited.files, equals: files)
     }
 }

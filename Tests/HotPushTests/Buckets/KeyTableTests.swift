@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -14,7 +15,7 @@ import Testing
             let first = number % 2 == 0 ? byte : 7
             var bytes = [first] + [UInt8](repeating: 0, count: 29)
             bytes += [UInt8(number / 256), byte]
-            let address = try #require(ObjectID(bytes: bytes))
+            let address = try require(ObjectID(bytes: bytes))
             for (place, kind) in kinds.enumerated() where number % (place + 1) == 0 {
                 for epoch in [Int64(0), 3, 1 << 50] where number % 3 != place % 3 {
                     files.append((BucketKey(kind, address, in: epoch), Int64(number * 5 + place)))
@@ -30,14 +31,14 @@ import Testing
         var numbers = SystemRandomNumberGenerator()
         for (key, byteCount) in files.shuffled(using: &numbers) { try table.add(key, byteCount) }
         table.seal()
-        #expect(table.count == files.count)
+        expect(table.count, equals: files.count)
         let isFound = files.allSatisfy { key, byteCount in
             table.byteCount(of: key) == byteCount
                 && table.position(of: key).map { table[$0].key } == key
         }
-        #expect(isFound)
+        expect(isFound)
         let all = Set(table.positions.map { table[$0] })
-        #expect(all == Set(files.map { SizedKey(key: $0.0, byteCount: $0.1) }))
+        expect(all, equals: Set(files.map { SizedKey(key: $0.0, byteCount: $0.1) }))
     }
 
     @Test func `what was not shown is not found`() throws {
@@ -60,7 +61,7 @@ import Testing
         var table = KeyTable()
         for (key, byteCount) in files + files { try table.add(key, byteCount) }
         table.seal()
-        #expect(table.count == files.count)
+        expect(table.count, equals: files.count)
     }
 
     @Test func `a set has what it was given, listed or not`() throws {
@@ -72,18 +73,18 @@ import Testing
         let given = files.indices.filter { $0 % 3 == 0 }.map { files[$0] }
         set.insert(ListedFiles(given, in: table))
         let wrong = files.indices.filter { set.contains(files[$0], in: table) != ($0 % 3 == 0) }
-        #expect(wrong.isEmpty)
+        expect(wrong.isEmpty)
     }
 
     @Test func `a listing of more epochs than an origin can have is refused`() throws {
         var table = KeyTable()
-        let address = try #require(ObjectID(bytes: [UInt8](repeating: 9, count: 32)))
+        let address = try require(ObjectID(bytes: [UInt8](repeating: 9, count: 32)))
         for epoch in 0..<KeyTable.epochCountMax {
             try table.add(BucketKey(.object, address, in: Int64(epoch)), 1)
         }
         let error = #expect(throws: StoreError.self) {
             try table.add(BucketKey(.object, address, in: Int64(KeyTable.epochCountMax)), 1)
         }
-        #expect(error?.code == .damagedOrigin)
+        expect(error?.code, equals: .damagedOrigin)
     }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -85,24 +86,25 @@ import VersionTree
         ]
         for (name, run) in verbs {
             let error = #expect(throws: StoreError.self) { try run() }
-            #expect(error?.code == .damagedOrigin, "\(name)")
+            expect(error?.code, equals: .damagedOrigin, "\(name)")
             let message = error?.message ?? ""
-            #expect(
-                message.contains("castree publish --take-over") == left.mayBeTakenOver,
+            expect(
+                message.contains("castree publish --take-over"), equals: left.mayBeTakenOver,
                 "\(name): \(message)")
-            #expect(message.contains("restore log/"), "\(name): \(message)")
-            #expect(message.contains(left == .copied ? "and no log" : "is gone"), "\(name)")
+            expect(message.contains("restore log/"), "\(name): \(message)")
+            expect(message.contains(left == .copied ? "and no log" : "is gone"), "\(name)")
         }
         let audit = try BucketAudit(ModelBucket(store)).run()
-        #expect(audit.findings.map(\.kind) == [.missingEntry])
+        expect(audit.findings.map(\.kind), equals: [.missingEntry])
         if left == .filesOnly {
-            #expect(code { try BucketChannels(ModelBucket(store)).offered() } == .damagedOrigin)
+            expect(
+                code { try BucketChannels(ModelBucket(store)).offered() }, equals: .damagedOrigin)
         } else {
             // They are what devices see.
             let offered = try BucketChannels(ModelBucket(store)).offered()
-            #expect(offered.reason?.contains("restore log/") == true)
+            expect(offered.reason?.contains("restore log/"), equals: true)
         }
-        #expect(store.files == before)
+        expect(store.files, equals: before)
     }
 
     @Test(arguments: Left.allCases.filter { !$0.mayBeTakenOver })
@@ -111,8 +113,8 @@ import VersionTree
         defer { withExtendedLifetime(shelf) {} }
         let before = store.files
         let publisher = publisher(store, takesOver: true)
-        #expect(code { _ = try publisher.publish("1", of: versions) } == .damagedOrigin)
-        #expect(store.files == before)
+        expect(code { _ = try publisher.publish("1", of: versions) }, equals: .damagedOrigin)
+        expect(store.files, equals: before)
         guard left == .pruned else { return }
         // Nor where only the pointers tell of it: whether a listing does not show the files, or they have gone.
         let honest = ModelBucket(store)
@@ -127,8 +129,8 @@ import VersionTree
         options.packs.moment = .never
         let blind = BucketPublisher(hiding, options: options, pause: { _ in })
         let error = #expect(throws: StoreError.self) { try blind.publish("1", of: versions) }
-        #expect(error?.message.contains("stand in epoch") == true)
-        #expect(!store.files.keys.contains { $0.hasPrefix("log/") })
+        expect(error?.message.contains("stand in epoch"), equals: true)
+        expect(!store.files.keys.contains { $0.hasPrefix("log/") })
     }
 
     @Test(arguments: Left.allCases.filter(\.mayBeTakenOver))
@@ -139,20 +141,20 @@ import VersionTree
         let offeredBefore = try BucketChannels(ModelBucket(store)).offered().pointers
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
             "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
-        #expect(commit.entry == 2 && commit.pointerProblem == nil)
-        #expect(notes.all.count { $0.contains("s3://model/origin") } == 1)
+        expect(commit.entry == 2 && commit.pointerProblem == nil)
+        expect(notes.all.count { $0.contains("s3://model/origin") }, equals: 1)
         let pointers = try publisher(store).pointers()
         for old in offeredBefore {
-            #expect(pointers[old.channel]?.sequence == old.sequence)
-            #expect(pointers[old.channel]?.releases == old.releases)
+            expect(pointers[old.channel]?.sequence, equals: old.sequence)
+            expect(pointers[old.channel]?.releases, equals: old.releases)
         }
-        #expect(pointers.count == offeredBefore.count + 1)
+        expect(pointers.count, equals: offeredBefore.count + 1)
         // Devices see what the log says, and all files are there, also after prunes.
         for _ in 0..<2 {
             _ = try BucketPruner(publisher(store)).prune(keeping: 10, grace: 0)
             var options = BucketAuditOptions()
             options.check.isDeep = true
-            #expect(try BucketAudit(ModelBucket(store), options).run().findings == [])
+            try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
         }
     }
 
@@ -172,13 +174,13 @@ import VersionTree
         )
         _ = try BucketPublisher(bucket, options: options, pause: { _ in }).publish(
             "5", of: versions)
-        #expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
-        let world = try #require(shelf as? BucketWorld)
+        expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
+        let world = try require(shelf as? BucketWorld)
         let mended = try BucketAudit(
             ModelBucket(store), repairingFrom: BucketMender([world.versions])
         ).run()
-        #expect(mended.findings.map(\.kind) == [.wrongPointer] && mended.findings[0].isRepaired)
-        #expect(try BucketAudit(ModelBucket(store)).run().findings == [])
+        expect(mended.findings.map(\.kind) == [.wrongPointer] && mended.findings[0].isRepaired)
+        try expect(BucketAudit(ModelBucket(store)).run().findings, equals: [])
     }
 
     @Test(arguments: [1_000, 3])
@@ -191,10 +193,10 @@ import VersionTree
             store.set(OriginLayout.object(object, in: epoch), Array("late".utf8))
         }
         let traces = try OriginTraces(of: ModelBucket(store))
-        #expect(traces.epochMax == 11 && traces.hasMarker && traces.laterEntry == nil)
-        #expect(traces.channels.map(\.description).sorted() == ["beta", "stable"])
+        expect(traces.epochMax == 11 && traces.hasMarker && traces.laterEntry == nil)
+        expect(traces.channels.map(\.description).sorted(), equals: ["beta", "stable"])
         store.set("log/0000000007.json", [])
-        #expect(try OriginTraces(of: ModelBucket(store)).laterEntry == "log/0000000007.json")
+        try expect(OriginTraces(of: ModelBucket(store)).laterEntry, equals: "log/0000000007.json")
     }
 
     @Test func `an origin that is made while it is looked for is found`() throws {
@@ -209,7 +211,7 @@ import VersionTree
                 return .answered
             })
         let late = BucketPublisher(bucket, pause: { _ in })
-        #expect(try late.withdraw(VersionName("1")).pointer.releases.isEmpty)
+        try expect(late.withdraw(VersionName("1")).pointer.releases.isEmpty)
     }
 
     @Test func `a new origin is told once, and one that was not finished is made`() throws {
@@ -218,10 +220,10 @@ import VersionTree
         let store = ModelStore()
         store.set("origin.json", OriginMarker.serialized())
         let publisher = publisher(store, notes: notes)
-        #expect(code { try publisher.withdraw(VersionName("1")) } == .noOrigin)
+        expect(code { try publisher.withdraw(VersionName("1")) }, equals: .noOrigin)
         _ = try publisher.plan("1", of: world.versions)
-        #expect(notes.all == ["would begin the log of an origin at s3://model/origin"])
+        expect(notes.all, equals: ["would begin the log of an origin at s3://model/origin"])
         for version in ["1", "2"] { _ = try publisher.publish(version, of: world.versions) }
-        #expect(notes.all.dropFirst() == ["made a new origin at s3://model/origin"])
+        expect(notes.all.dropFirst(), equals: ["made a new origin at s3://model/origin"])
     }
 }

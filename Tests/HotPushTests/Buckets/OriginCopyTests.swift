@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -29,11 +30,11 @@ import VersionTree
         let fixture = try directory()
         let world = try BucketWorld()
         let report = try copy(fixture, to: world)
-        #expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
+        expect(report.channelCount == 1 && report.behind.isEmpty && report.foundCount == 0)
         var count = 0
         for kind in ["objects", "packs", "manifests", "deliveries", "channels"] {
             let root = "\(fixture.place.origin)/\(kind)"
-            for case let name as String in try #require(
+            for case let name as String in try require(
                 FileManager.default.enumerator(atPath: root))
             {
                 var isDirectory: ObjCBool = false
@@ -42,16 +43,16 @@ import VersionTree
                 if isDirectory.boolValue { continue }
                 count += 1
                 let bytes = try Damage.contents("\(root)/\(name)")
-                #expect(world.store.files["\(kind)/\(name)"]?.bytes == bytes)
+                expect(world.store.files["\(kind)/\(name)"]?.bytes, equals: bytes)
             }
         }
-        #expect(count == report.sent.count + 1)
-        #expect(try world.offered() == ["r2", "r1"])
+        expect(count, equals: report.sent.count + 1)
+        try expect(world.offered(), equals: ["r2", "r1"])
         let commit = try world.publisher(packs: .before).publish(
             "r1", of: fixture.place.versions)
-        #expect(commit.sent.count == 0)
+        expect(commit.sent.count, equals: 0)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test func `an origin that tells the clients of other systems stays a directory`() throws {
@@ -63,9 +64,9 @@ import VersionTree
         try Damage.overwriteOrCreate(path, with: Array(told.utf8))
         let world = try BucketWorld()
         let error = #expect(throws: StoreError.self) { try copy(fixture, to: world) }
-        #expect(error?.code == .unsupported)
-        #expect(error?.message.contains("which an origin in a bucket cannot") == true)
-        #expect(world.store.files.isEmpty)
+        expect(error?.code, equals: .unsupported)
+        expect(error?.message.contains("which an origin in a bucket cannot"), equals: true)
+        expect(world.store.files.isEmpty)
     }
 
     @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {
@@ -78,10 +79,10 @@ import VersionTree
                 $0.number == number ? .end(isApplied: number % 2 == 0) : .answered
             }
             let again = try copy(fixture, to: world)
-            #expect(again.sent.count + again.foundCount <= whole.sent.count)
-            #expect(try world.offered() == ["r2", "r1"])
+            expect(again.sent.count + again.foundCount <= whole.sent.count)
+            try expect(world.offered(), equals: ["r2", "r1"])
             world.checkEnd()
-            #expect(world.broken == [], "killed at request \(number)")
+            expect(world.broken, equals: [], "killed at request \(number)")
         }
     }
 
@@ -93,25 +94,25 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         let before = world.store.files
-        #expect(code { _ = try copy(fixture, to: world) } == .badOrigin)
-        #expect(world.store.files == before)
+        expect(code { _ = try copy(fixture, to: world) }, equals: .badOrigin)
+        expect(world.store.files, equals: before)
 
-        let object = try #require(
+        let object = try require(
             Damage.names("\(fixture.place.origin)/objects").first.map {
                 "\(fixture.place.origin)/objects/\($0)"
             })
-        let file = try #require(Damage.names(object).first)
+        let file = try require(Damage.names(object).first)
         var bytes = try Damage.contents("\(object)/\(file)")
         let whole = bytes
         bytes[0] ^= 1
         try Data(bytes).write(to: URL(filePath: "\(object)/\(file)"))
         let other = try BucketWorld()
-        #expect(code { _ = try copy(fixture, to: other) } == .damagedOrigin)
-        #expect(other.store.files.keys.filter { $0.hasPrefix("log/") } == [])
+        expect(code { _ = try copy(fixture, to: other) }, equals: .damagedOrigin)
+        expect(other.store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
         try Data(whole.dropLast()).write(to: URL(filePath: "\(object)/\(file)"))
         let empty = try BucketWorld()
-        #expect(code { _ = try copy(fixture, to: empty) } == .damagedOrigin)
-        #expect(empty.store.files.isEmpty)
+        expect(code { _ = try copy(fixture, to: empty) }, equals: .damagedOrigin)
+        expect(empty.store.files.isEmpty)
     }
 
     @Test func `pointers that do not fit into one entry are refused before a file is sent`() throws
@@ -128,8 +129,8 @@ import VersionTree
             try Data(pointer.serialized()).write(to: URL(filePath: "\(path)/\(name).json"))
         }
         let world = try BucketWorld()
-        #expect(code { _ = try copy(fixture, to: world) } == .tooLarge)
-        #expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") } == [])
+        expect(code { _ = try copy(fixture, to: world) }, equals: .tooLarge)
+        expect(world.store.files.keys.filter { !$0.hasPrefix("probe/") }, equals: [])
     }
 
     @Test func `nothing is written to a directory that is a copy of a bucket`() throws {
@@ -150,6 +151,6 @@ import VersionTree
             { _ = try publisher.pack("r1", of: versions) },
             { _ = try copy(fixture, to: BucketWorld()) },
         ]
-        for deed in deeds { #expect(code { try deed() } == .offeredElsewhere) }
+        for deed in deeds { expect(code { try deed() }, equals: .offeredElsewhere) }
     }
 }

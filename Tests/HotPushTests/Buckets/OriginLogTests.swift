@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -84,21 +85,22 @@ import VersionTree
         }
         // Small: nearly everything is forgotten, and read again.
         let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 2_000)
-        let state = try #require(try reader.state(from: 0))
-        #expect(state.number == 40)
+        let state = try require(try reader.state(from: 0))
+        expect(state.number, equals: 40)
         for first in [Int64](1...40).shuffled(using: &random) {
             let live = (first...40).reduce(into: Set<LiveRelease>()) {
                 $0.formUnion(log.offered(after: $1))
             }
-            #expect(try reader.liveReleases(keptFrom: first, upTo: state) == live, "from \(first)")
+            try expect(
+                reader.liveReleases(keptFrom: first, upTo: state), equals: live, "from \(first)")
             let prunes = (first + 1..<41).reversed().filter {
                 log.entries[Int($0) - 1].prunedAt == $0
             }
             let found = try reader.prunes(after: first, upTo: state)
-            #expect(found.map(\.number) == prunes)
-            #expect(
-                found.map(\.hasTrimmed)
-                    == prunes.map { !log.entries[Int($0) - 1].pointers.isEmpty })
+            expect(found.map(\.number), equals: prunes)
+            expect(
+                found.map(\.hasTrimmed),
+                equals: prunes.map { !log.entries[Int($0) - 1].pointers.isEmpty })
         }
     }
 
@@ -110,31 +112,31 @@ import VersionTree
             try log.append([names[number % 20]: [number % 100, (number + 7) % 100]])
         }
         let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 64 << 10)
-        let state = try #require(try reader.state(from: 0))
+        let state = try require(try reader.state(from: 0))
         let live = try reader.liveReleases(keptFrom: 1, upTo: state)
-        #expect(live.count == 100)
-        #expect(reader.heldByteCount <= 64 << 10)
-        #expect(reader.heldReleaseCount <= 100)
+        expect(live.count, equals: 100)
+        expect(reader.heldByteCount <= 64 << 10)
+        expect(reader.heldReleaseCount <= 100)
         // What has come since costs what has come since.
         let before = log.store.requestCount
         try log.append([names[0]: [1_000]])
-        let next = try #require(try reader.state(from: state.number))
-        #expect(try reader.liveReleases(keptFrom: 1, upTo: next).count == 101)
-        #expect(log.store.requestCount - before < 10)
+        let next = try require(try reader.state(from: state.number))
+        try expect(reader.liveReleases(keptFrom: 1, upTo: next).count, equals: 101)
+        expect(log.store.requestCount - before < 10)
     }
 
     @Test func `an entry that is altered on its way is read once more, whatever tags mean`() throws
     {
         var log = WrittenLog()
         for number in 1...5 { try log.append([.stable: [number]]) }
-        let sound = try #require(try OriginLog(ModelBucket(log.store)).state(from: 0))
+        let sound = try require(try OriginLog(ModelBucket(log.store)).state(from: 0))
         let count = log.store.requestCount
         for number in 1...count {
             let bucket = ModelBucket(
                 log.store, schedule: { $0.number == number ? .turned : .answered })
-            let state = try #require(try OriginLog(bucket).state(from: 0))
-            #expect(state.entry == sound.entry && state.pointers == sound.pointers)
-            #expect(bucket.figures.requestCount <= count + 1)
+            let state = try require(try OriginLog(bucket).state(from: 0))
+            expect(state.entry == sound.entry && state.pointers == sound.pointers)
+            expect(bucket.figures.requestCount <= count + 1)
         }
         // Tags that look like MD5 and are none cost a single request.
         let asked = Mutex(0)
@@ -145,16 +147,16 @@ import VersionTree
             asked.withLock { $0 += 1 }
             return files[key]?.bytes
         }
-        let state = try #require(try OriginLog(lying).state(from: 0))
-        #expect(state.entry == sound.entry)
-        #expect(asked.withLock { $0 } == count + 1)
+        let state = try require(try OriginLog(lying).state(from: 0))
+        expect(state.entry, equals: sound.entry)
+        expect(asked.withLock { $0 }, equals: count + 1)
         // What comes with other bytes each time is not believed.
         lying.content = { key in
             asked.withLock { $0 += 1 }
             guard let bytes = files[key]?.bytes else { return nil }
             return bytes + [UInt8](repeating: 10, count: asked.withLock { $0 })
         }
-        #expect(code { _ = try OriginLog(lying).state(from: 0) } == .damagedOrigin)
+        expect(code { _ = try OriginLog(lying).state(from: 0) }, equals: .damagedOrigin)
     }
 
     @Test func `more releases than anybody has are refused, not held`() throws {
@@ -181,6 +183,6 @@ import VersionTree
                 })
             live.add(entry)
         }
-        #expect(live.endedCount <= LiveReleases.countMax + 1_000)
+        expect(live.endedCount <= LiveReleases.countMax + 1_000)
     }
 }

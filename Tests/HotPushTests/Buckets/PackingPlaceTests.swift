@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -59,22 +60,22 @@ import VersionTree
             options: { $0.notice = { text in notices.withLock { $0.append(text) } } })
         _ = try publisher.plan("1", of: world.versions)
         let commit = try world.publish("1", by: publisher)
-        #expect(commit.packing == nil && !commit.isUnchanged)
+        expect(commit.packing == nil && !commit.isUnchanged)
         // Besides, it is told that an origin begins.
         let told = notices.withLock { $0 }.filter { $0.contains("packs") }
-        #expect(told.count == 1)
+        expect(told.count, equals: 1)
         for part in [packing, "delete it", "castree pack 1 s3://model/origin"] {
-            #expect(told.first?.contains(part) == true, "\(told)")
+            expect(told.first?.contains(part), equals: true, "\(told)")
         }
         // Whoever wants packs alone is told so.
         let error = #expect(throws: StoreError.self) {
             _ = try publisher.pack("1", of: world.versions, in: .stable)
         }
-        #expect(error?.code == .io && error?.message.contains(packing) == true)
+        expect(error?.code == .io && error?.message.contains(packing) == true)
         Damage.remove(packing)
         let packed = try publisher.pack("1", of: world.versions, in: .stable)
-        #expect(packed.packing?.packs.count == 1)
-        #expect(world.broken == [])
+        expect(packed.packing?.packs.count, equals: 1)
+        expect(world.broken, equals: [])
     }
 
     // MARK: who may write there
@@ -108,13 +109,13 @@ import VersionTree
             _ = try world.publisher(packs: .before).publish(version, of: versions)
         }
         var modes: [String: Int] = [:]
-        for name in try #require(FileManager.default.enumerator(atPath: packing)) {
+        for name in try require(FileManager.default.enumerator(atPath: packing)) {
             let path = "\(packing)/\(name)"
             modes[(path as NSString).lastPathComponent] = try Damage.mode(path) & 0o777
         }
-        #expect(modes["packing"] == 0o600 && modes["packed.json"] == 0o644)
-        #expect(modes["frames"] == 0o755 && modes["sketches"] == 0o755)
-        #expect(modes.count >= 8 && modes.values.allSatisfy { $0 & 0o022 == 0 }, "\(modes)")
+        expect(modes["packing"] == 0o600 && modes["packed.json"] == 0o644)
+        expect(modes["frames"] == 0o755 && modes["sketches"] == 0o755)
+        expect(modes.count >= 8 && modes.values.allSatisfy { $0 & 0o022 == 0 }, "\(modes)")
     }
 
     // MARK: du, gc
@@ -141,9 +142,9 @@ import VersionTree
             world.versions.store.path, options: world.versions.store.options,
             fileSystem: OthersDisk())
         let seen = try others.store.diskUsage()
-        #expect(seen[.packing].files < whole[.packing].files && seen[.packing].files > 0)
-        #expect(seen[.other] == whole[.other])
-        #expect(seen[.objects].files == whole[.objects].files)
+        expect(seen[.packing].files < whole[.packing].files && seen[.packing].files > 0)
+        expect(seen[.other], equals: whole[.other])
+        expect(seen[.objects].files, equals: whole[.objects].files)
     }
 
     @Test func `it goes with a collection when it was not used for a month, unless somebody packs`()
@@ -170,17 +171,17 @@ import VersionTree
         let disk = POSIXFileSystem()
         let lock = try disk.open(
             POSIXFileSystem.workingDirectory, locked + "/packing", .changing, mode: 0)
-        #expect(try disk.lock(lock.raw, exclusive: false))
+        try expect(disk.lock(lock.raw, exclusive: false))
         let planned = try world.versions.store.planCollection()
-        #expect(files.fileExists(atPath: old))
+        expect(files.fileExists(atPath: old))
         let collected = try world.versions.collect()
         // One place, with a file of a byte in it; the blocks are those that du says.
-        #expect(planned.packing.places == 1 && planned.packing.byteCount == 1)
-        #expect(planned.packing.diskByteCount >= 512 && planned.objectCount == 0)
-        #expect(collected.packing == planned.packing && collected.objectCount == 0)
-        #expect(collected.diskByteCount == planned.diskByteCount)
-        #expect(!files.fileExists(atPath: old))
-        for path in [used, young, locked, foreign] { #expect(files.fileExists(atPath: path)) }
+        expect(planned.packing.places == 1 && planned.packing.byteCount == 1)
+        expect(planned.packing.diskByteCount >= 512 && planned.objectCount == 0)
+        expect(collected.packing == planned.packing && collected.objectCount == 0)
+        expect(collected.diskByteCount, equals: planned.diskByteCount)
+        expect(!files.fileExists(atPath: old))
+        for path in [used, young, locked, foreign] { expect(files.fileExists(atPath: path)) }
         withExtendedLifetime(lock) {}
     }
 }

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -62,32 +63,32 @@ import VersionTree
     @Test("brings the newest release, and each request is signed and goes nowhere else")
     func newest() throws {
         let fixture = try Fixture()
-        let report = try #require(try fixture.pull().run(fixture.origin))
-        #expect(report.version == "2" && report.figures.files == 3)
+        let report = try require(try fixture.pull().run(fixture.origin))
+        expect(report.version == "2" && report.figures.files == 3)
         for request in fixture.server.requests {
-            #expect(request.confinedFields.contains { $0.name == "authorization" })
-            #expect(!request.fields.contains { $0.name == "authorization" })
-            #expect(!request.followsRedirects)
+            expect(request.confinedFields.contains { $0.name == "authorization" })
+            expect(!request.fields.contains { $0.name == "authorization" })
+            expect(!request.followsRedirects)
         }
         // Nothing new: the pointer is known.
         let count = fixture.server.requests.count
-        #expect(try fixture.pull().run(fixture.origin)?.isUnchanged == true)
-        #expect(fixture.server.requests.count == count + 1)
+        try expect(fixture.pull().run(fixture.origin)?.isUnchanged, equals: true)
+        expect(fixture.server.requests.count, equals: count + 1)
     }
 
     @Test("takes a release by its name, also by a pointer's own URL")
     func named() throws {
         let fixture = try Fixture()
         let pull = try fixture.pull { $0.release = "1" }
-        #expect(try pull.run(fixture.origin + "/channels/stable.json")?.version == "1")
+        try expect(pull.run(fixture.origin + "/channels/stable.json")?.version, equals: "1")
     }
 
     @Test("goes on where a connection was cut")
     func cut() throws {
         let fixture = try Fixture()
         fixture.server.cutAfter = 5
-        #expect(try fixture.pull().run(fixture.origin)?.version == "2")
-        #expect(fixture.server.requests.contains { $0.offset == 5 })
+        try expect(fixture.pull().run(fixture.origin)?.version, equals: "2")
+        expect(fixture.server.requests.contains { $0.offset == 5 })
     }
 
     /// What a refusal tells is made use of, once.
@@ -100,7 +101,7 @@ import VersionTree
         server.refuse = { [unowned server] request, _ in
             isMended(server, request) ? nil : refusal
         }
-        #expect(try fixture.pull(keys: keys).run(fixture.origin)?.version == "2")
+        try expect(fixture.pull(keys: keys).run(fixture.origin)?.version, equals: "2")
     }
 
     @Test("asks again where the bucket is", arguments: [301, 307, 400])
@@ -150,11 +151,11 @@ import VersionTree
         let fixture = try Fixture()
         fixture.server.refuse = { _, _ in SignedServer.Refusal(status: status, code: code) }
         let error = #expect(throws: StoreError.self) { try fixture.pull().run(fixture.origin) }
-        #expect(error?.code.description == expected && error?.message.contains(words) == true)
-        #expect(fixture.server.requests.count <= 3)
+        expect(error?.code.description == expected && error?.message.contains(words) == true)
+        expect(fixture.server.requests.count <= 3)
         let all = "\(error?.message ?? "")\(try fixture.traces())"
-        #expect(all.contains("s3://updates/app"))
-        for hidden in [Self.secret, Self.token, Self.keys.id] { #expect(!all.contains(hidden)) }
+        expect(all.contains("s3://updates/app"))
+        for hidden in [Self.secret, Self.token, Self.keys.id] { expect(!all.contains(hidden)) }
     }
 
     @Test("keeps no secret when it succeeds")
@@ -162,8 +163,8 @@ import VersionTree
         let fixture = try Fixture()
         _ = try fixture.pull().run(fixture.origin)
         let all = try fixture.traces()
-        #expect(all.contains("s3://updates/app"))
-        for hidden in [Self.secret, Self.token, Self.keys.id] { #expect(!all.contains(hidden)) }
+        expect(all.contains("s3://updates/app"))
+        for hidden in [Self.secret, Self.token, Self.keys.id] { expect(!all.contains(hidden)) }
     }
 
     @Test("says which right lacks if only objects are refused")
@@ -175,8 +176,8 @@ import VersionTree
         }
         let pull = try fixture.pull()
         #expect(throws: StoreError.self) { try pull.run(fixture.origin) }
-        #expect(pull.refusal?.code == .accessDenied)
-        #expect(pull.refusal?.message.contains("GET of app/objects/") == true)
+        expect(pull.refusal?.code, equals: .accessDenied)
+        expect(pull.refusal?.message.contains("GET of app/objects/"), equals: true)
     }
 
     @Test("repairs a store that has lost objects")
@@ -186,33 +187,33 @@ import VersionTree
         let objects = Damage.names(fixture.device.path).filter {
             $0.hasPrefix("objects/") && $0.split(separator: "/").count == 3
         }
-        let lost = try #require(objects.first)
+        let lost = try require(objects.first)
         Damage.remove("\(fixture.device.path)/\(lost)")
         let source = try fixture.pull().repairSource(
             fixture.origin, at: OriginReference(parsing: fixture.origin).location)
         let report = try fixture.device.versions.repair(from: source) { _ in true }
-        #expect(report.findings.allSatisfy(\.isRepaired) && !report.findings.isEmpty)
+        expect(report.findings.allSatisfy(\.isRepaired) && !report.findings.isEmpty)
     }
 
     @Test("needs a transport that signs")
     func unsigned() throws {
         let fixture = try Fixture()
         let pull = Pull(into: fixture.device.versions, over: fixture.server)
-        #expect(code { try pull.run(fixture.origin) } == .badOrigin)
-        #expect(fixture.server.requests.isEmpty)
+        expect(code { try pull.run(fixture.origin) }, equals: .badOrigin)
+        expect(fixture.server.requests.isEmpty)
     }
 
     @Test("names the origin with its endpoint, and never what somebody wrote before an @")
     func names() throws {
         let named = try OriginReference(
             parsing: "s3://updates/app/channels/beta.json?endpoint=http%3A%2F%2Fstore:9000")
-        #expect(named.location.description == "s3://updates/app?endpoint=http://store:9000")
-        #expect(named.channel?.description == "beta")
+        expect(named.location.description, equals: "s3://updates/app?endpoint=http://store:9000")
+        expect(named.channel?.description, equals: "beta")
         let bare = try OriginReference(parsing: "s3://updates/channels/beta.json")
-        #expect(bare.location.description == "s3://updates/" && bare.channel != nil)
+        expect(bare.location.description == "s3://updates/" && bare.channel != nil)
         let error = #expect(throws: StoreError.self) {
             try OriginReference(parsing: "s3://AKIAEXAMPLE:very-secret@updates/app")
         }
-        #expect(error?.message.contains("secret") == false)
+        expect(error?.message.contains("secret"), equals: false)
     }
 }

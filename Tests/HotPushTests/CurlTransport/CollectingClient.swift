@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -57,19 +58,19 @@ final class CollectingClient: TransferClient {
     }
 
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
-        #expect(running.contains(id) && results[id]?.head == nil)
+        expect(running.contains(id) && results[id]?.head == nil)
         results[id, default: Fetched()].head = head
         return decide(head)
     }
 
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        #expect(running.contains(id) && results[id]?.head != nil)
+        expect(running.contains(id) && results[id]?.head != nil)
         results[id, default: Fetched()].bytes += bytes
         return goesOn(id, results[id]?.bytes.count ?? 0)
     }
 
     func end(_ id: Int, _ outcome: TransferOutcome) {
-        #expect(running.remove(id) != nil)
+        expect(running.remove(id) != nil)
         results[id, default: Fetched()].outcomes.append(outcome)
         ended(self, id)
     }
@@ -109,7 +110,7 @@ extension TransferRequest {
 /// Runs a client on a transport of its own.
 func run(_ client: CollectingClient, _ options: TransportOptions = .local) throws {
     try CurlTransport(options).run(client)
-    for (_, result) in client.results { #expect(result.outcomes.count == 1) }
+    for (_, result) in client.results { expect(result.outcomes.count, equals: 1) }
 }
 
 /// Fetches one URL.
@@ -121,7 +122,7 @@ func fetch(
     let client = CollectingClient([TransferRequest(7, url, change)])
     client.decide = decide
     try run(client, options)
-    return try #require(client.results[7])
+    return try require(client.results[7])
 }
 
 /// Bytes without a pattern that a shift would hide.

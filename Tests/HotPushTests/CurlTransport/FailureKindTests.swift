@@ -1,4 +1,5 @@
 import CCurl
+import Expectations
 import HotPush
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
     @Test("follows from libcurl's code", arguments: 1...105 as ClosedRange<UInt32>)
     func sent(_ code: UInt32) {
         let kind = FailureKinds.kind(of: CURLcode(code), hasSent: true, message: "")
-        #expect(kind == Self.expected(code))
+        expect(kind, equals: Self.expected(code))
     }
 
     @Test(
@@ -37,7 +38,7 @@ import Testing
             (7, .connect),
         ] as [(UInt32, Kind)])
     func unsent(_ code: UInt32, _ kind: Kind) {
-        #expect(FailureKinds.kind(of: CURLcode(code), hasSent: false, message: "") == kind)
+        expect(FailureKinds.kind(of: CURLcode(code), hasSent: false, message: ""), equals: kind)
     }
 
     @Test(
@@ -54,8 +55,9 @@ import Testing
             ("", .security),
         ] as [(String, Kind)])
     func handshake(_ message: String, _ kind: Kind) {
-        #expect(
-            FailureKinds.kind(of: CURLE_SSL_CONNECT_ERROR, hasSent: false, message: message) == kind
+        expect(
+            FailureKinds.kind(of: CURLE_SSL_CONNECT_ERROR, hasSent: false, message: message),
+            equals: kind
         )
     }
 
@@ -63,8 +65,8 @@ import Testing
     func sentence() {
         let failure = FailureKinds.failure(
             of: CURLE_COULDNT_CONNECT, hasSent: false, message: "", url: "http://u:p@h/\u{1B}[2J")
-        #expect(failure.kind == .connect)
-        #expect(!failure.message.hasPrefix(":"))
-        #expect(failure.message.hasSuffix("http://h/\\u{1b}[2J"))
+        expect(failure.kind, equals: .connect)
+        expect(!failure.message.hasPrefix(":"))
+        expect(failure.message.hasSuffix("http://h/\\u{1b}[2J"))
     }
 }

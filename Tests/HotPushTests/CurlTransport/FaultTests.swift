@@ -1,4 +1,5 @@
 import CurlTransport
+import Expectations
 import HotPush
 import Testing
 
@@ -17,27 +18,27 @@ import Testing
         let count = Self.bytes.count / 10 * tenth
         let origin = try origin(.cut(after: count))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .broken)
-        #expect(result.bytes == Array(Self.bytes.prefix(count)))
-        #expect(result.message.contains(origin.url + "/f"))
-        #expect(origin.requests.count == 1, "a transport does not repeat what has begun")
+        expect(result.failure, equals: .broken)
+        expect(result.bytes, equals: Array(Self.bytes.prefix(count)))
+        expect(result.message.contains(origin.url + "/f"))
+        expect(origin.requests.count, equals: 1, "a transport does not repeat what has begun")
     }
 
     @Test("that is reset ends as broken, with nothing but right bytes")
     func reset() throws {
         let origin = try origin(.cut(after: 20_000, .reset))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .broken)
-        #expect(result.bytes.count <= 20_000)
-        #expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
+        expect(result.failure, equals: .broken)
+        expect(result.bytes.count <= 20_000)
+        expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
     }
 
     @Test("that gets no answer ends as broken", arguments: [Fault.Ending.closed, .reset])
     func hangUp(_ ending: Fault.Ending) throws {
         let origin = try origin(.hangUp(ending))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .broken)
-        #expect(result.head == nil)
+        expect(result.failure, equals: .broken)
+        expect(result.head == nil)
     }
 
     @Test(
@@ -50,9 +51,9 @@ import Testing
         origin.slam(ending)
         let failure = try fetch(origin.url + "/f").failure
         // A reset may come before the client has noticed that it is connected.
-        #expect(failure == .broken || ending == .reset && failure == .connect)
+        expect(failure == .broken || ending == .reset && failure == .connect)
         origin.slam(nil)
-        #expect(try fetch(origin.url + "/f").bytes == Self.bytes)
+        try expect(fetch(origin.url + "/f").bytes, equals: Self.bytes)
     }
 
     @Test("that stalls ends as a time-out, after the bytes that came")
@@ -60,9 +61,9 @@ import Testing
         let origin = try origin(.stall(after: 12_345))
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .seconds(1) })
-        #expect(result.failure == .timeout)
-        #expect(result.bytes == Array(Self.bytes.prefix(12_345)))
-        #expect(result.message.contains("nothing came for 1 s"))
+        expect(result.failure, equals: .timeout)
+        expect(result.bytes, equals: Array(Self.bytes.prefix(12_345)))
+        expect(result.message.contains("nothing came for 1 s"))
     }
 
     @Test("that is never answered ends as a time-out")
@@ -70,8 +71,8 @@ import Testing
         let origin = try origin(.silence)
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .milliseconds(300) })
-        #expect(result.failure == .timeout)
-        #expect(result.message.contains("nothing came for 0.3 s"))
+        expect(result.failure, equals: .timeout)
+        expect(result.message.contains("nothing came for 0.3 s"))
     }
 
     @Test(
@@ -81,17 +82,17 @@ import Testing
         let origin = try origin(fault)
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .milliseconds(500) })
-        #expect(result.failure == .timeout)
-        #expect(result.head == nil)
-        #expect(result.message.contains("nothing came for 0.5 s"))
+        expect(result.failure, equals: .timeout)
+        expect(result.head == nil)
+        expect(result.message.contains("nothing came for 0.5 s"))
     }
 
     @Test("that gets interim responses as fast as they go is not of use, and not tried again")
     func interimFlood() throws {
         let origin = try origin(.interims(2000, milliseconds: 0))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .malformed)
-        #expect(result.message.contains("interim responses"))
+        expect(result.failure, equals: .malformed)
+        expect(result.message.contains("interim responses"))
     }
 
     @Test("that takes too long in all ends as a time-out though bytes keep coming")
@@ -99,9 +100,9 @@ import Testing
         let origin = try origin(.drip(milliseconds: 20))
         let result = try fetch(
             origin.url + "/f", .local.with { $0.totalTimeout = .milliseconds(500) })
-        #expect(result.failure == .timeout)
-        #expect(result.message.contains("longer than 0.5 s"))
-        #expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
+        expect(result.failure, equals: .timeout)
+        expect(result.message.contains("longer than 0.5 s"))
+        expect(result.bytes.elementsEqual(Self.bytes.prefix(result.bytes.count)))
     }
 
     @Test("that drips comes whole, however long a stall may be")
@@ -109,55 +110,55 @@ import Testing
         let origin = try FaultyOrigin(["/f": Content("slow but sure")])
         origin.play([.drip(milliseconds: 30)])
         let result = try fetch(origin.url + "/f")
-        #expect(result.outcome == .finished)
-        #expect(result.bytes == Array("slow but sure".utf8))
+        expect(result.outcome, equals: .finished)
+        expect(result.bytes, equals: Array("slow but sure".utf8))
     }
 
     @Test("whose length says more than comes ends as broken")
     func announcedMore() throws {
         let origin = try origin(.announce(more: 100))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .broken)
-        #expect(result.bytes == Self.bytes)
+        expect(result.failure, equals: .broken)
+        expect(result.bytes, equals: Self.bytes)
     }
 
     @Test("whose length says less than comes ends where the length says")
     func announcedLess() throws {
         let origin = try origin(.announce(more: -100))
         let result = try fetch(origin.url + "/f")
-        #expect(result.outcome == .finished)
-        #expect(result.bytes == Array(Self.bytes.dropLast(100)))
+        expect(result.outcome, equals: .finished)
+        expect(result.bytes, equals: Array(Self.bytes.dropLast(100)))
         // The bytes behind it are not taken for the next response.
-        #expect(try fetch(origin.url + "/f").bytes == Self.bytes)
+        try expect(fetch(origin.url + "/f").bytes, equals: Self.bytes)
     }
 
     @Test("of wrong bytes under the right tag is handed on: whoever knows the digest judges")
     func wrongBytes() throws {
         let origin = try origin(.wrongBytes, .none)
         let (wrong, right) = (try fetch(origin.url + "/f"), try fetch(origin.url + "/f"))
-        #expect(wrong.head?["etag"] == right.head?["etag"])
-        #expect(wrong.bytes == Self.bytes.map { ~$0 })
-        #expect(right.bytes == Self.bytes)
+        expect(wrong.head?["etag"], equals: right.head?["etag"])
+        expect(wrong.bytes, equals: Self.bytes.map { ~$0 })
+        expect(right.bytes, equals: Self.bytes)
     }
 
     @Test("that is encoded though nobody asked is refused before its first byte")
     func gzip() throws {
         let origin = try origin(.gzip)
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .malformed)
-        #expect(result.head == nil)
-        #expect(result.bytes.isEmpty)
-        #expect(result.message.contains("encoded as \"gzip\""))
-        #expect(origin.requests.first?["accept-encoding"] == "identity")
+        expect(result.failure, equals: .malformed)
+        expect(result.head == nil)
+        expect(result.bytes.isEmpty)
+        expect(result.message.contains("encoded as \"gzip\""))
+        expect(origin.requests.first?["accept-encoding"], equals: "identity")
     }
 
     @Test("that may be encoded comes decoded")
     func decoded() throws {
         let origin = try origin(.gzip)
         let result = try fetch(origin.url + "/f", .local) { $0.acceptsEncodings = true }
-        #expect(result.outcome == .finished)
-        #expect(result.bytes == Self.bytes)
-        #expect(origin.requests.first?["accept-encoding"]?.contains("gzip") == true)
+        expect(result.outcome, equals: .finished)
+        expect(result.bytes, equals: Self.bytes)
+        expect(origin.requests.first?["accept-encoding"]?.contains("gzip"), equals: true)
     }
 
     @Test("whose encoding cannot be decoded ends as malformed")
@@ -167,7 +168,7 @@ import Testing
             .raw(
                 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nnot gzip!"))
         let result = try fetch(origin.url + "/f", .local) { $0.acceptsEncodings = true }
-        #expect(result.failure == .malformed)
+        expect(result.failure, equals: .malformed)
     }
 
     @Test(
@@ -175,7 +176,7 @@ import Testing
     func noHTTP(_ text: String) throws {
         let origin = try FaultyOrigin()
         origin.always(.raw(text))
-        #expect(try fetch(origin.url + "/f").failure == .malformed)
+        try expect(fetch(origin.url + "/f").failure, equals: .malformed)
     }
 
     @Test("whose head has no end ends as malformed")
@@ -184,8 +185,8 @@ import Testing
         let line = "X-Filler: " + String(repeating: "x", count: 990) + "\r\n"
         origin.always(.raw("HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 500)))
         let result = try fetch(origin.url + "/f")
-        #expect(result.failure == .malformed)
-        #expect(result.message.contains("head is larger"))
+        expect(result.failure, equals: .malformed)
+        expect(result.message.contains("head is larger"))
     }
 
     @Test("that finds nobody ends as connect, and finds the server when it is back")
@@ -195,20 +196,20 @@ import Testing
         func outcome() throws -> Fetched {
             let client = CollectingClient([TransferRequest(id: 1, url: origin.url + "/f")])
             try transport.run(client)
-            return try #require(client.results[1])
+            return try require(client.results[1])
         }
-        #expect(try outcome().bytes == Self.bytes)
+        try expect(outcome().bytes, equals: Self.bytes)
         origin.close()
-        #expect(try outcome().failure == .connect)
+        try expect(outcome().failure, equals: .connect)
         try origin.reopen()
-        #expect(try outcome().bytes == Self.bytes)
+        try expect(outcome().bytes, equals: Self.bytes)
     }
 
     @Test("whose name nobody knows ends as resolve")
     func unknownName() throws {
         // RFC 2606: never a name.
         let result = try fetch("http://nobody.invalid/f")
-        #expect(result.failure == .resolve)
+        expect(result.failure, equals: .resolve)
     }
 
     @Test("that switches to other content in mid-download ends as broken")
@@ -216,36 +217,36 @@ import Testing
         let other = Content(sampleBytes(50_000, seed: 2))
         let origin = try origin(.switchAll(after: 10_000, to: ["/f": other]))
         let first = try fetch(origin.url + "/f")
-        #expect(first.failure == .broken)
-        let tag = try #require(first.head?["etag"])
+        expect(first.failure, equals: .broken)
+        let tag = try require(first.head?["etag"])
         let second = try fetch(origin.url + "/f", .local) {
             $0.offset = 10_000
             $0.ifRange = tag
         }
-        #expect(second.status == 200, "the tag is another: the server starts over")
-        #expect(second.bytes == other.bytes)
+        expect(second.status, equals: 200, "the tag is another: the server starts over")
+        expect(second.bytes, equals: other.bytes)
     }
 
     @Test("in chunks comes whole, its trailer apart from its head")
     func chunked() throws {
         let origin = try origin(.chunked())
         let result = try fetch(origin.url + "/f")
-        #expect(result.outcome == .finished)
-        #expect(result.bytes == Self.bytes)
-        #expect(result.head?["x-trailer"] == nil)
+        expect(result.outcome, equals: .finished)
+        expect(result.bytes, equals: Self.bytes)
+        expect(result.head?["x-trailer"] == nil)
     }
 
     @Test("in chunks without the last ends as broken")
     func cutChunks() throws {
         let origin = try origin(.chunked(isCut: true))
-        #expect(try fetch(origin.url + "/f").failure == .broken)
+        try expect(fetch(origin.url + "/f").failure, equals: .broken)
     }
 
     @Test("that a page answers for the file is handed on with its type")
     func page() throws {
         let origin = try origin(.page)
         let result = try fetch(origin.url + "/f")
-        #expect(result.status == 200)
-        #expect(result.head?["content-type"] == "text/html")
+        expect(result.status, equals: 200)
+        expect(result.head?["content-type"], equals: "text/html")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -50,9 +51,9 @@ import Testing
     func reading(_ lines: [String], _ status: Int, _ fields: [String]) throws {
         var reader = HeadReader()
         let heads = read(lines, &reader)
-        try #require(heads.count == 1)
-        #expect(heads[0].status == status)
-        #expect(heads[0].fields == fields)
+        try require(heads.count == 1)
+        expect(heads[0].status, equals: status)
+        expect(heads[0].fields, equals: fields)
     }
 
     @Test(
@@ -63,7 +64,7 @@ import Testing
         ])
     func noStatus(_ lines: [String]) throws {
         var reader = HeadReader()
-        #expect(read(lines, &reader).map(\.status) == [-1])
+        expect(read(lines, &reader).map(\.status), equals: [-1])
     }
 
     @Test("has room for 64 KiB of interim responses before it, all together, and no more")
@@ -73,25 +74,25 @@ import Testing
             "HTTP/1.1 103 Early\r\n", "x: " + String(repeating: "y", count: 973) + "\r\n",
         ]
         let whole = interim + ["\r\n"]
-        #expect(whole.joined().utf8.count == 1000)
+        expect(whole.joined().utf8.count, equals: 1000)
         let some = (0..<65).flatMap { _ in whole }
-        #expect(read(some + ["HTTP/1.1 200 OK\r\n", "\r\n"], &reader).map(\.status) == [200])
+        expect(read(some + ["HTTP/1.1 200 OK\r\n", "\r\n"], &reader).map(\.status), equals: [200])
         reader.reset()
-        #expect(read(some + whole, &reader).map(\.status) == [-1])
+        expect(read(some + whole, &reader).map(\.status), equals: [-1])
     }
 
     @Test("has room for 64 KiB and no more")
     func size() {
         var reader = HeadReader()
         let line = "x: " + String(repeating: "y", count: 995) + "\r\n"
-        #expect(
+        expect(
             read(
                 ["HTTP/1.1 200 OK\r\n"] + Array(repeating: line, count: 65) + ["\r\n"], &reader
-            ).map(\.status) == [200])
+            ).map(\.status), equals: [200])
         reader.reset()
-        #expect(
+        expect(
             read(["HTTP/1.1 200 OK\r\n"] + Array(repeating: line, count: 66), &reader)
-                .map(\.status) == [-1])
+                .map(\.status), equals: [-1])
     }
 }
 
@@ -113,14 +114,14 @@ import Testing
                 limit.take(chunk)
                 taken += Int64(chunk)
             }
-            #expect(limit.wait > 0)
+            expect(limit.wait > 0)
             now += Int64.random(in: 1...150, using: &generator)
             limit.fill(at: now)
         }
         let allowed = byteRate * (now - begun) / 1000
         // What the bucket holds at the start, and one chunk of debt.
-        #expect(taken <= allowed + byteRate / 5 + Int64(chunk))
-        #expect(taken >= allowed - byteRate / 5 - Int64(chunk))
+        expect(taken <= allowed + byteRate / 5 + Int64(chunk))
+        expect(taken >= allowed - byteRate / 5 - Int64(chunk))
     }
 
     @Test("says how long it takes until more may come")
@@ -128,19 +129,19 @@ import Testing
         var limit = RateLimit(byteRate: 1000)
         limit.fill(at: 10_000)
         limit.take(700)
-        #expect(limit.isEmpty)
+        expect(limit.isEmpty)
         let wait = limit.wait
         limit.fill(at: 10_000 + wait - 1)
-        #expect(limit.isEmpty)
+        expect(limit.isEmpty)
         limit.fill(at: 10_000 + wait)
-        #expect(!limit.isEmpty)
+        expect(!limit.isEmpty)
     }
 
     @Test("that is none lets all through")
     func none() {
         var limit = RateLimit(byteRate: nil)
         limit.take(1 << 40)
-        #expect(!limit.isEmpty)
-        #expect(limit.wait == 0)
+        expect(!limit.isEmpty)
+        expect(limit.wait, equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import Testing
 
@@ -13,12 +14,12 @@ import Testing
         let origin = try FaultyOrigin(["/b": Content("there")])
         origin.always(.redirect(to: "b?x=1", status: status), on: "/a")
         let result = try fetch(origin.url + "/a")
-        #expect(result.bytes == Array("there".utf8))
-        #expect(result.status == 200)
-        #expect(result.head?["location"] == nil)
-        #expect(result.head?.url == origin.url + "/b?x=1")
-        #expect(origin.requests.map(\.target) == ["/a", "/b?x=1"])
-        #expect(origin.connectionCount == 1, "the connection is of use for the next request")
+        expect(result.bytes, equals: Array("there".utf8))
+        expect(result.status, equals: 200)
+        expect(result.head?["location"] == nil)
+        expect(result.head?.url, equals: origin.url + "/b?x=1")
+        expect(origin.requests.map(\.target), equals: ["/a", "/b?x=1"])
+        expect(origin.connectionCount, equals: 1, "the connection is of use for the next request")
     }
 
     @Test("keeps the range and the fields of the request")
@@ -31,9 +32,9 @@ import Testing
             $0.ifRange = content.tag
             $0.fields = [("Authorization", "Bearer x")]
         }
-        #expect(result.bytes == Array("456789".utf8))
-        #expect(origin.requests.map { $0["range"] } == ["bytes=4-", "bytes=4-"])
-        #expect(origin.requests.last?["authorization"] == "Bearer x")
+        expect(result.bytes, equals: Array("456789".utf8))
+        expect(origin.requests.map { $0["range"] }, equals: ["bytes=4-", "bytes=4-"])
+        expect(origin.requests.last?["authorization"], equals: "Bearer x")
     }
 
     @Test("to another origin does not carry who asks")
@@ -45,14 +46,14 @@ import Testing
             $0.fields = [("Authorization", "Bearer x"), ("Cookie", "c=1"), ("X-Kept", "1")]
             $0.confinedFields = [("X-Source-Key", "of this origin alone")]
         }
-        #expect(result.bytes == Array("there".utf8))
-        let request = try #require(other.requests.first)
-        #expect(request["authorization"] == nil)
-        #expect(request["cookie"] == nil)
-        #expect(request["x-kept"] == "1")
-        #expect(request["x-source-key"] == nil)
-        #expect(origin.requests.first?["x-source-key"] == "of this origin alone")
-        #expect(origin.requests.first?["authorization"] == "Bearer x")
+        expect(result.bytes, equals: Array("there".utf8))
+        let request = try require(other.requests.first)
+        expect(request["authorization"] == nil)
+        expect(request["cookie"] == nil)
+        expect(request["x-kept"], equals: "1")
+        expect(request["x-source-key"] == nil)
+        expect(origin.requests.first?["x-source-key"], equals: "of this origin alone")
+        expect(origin.requests.first?["authorization"], equals: "Bearer x")
     }
 
     @Test("is followed as often as the options allow, and no further")
@@ -60,12 +61,12 @@ import Testing
         let origin = try FaultyOrigin(["/3": Content("end")])
         for step in 0..<3 { origin.always(.redirect(to: "/\(step + 1)"), on: "/\(step)") }
         let allowed = try fetch(origin.url + "/0", .local.with { $0.redirectCountMax = 3 })
-        #expect(allowed.bytes == Array("end".utf8))
+        expect(allowed.bytes, equals: Array("end".utf8))
         origin.forgetRequests()
         let refused = try fetch(origin.url + "/0", .local.with { $0.redirectCountMax = 2 })
-        #expect(refused.failure == .redirect)
-        #expect(refused.message.contains("more than 2 times"))
-        #expect(origin.requests.map(\.path) == ["/0", "/1", "/2"])
+        expect(refused.failure, equals: .redirect)
+        expect(refused.message.contains("more than 2 times"))
+        expect(origin.requests.map(\.path), equals: ["/0", "/1", "/2"])
     }
 
     @Test("in a circle ends when the circle is closed")
@@ -74,10 +75,10 @@ import Testing
         origin.always(.redirect(to: "/b"), on: "/a")
         origin.always(.redirect(to: "/a"), on: "/b")
         let result = try fetch(origin.url + "/a")
-        #expect(result.failure == .redirect)
-        #expect(result.message.contains("circle"))
-        #expect(origin.requests.map(\.path) == ["/a", "/b"])
-        #expect(result.head == nil)
+        expect(result.failure, equals: .redirect)
+        expect(result.message.contains("circle"))
+        expect(origin.requests.map(\.path), equals: ["/a", "/b"])
+        expect(result.head == nil)
     }
 
     @Test(
@@ -90,8 +91,8 @@ import Testing
         let origin = try FaultyOrigin()
         origin.always(.redirect(to: target), on: "/a")
         let result = try fetch(origin.url + "/a")
-        #expect(result.failure == .redirect)
-        #expect(result.head == nil)
+        expect(result.failure, equals: .redirect)
+        expect(result.head == nil)
     }
 
     @Test("never leads from https to http; the way back is open")
@@ -100,16 +101,16 @@ import Testing
         #expect(throws: TransferFailure.self) {
             try policy.next("http://h/b", after: ["https://h/a"])
         }
-        #expect(try policy.next("https://h/b", after: ["http://h/a"]).text == "https://h/b")
-        #expect(try policy.next("//h/b", after: ["https://h/a"]).text == "https://h/b")
-        #expect(try policy.next("HTTPS://H/b", after: ["https://h/a"]).scheme == "https")
+        try expect(policy.next("https://h/b", after: ["http://h/a"]).text, equals: "https://h/b")
+        try expect(policy.next("//h/b", after: ["https://h/a"]).text, equals: "https://h/b")
+        try expect(policy.next("HTTPS://H/b", after: ["https://h/a"]).scheme, equals: "https")
     }
 
     @Test("without a Location is an answer like others")
     func noLocation() throws {
         let origin = try FaultyOrigin()
         origin.always(.status(302), on: "/a")
-        #expect(try fetch(origin.url + "/a").status == 302)
+        try expect(fetch(origin.url + "/a").status, equals: 302)
     }
 
     @Test("whose body is long costs no more than its connection")
@@ -123,7 +124,7 @@ import Testing
                         + filler)
             ], on: "/a")
         let result = try fetch(origin.url + "/a")
-        #expect(result.outcome == .finished)
-        #expect(result.bytes == Array("there".utf8))
+        expect(result.outcome, equals: .finished)
+        expect(result.bytes, equals: Array("there".utf8))
     }
 }

@@ -1,4 +1,5 @@
 import CurlTransport
+import Expectations
 import HotPush
 import Testing
 
@@ -14,13 +15,13 @@ import Testing
             (0..<300).map { TransferRequest(id: $0, url: origin.url + "/\($0)") })
         try run(client, .local.with { $0.parallelCount = 4 })
         for number in 0..<300 {
-            #expect(client.results[number]?.outcome == .finished)
-            #expect(client.results[number]?.bytes == contents["/\(number)"]?.bytes)
+            expect(client.results[number]?.outcome, equals: .finished)
+            expect(client.results[number]?.bytes, equals: contents["/\(number)"]?.bytes)
         }
-        #expect(origin.requests.count == 300)
-        #expect(Set(origin.requests.map(\.path)).count == 300)
-        #expect(client.mostAtOnce == 4)
-        #expect(origin.connectionCount <= 4)
+        expect(origin.requests.count, equals: 300)
+        expect(Set(origin.requests.map(\.path)).count, equals: 300)
+        expect(client.mostAtOnce, equals: 4)
+        expect(origin.connectionCount <= 4)
     }
 
     @Test("keeps its connections for the next run")
@@ -30,16 +31,16 @@ import Testing
         for _ in 0..<3 {
             let client = CollectingClient([TransferRequest(id: 1, url: origin.url + "/f")])
             try transport.run(client)
-            #expect(client.results[1]?.outcome == .finished)
+            expect(client.results[1]?.outcome, equals: .finished)
         }
-        #expect(origin.connectionCount == 1)
+        expect(origin.connectionCount, equals: 1)
     }
 
     @Test("has nothing to do without requests")
     func nothing() throws {
         let client = CollectingClient([TransferRequest]())
         try run(client)
-        #expect(client.results.isEmpty)
+        expect(client.results.isEmpty)
     }
 
     @Test("asks again after the time that a client wants to wait")
@@ -49,9 +50,9 @@ import Testing
         let client = CollectingClient([.wait(milliseconds: 150), .request(request)])
         let begun = ContinuousClock.now
         try run(client)
-        #expect(ContinuousClock.now - begun >= .milliseconds(140))
-        #expect(client.results[1]?.outcome == .finished)
-        #expect(client.tickCount >= 1)
+        expect(ContinuousClock.now - begun >= .milliseconds(140))
+        expect(client.results[1]?.outcome, equals: .finished)
+        expect(client.tickCount >= 1)
     }
 
     @Test("asks again after each end: one request may lead to the next")
@@ -63,8 +64,8 @@ import Testing
             if id < 4 { client.add(TransferRequest(id: id + 1, url: url)) }
         }
         try run(client)
-        #expect(client.results.count == 5)
-        #expect(origin.connectionCount == 1)
+        expect(client.results.count, equals: 5)
+        expect(origin.connectionCount, equals: 1)
     }
 
     @Test("ends everything when the client wants no more")
@@ -77,10 +78,10 @@ import Testing
             client.results.values.count { $0.bytes.count == 100 } < 4
         }
         try run(client, .local.with { $0.parallelCount = 4 })
-        #expect(client.results.count == 4)
+        expect(client.results.count, equals: 4)
         for (_, result) in client.results {
-            #expect(result.outcome == .cancelled)
-            #expect(result.bytes.count == 100, "what came before is kept")
+            expect(result.outcome, equals: .cancelled)
+            expect(result.bytes.count, equals: 100, "what came before is kept")
         }
     }
 
@@ -93,9 +94,9 @@ import Testing
         ])
         client.decide = { $0.status == 404 ? .refuse : .take }
         try run(client, .local.with { $0.parallelCount = 1 })
-        #expect(client.results[0]?.outcome == .refused)
-        #expect(client.results[0]?.bytes.isEmpty == true)
-        #expect(client.results[1]?.outcome == .finished)
+        expect(client.results[0]?.outcome, equals: .refused)
+        expect(client.results[0]?.bytes.isEmpty, equals: true)
+        expect(client.results[1]?.outcome, equals: .finished)
     }
 
     @Test("ends a transfer whose bytes the client refuses")
@@ -104,8 +105,8 @@ import Testing
         let client = CollectingClient([TransferRequest(id: 0, url: origin.url + "/f")])
         client.goesOn = { _, count in count < 10_000 }
         try run(client)
-        #expect(client.results[0]?.outcome == .refused)
-        #expect((client.results[0]?.bytes.count ?? 0) < 1_000_000)
+        expect(client.results[0]?.outcome, equals: .refused)
+        expect((client.results[0]?.bytes.count ?? 0) < 1_000_000)
     }
 
     @Test("reads an error's page for the connection's sake, and hands none of it out")
@@ -116,12 +117,12 @@ import Testing
             (0..<3).map { TransferRequest(id: $0, url: origin.url + "/f") })
         client.decide = { $0.status >= 400 ? .discard : .take }
         try run(client, .local.with { $0.parallelCount = 1 })
-        #expect(client.results[0]?.status == 503)
-        #expect(client.results[0]?.head?["retry-after"] == "1")
-        #expect(client.results[0]?.outcome == .finished)
-        #expect(client.results[0]?.bytes.isEmpty == true)
-        #expect(client.results[2]?.bytes == Array("x".utf8))
-        #expect(origin.connectionCount == 1)
+        expect(client.results[0]?.status, equals: 503)
+        expect(client.results[0]?.head?["retry-after"], equals: "1")
+        expect(client.results[0]?.outcome, equals: .finished)
+        expect(client.results[0]?.bytes.isEmpty, equals: true)
+        expect(client.results[2]?.bytes, equals: Array("x".utf8))
+        expect(origin.connectionCount, equals: 1)
     }
 
     @Test(
@@ -135,8 +136,8 @@ import Testing
         let result = try fetch(
             origin.url + "/f", .local.with { $0.stallTimeout = .milliseconds(300) },
             decide: { _ in .discard })
-        #expect(result.outcome == .finished)
-        #expect(result.status == 200)
+        expect(result.outcome, equals: .finished)
+        expect(result.status, equals: 200)
     }
 
     @Test("takes no byte of a body that says it is too large")
@@ -144,11 +145,11 @@ import Testing
         // More than libcurl reads at once.
         let origin = try FaultyOrigin(["/f": Content(sampleBytes(600_000))])
         let over = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 599_999 }
-        #expect(over.outcome == .tooLarge)
-        #expect(over.bytes.isEmpty)
+        expect(over.outcome, equals: .tooLarge)
+        expect(over.bytes.isEmpty)
         let exact = try fetch(origin.url + "/f", .local) { $0.byteCountMax = 600_000 }
-        #expect(exact.outcome == .finished)
-        #expect(exact.bytes.count == 600_000)
+        expect(exact.outcome, equals: .finished)
+        expect(exact.bytes.count, equals: 600_000)
     }
 
     @Test("stops a body that becomes too large", arguments: [false, true])
@@ -159,9 +160,9 @@ import Testing
             $0.byteCountMax = 100_000
             $0.acceptsEncodings = isEncoded
         }
-        #expect(result.outcome == .tooLarge)
-        #expect(result.bytes.count <= 100_000)
-        #expect(result.bytes.elementsEqual(sampleBytes(300_000).prefix(result.bytes.count)))
+        expect(result.outcome, equals: .tooLarge)
+        expect(result.bytes.count <= 100_000)
+        expect(result.bytes.elementsEqual(sampleBytes(300_000).prefix(result.bytes.count)))
     }
 
     @Test("takes no more a second than it may, over all transfers together")
@@ -172,9 +173,9 @@ import Testing
         let begun = ContinuousClock.now
         try run(client, .local.with { $0.byteRateMax = 200_000 })
         // 200,000 bytes, of which a fifth of a second's worth and a chunk each may come at once.
-        #expect(ContinuousClock.now - begun >= .milliseconds(400))
+        expect(ContinuousClock.now - begun >= .milliseconds(400))
         for number in 0..<4 {
-            #expect(client.results[number]?.bytes == sampleBytes(50_000))
+            expect(client.results[number]?.bytes, equals: sampleBytes(50_000))
         }
     }
 
@@ -190,6 +191,6 @@ import Testing
                 $0.byteRateMax = 3500
                 $0.stallTimeout = .seconds(2)
             })
-        for number in 0..<16 { #expect(client.results[number]?.outcome == .finished) }
+        for number in 0..<16 { expect(client.results[number]?.outcome, equals: .finished) }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StrictJSON
 import Testing
 
@@ -17,9 +18,9 @@ import Testing
             ("ünï", "gerät", 190),
         ])
     func places(salt: String, device: String, place: Int) throws {
-        #expect(try Rollout.place(salt: salt, device: device) == place)
-        #expect(try Rollout(perMille: place + 1, salt: salt).includes(device))
-        #expect(try !Rollout(perMille: place, salt: salt).includes(device))
+        try expect(Rollout.place(salt: salt, device: device), equals: place)
+        try expect(Rollout(perMille: place + 1, salt: salt).includes(device))
+        try expect(!Rollout(perMille: place, salt: salt).includes(device))
     }
 
     @Test("never takes a device out when the share is raised, and is fair")
@@ -28,24 +29,24 @@ import Testing
             let shares = try (0...1000).filter {
                 try Rollout(perMille: $0, salt: "v1").includes(device)
             }
-            let first = try #require(shares.first)
-            #expect(shares == Array(first...1000) && first > 0)
+            let first = try require(shares.first)
+            expect(shares == Array(first...1000) && first > 0)
         }
         let chosen = try (0..<4000).count { number in
             try Rollout(perMille: 250, salt: "v1").includes("d\(number)")
         }
-        #expect(chosen == 999)
+        expect(chosen, equals: 999)
     }
 
     @Test("of nothing has nobody, of all everybody, of less nobody without a name")
     func edges() throws {
         for device in [nil, "", "d"] {
-            #expect(try !Rollout(perMille: 0, salt: "s").includes(device))
-            #expect(try !Rollout(perMille: -5, salt: "s").includes(device))
-            #expect(try Rollout(perMille: 1000, salt: "s").includes(device))
-            #expect(try Rollout(perMille: 5000, salt: "s").includes(device))
+            try expect(!Rollout(perMille: 0, salt: "s").includes(device))
+            try expect(!Rollout(perMille: -5, salt: "s").includes(device))
+            try expect(Rollout(perMille: 1000, salt: "s").includes(device))
+            try expect(Rollout(perMille: 5000, salt: "s").includes(device))
         }
-        #expect(try !Rollout(perMille: 999, salt: "s").includes(nil))
+        try expect(!Rollout(perMille: 999, salt: "s").includes(nil))
     }
 }
 
@@ -76,12 +77,12 @@ import Testing
     func table(kind: String, value: String, isMet: Bool) {
         let requirement = Requirement(kind: kind, value: value)
         let objections = Self.app().objections(to: [requirement])
-        #expect(objections.isEmpty == isMet)
+        expect(objections.isEmpty, equals: isMet)
         for objection in objections {
-            #expect(objection.contains(value) && objection.contains(" "))
+            expect(objection.contains(value) && objection.contains(" "))
         }
         // An app that says nothing of itself meets nothing.
-        #expect(AppTraits().objections(to: [requirement]).count == 1)
+        expect(AppTraits().objections(to: [requirement]).count, equals: 1)
     }
 
     @Test("are all named that are not met")
@@ -91,8 +92,8 @@ import Testing
             Requirement(kind: "runtimeVersion", value: "sdk-50"),
             Requirement(kind: "minimumAppVersion", value: "9"),
         ]
-        #expect(Self.app().objections(to: requirements).count == 2)
-        #expect(Self.app().objections(to: []).isEmpty)
+        expect(Self.app().objections(to: requirements).count, equals: 2)
+        expect(Self.app().objections(to: []).isEmpty)
     }
 
     @Test("are compared byte by byte, not by Unicode's equivalence")
@@ -100,7 +101,7 @@ import Testing
         var app = AppTraits()
         app.compatibility = "e\u{301}"
         let requirement = Requirement(kind: "compatibility", value: "\u{e9}")
-        #expect(app.objections(to: [requirement]).count == 1)
+        expect(app.objections(to: [requirement]).count, equals: 1)
     }
 
     @Test("are kept in the manifest of a version")
@@ -111,13 +112,13 @@ import Testing
                 Requirement(kind: "compatibility", value: "x"),
                 Requirement(kind: "b", value: "\"y"),
             ])
-        let member = try #require(terms.member)
+        let member = try require(terms.member)
         let manifest = try Manifest(
             version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [], foreign: [member])
-        #expect(ReleaseTerms(of: manifest) == terms)
-        #expect(ReleaseTerms().member == nil)
+        expect(ReleaseTerms(of: manifest), equals: terms)
+        expect(ReleaseTerms().member == nil)
         let plain = try Manifest(version: VersionName("1"), ordinal: 1, createdAt: 1, entries: [])
-        #expect(ReleaseTerms(of: plain) == ReleaseTerms())
+        expect(ReleaseTerms(of: plain), equals: ReleaseTerms())
     }
 }
 
@@ -132,11 +133,11 @@ import Testing
         lifecycle.current = "1"
         lifecycle.pending = pending
         lifecycle.knownGood = ["1"]
-        lifecycle.ban("b", content: try #require(content("b")), reason: "white page", at: 1)
+        lifecycle.ban("b", content: try require(content("b")), reason: "white page", at: 1)
         var versions: [String: UpdateStanding.Known] = [:]
         for (name, digit) in [("1", "1"), ("2", "2"), ("3", "3")] as [(String, Character)] {
             versions[name] = .init(
-                content: try #require(content(digit)), isComplete: name != "3")
+                content: try require(content(digit)), isComplete: name != "3")
         }
         var standing = UpdateStanding(lifecycle: lifecycle, versions: versions)
         standing.device = "device-1"
@@ -163,8 +164,8 @@ import Testing
         let offer = UpdateOffer(version: name, content: digit.flatMap { Self.content($0) })
         let decision = try UpdateDecision.decide(offer, Self.standing(pending: pending))
         switch (decision, answer) {
-        case (.nothing(let reason), .nothing): #expect(!reason.isEmpty)
-        case (.refuse(let reasons), .refuse): #expect(reasons.count == 1)
+        case (.nothing(let reason), .nothing): expect(!reason.isEmpty)
+        case (.refuse(let reasons), .refuse): expect(reasons.count, equals: 1)
         case (.download, .download), (.take, .take), (.waiting("2"), .waiting): break
         case (.stay("1"), .stay): break
         default: Issue.record("\(decision) instead of \(answer)")
@@ -183,9 +184,9 @@ import Testing
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 4)
-        #expect(reasons.contains { $0.contains("white page") })
-        #expect(reasons.contains { $0.contains("shipped") })
+        expect(reasons.count, equals: 4)
+        expect(reasons.contains { $0.contains("white page") })
+        expect(reasons.contains { $0.contains("shipped") })
     }
 
     @Test("takes an older release that the origin offers, but none older than the app itself")
@@ -193,9 +194,9 @@ import Testing
         var standing = try Self.standing()
         var offer = UpdateOffer(version: "0")
         offer.order = 1
-        #expect(try UpdateDecision.decide(offer, standing) == .download)
+        try expect(UpdateDecision.decide(offer, standing), equals: .download)
         standing.embeddedOrder = 1
-        #expect(try UpdateDecision.decide(offer, standing) == .download)
+        try expect(UpdateDecision.decide(offer, standing), equals: .download)
         standing.embeddedOrder = 2
         guard case .refuse = try UpdateDecision.decide(offer, standing) else {
             Issue.record("not refused")
@@ -203,13 +204,13 @@ import Testing
         }
         // A format without an order: the origin's word counts.
         offer.order = nil
-        #expect(try UpdateDecision.decide(offer, standing) == .download)
+        try expect(UpdateDecision.decide(offer, standing), equals: .download)
     }
 
     @Test("is the same under an empty store: everything must come")
     func empty() throws {
         let standing = UpdateStanding(lifecycle: Lifecycle(), versions: [:])
-        #expect(try UpdateDecision.decide(UpdateOffer(version: "1"), standing) == .download)
+        try expect(UpdateDecision.decide(UpdateOffer(version: "1"), standing), equals: .download)
     }
 }
 
@@ -233,7 +234,7 @@ import Testing
                             case (.background, .background): isForced || isTrusted
                             default: isForced
                             }
-                        #expect((decision == .switchNow) == switches, "\(policy) \(moment)")
+                        expect((decision == .switchNow), equals: switches, "\(policy) \(moment)")
                     }
                 }
             }

@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import Testing
 
@@ -11,22 +12,22 @@ import Testing
             "1.0.0-beta.99999999999999999999999", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.2.0", "1.10.0",
             "2.0.0", "2.1.0", "2.1.1", "18446744073709551615.0.0",
         ]
-        let versions = try texts.map { try #require(SemanticVersion($0)) }
+        let versions = try texts.map { try require(SemanticVersion($0)) }
         for (left, first) in versions.enumerated() {
             for (right, second) in versions.enumerated() {
-                #expect((first < second) == (left < right), "\(first) and \(second)")
-                #expect((first == second) == (left == right))
+                expect((first < second), equals: (left < right), "\(first) and \(second)")
+                expect((first == second), equals: (left == right))
             }
         }
-        #expect(versions.map(\.description) == texts)
+        expect(versions.map(\.description), equals: texts)
     }
 
     @Test("has the place of the same version with another build")
     func build() throws {
         for text in ["1.0.0+20130313144700", "1.0.0+21AF26D3---117B344092BD", "1.0.0+0.00.1"] {
-            #expect(SemanticVersion(text) == SemanticVersion("1.0.0"))
+            expect(SemanticVersion(text), equals: SemanticVersion("1.0.0"))
         }
-        #expect(SemanticVersion("1.0.0-a-b.c+x") == SemanticVersion("1.0.0-a-b.c"))
+        expect(SemanticVersion("1.0.0-a-b.c+x"), equals: SemanticVersion("1.0.0-a-b.c"))
     }
 
     @Test(
@@ -38,7 +39,7 @@ import Testing
             "18446744073709551616.0.0", "1.2.3\n", "1.2.3-beta$",
         ])
     func refused(text: String) {
-        #expect(SemanticVersion(text) == nil)
+        expect(SemanticVersion(text) == nil)
     }
 
     @Test(
@@ -48,12 +49,12 @@ import Testing
             ("7+5", "7.0.0"),
         ])
     func padded(text: String, expected: String) {
-        #expect(SemanticVersion(text, padding: true)?.description == expected)
+        expect(SemanticVersion(text, padding: true)?.description, equals: expected)
     }
 
     @Test("is not padded otherwise", arguments: ["", "1.", "1.2-b", "1.2.3.4", "01", "1-b", "x"])
     func notPadded(text: String) {
-        #expect(SemanticVersion(text, padding: true) == nil)
+        expect(SemanticVersion(text, padding: true) == nil)
     }
 }
 
@@ -124,14 +125,14 @@ import Testing
 
     @Test("has what node-semver says it has", arguments: cases)
     func matching(_ example: Case) throws {
-        let range = try #require(VersionRange(example.range))
+        let range = try require(VersionRange(example.range))
         for text in example.inside {
-            #expect(range.contains(try #require(SemanticVersion(text))), "\(text)")
+            expect(range.contains(try require(SemanticVersion(text))), "\(text)")
         }
         for text in example.outside {
-            #expect(!range.contains(try #require(SemanticVersion(text))), "\(text)")
+            expect(!range.contains(try require(SemanticVersion(text))), "\(text)")
         }
-        #expect(range.description == example.range)
+        expect(range.description, equals: example.range)
     }
 
     @Test(
@@ -142,6 +143,6 @@ import Testing
             "1.2.3 || nope", "*.1-beta",
         ])
     func refused(text: String) {
-        #expect(VersionRange(text) == nil)
+        expect(VersionRange(text) == nil)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -49,16 +50,16 @@ import VersionTree
         let store = try TemporaryStore()
         let embedded = try Self.ship("1", in: store)
         let first = try store.versions.adopt(embedded)
-        #expect(first.isNew && first.becameCurrent && first.version == "1")
-        #expect(first.newObjects == 20)
-        #expect(try store.versions.lifecycle().embedded == "1")
-        #expect(try store.versions.boot().version == "1")
+        expect(first.isNew && first.becameCurrent && first.version == "1")
+        expect(first.newObjects, equals: 20)
+        try expect(store.versions.lifecycle().embedded, equals: "1")
+        try expect(store.versions.boot().version, equals: "1")
         // Its directory is not even looked at.
         Damage.remove(embedded.directory)
         let lifecycle = try store.versions.lifecycle()
         let second = try store.reopened().adopt(embedded)
-        #expect(!second.isNew && !second.becameCurrent && second.newObjects == 0)
-        #expect(try store.versions.lifecycle() == lifecycle)
+        expect(!second.isNew && !second.becameCurrent && second.newObjects == 0)
+        try expect(store.versions.lifecycle(), equals: lifecycle)
     }
 
     @Test("of an app update costs only what is new in it, and nothing downloaded is thrown away")
@@ -69,14 +70,14 @@ import VersionTree
         try Self.push("3", to: store)
         let report = try store.versions.adopt(Self.ship("4", in: store))
         // 95 % of the files are the same.
-        #expect(report.newObjects == 1)
-        #expect(report.becameCurrent)
+        expect(report.newObjects, equals: 1)
+        expect(report.becameCurrent)
         let lifecycle = try store.versions.lifecycle()
-        #expect(lifecycle.embedded == "4" && lifecycle.current == "4")
-        #expect(lifecycle.knownGood == ["3", "2"])
-        #expect(Set(try store.versions.versions().map(\.version)) == ["1", "2", "3", "4"])
+        expect(lifecycle.embedded == "4" && lifecycle.current == "4")
+        expect(lifecycle.knownGood, equals: ["3", "2"])
+        expect(Set(try store.versions.versions().map(\.version)), equals: ["1", "2", "3", "4"])
         // What was pushed before is there to go back to.
-        #expect(try store.versions.rollback().current == "3")
+        try expect(store.versions.rollback().current, equals: "3")
     }
 
     @Test("with the content of a download costs nothing, and the download stays current")
@@ -85,14 +86,14 @@ import VersionTree
         try store.versions.adopt(Self.ship("1", in: store))
         try Self.push("abc", to: store, files: Self.files("2"))
         let report = try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")))
-        #expect(report.newObjects == 0 && !report.becameCurrent)
-        #expect(try store.versions.lifecycle().current == "abc")
+        expect(report.newObjects == 0 && !report.becameCurrent)
+        try expect(store.versions.lifecycle().current, equals: "abc")
         // The same name, too.
         let store2 = try TemporaryStore()
         try Self.push("2", to: store2)
         let report2 = try store2.versions.adopt(Self.ship("2", in: store2))
-        #expect(report2.newObjects == 0 && report2.isNew && report2.version == "2")
-        #expect(try store2.versions.lifecycle().knownGood == ["2"])
+        expect(report2.newObjects == 0 && report2.isNew && report2.version == "2")
+        try expect(store2.versions.lifecycle().knownGood, equals: ["2"])
     }
 
     @Test("that is older than a download leaves the download current")
@@ -101,10 +102,10 @@ import VersionTree
         try store.versions.adopt(Self.ship("1", in: store, order: 1))
         try Self.push("9", to: store, order: 9)
         let report = try store.versions.adopt(Self.ship("5", in: store, order: 5))
-        #expect(!report.becameCurrent && report.isNew)
+        expect(!report.becameCurrent && report.isNew)
         let lifecycle = try store.versions.lifecycle()
-        #expect(lifecycle.current == "9" && lifecycle.embedded == "5")
-        #expect(try store.versions.adopt(Self.ship("10", in: store, order: 10)).becameCurrent)
+        expect(lifecycle.current == "9" && lifecycle.embedded == "5")
+        try expect(store.versions.adopt(Self.ship("10", in: store, order: 10)).becameCurrent)
     }
 
     @Test("that is newer drops an older version that waits for the next start")
@@ -115,14 +116,14 @@ import VersionTree
         try store.versions.activate("1")
         try store.versions.activateAtNextBoot("2")
         try store.versions.adopt(Self.ship("3", in: store, order: 3))
-        #expect(try store.versions.boot().version == "3")
+        try expect(store.versions.boot().version, equals: "3")
         // And keeps a newer one.
         try Self.push("5", to: store, order: 5)
         try store.versions.activate("3")
         try store.versions.activateAtNextBoot("5")
         try store.versions.adopt(Self.ship("4", in: store, order: 4))
-        #expect(try store.versions.lifecycle().current == "4")
-        #expect(try store.versions.boot().version == "5")
+        try expect(store.versions.lifecycle().current, equals: "4")
+        try expect(store.versions.boot().version, equals: "5")
     }
 
     @Test("takes the place of what the updated app cannot run, and that is not gone back to")
@@ -139,9 +140,9 @@ import VersionTree
         app.compatibility = "new"
         try store.versions.adopt(Self.ship("5", in: store, order: 5), app: app)
         let lifecycle = try store.versions.lifecycle()
-        #expect(lifecycle.current == "5" && lifecycle.pending == nil)
-        #expect(lifecycle.knownGood == ["3"])
-        #expect(try store.versions.versions().count == 5)
+        expect(lifecycle.current == "5" && lifecycle.pending == nil)
+        expect(lifecycle.knownGood, equals: ["3"])
+        try expect(store.versions.versions().count, equals: 5)
     }
 
     @Test("keeps bans, and is not shown if its own content is banned and there is something better")
@@ -153,10 +154,10 @@ import VersionTree
         _ = try store.versions.boot()
         _ = try store.versions.rollback(reason: "white page")
         let report = try store.versions.adopt(Self.ship("2.0", in: store, Self.files("2")))
-        #expect(!report.becameCurrent && report.reason.contains("banned"))
-        #expect(try store.versions.lifecycle().current == "1")
-        #expect(try store.versions.lifecycle().bad.map(\.version) == ["2"])
-        #expect(try store.versions.boot().version == "1")
+        expect(!report.becameCurrent && report.reason.contains("banned"))
+        try expect(store.versions.lifecycle().current, equals: "1")
+        try expect(store.versions.lifecycle().bad.map(\.version), equals: ["2"])
+        try expect(store.versions.boot().version, equals: "1")
     }
 
     @Test("is shown although its content is banned when there is nothing else to show")
@@ -172,9 +173,9 @@ import VersionTree
         app.compatibility = "new"
         let report = try store.versions.adopt(
             Self.ship("2.0", in: store, Self.files("2")), app: app)
-        #expect(report.becameCurrent)
-        #expect(try store.versions.lifecycle().bad.isEmpty)
-        #expect(try store.versions.boot().version == "2.0")
+        expect(report.becameCurrent)
+        try expect(store.versions.lifecycle().bad.isEmpty)
+        try expect(store.versions.boot().version, equals: "2.0")
     }
 
     @Test("whose name is taken by other content gets a longer one, once")
@@ -183,9 +184,9 @@ import VersionTree
         try Self.push("5", to: store, files: ["index.html": "pushed"])
         let embedded = try Self.ship("5", in: store)
         let report = try store.versions.adopt(embedded)
-        #expect(report.version == "5+shipped.1" && report.becameCurrent)
-        #expect(try store.versions.adopt(embedded).isNew == false)
-        #expect(try store.versions.versions().count == 2)
+        expect(report.version == "5+shipped.1" && report.becameCurrent)
+        try expect(store.versions.adopt(embedded).isNew, equals: false)
+        try expect(store.versions.versions().count, equals: 2)
     }
 
     @Test("of a developer, who builds without counting, is compared if that is asked for")
@@ -193,13 +194,14 @@ import VersionTree
         let store = try TemporaryStore()
         var embedded = try Self.ship("dev", in: store)
         embedded.comparesContent = true
-        #expect(try store.versions.adopt(embedded).isNew)
-        #expect(try !store.versions.adopt(embedded).isNew)
+        try expect(store.versions.adopt(embedded).isNew)
+        try expect(!store.versions.adopt(embedded).isNew)
         try writeTree(embedded.directory, ["index.html": "changed"])
         let report = try store.versions.adopt(embedded)
-        #expect(report.isNew && report.becameCurrent && report.newObjects == 1)
-        #expect(try Damage.contents(store.path + "/current/index.html") == Array("changed".utf8))
-        #expect(try !store.versions.adopt(embedded).isNew)
+        expect(report.isNew && report.becameCurrent && report.newObjects == 1)
+        try expect(
+            Damage.contents(store.path + "/current/index.html"), equals: Array("changed".utf8))
+        try expect(!store.versions.adopt(embedded).isNew)
     }
 
     @Test("is made whole again from the app's own directory")
@@ -209,10 +211,10 @@ import VersionTree
         try store.versions.adopt(embedded)
         try Damage.flip(store.path + "/versions/1/index.html", at: 3)
         _ = try store.versions.check(repairing: true)
-        #expect(try store.versions.versions().first?.state == .incomplete)
+        try expect(store.versions.versions().first?.state, equals: .incomplete)
         try store.versions.adopt(embedded)
-        #expect(try store.versions.versions().first?.state == .materialized)
-        #expect(try store.versions.boot().version == "1")
+        try expect(store.versions.versions().first?.state, equals: .materialized)
+        try expect(store.versions.boot().version, equals: "1")
     }
 
     // Meteor reads an unreadable record as an absent one, and wipes all downloads.
@@ -225,8 +227,8 @@ import VersionTree
         let before = try readTree(store.path + "/manifests")
         let embedded = try Self.ship("3", in: store)
         #expect(throws: StoreError.self) { try store.versions.adopt(embedded) }
-        #expect(try Damage.contents(store.path + "/lifecycle.json") == Array("{".utf8))
-        #expect(try readTree(store.path + "/manifests") == before)
+        try expect(Damage.contents(store.path + "/lifecycle.json"), equals: Array("{".utf8))
+        try expect(readTree(store.path + "/manifests"), equals: before)
     }
 
     @Test("that is missing is an error that names its directory, and changes nothing")
@@ -235,8 +237,8 @@ import VersionTree
         let embedded = EmbeddedVersion(
             directory: store.directory.appending("nowhere"), version: "1")
         let error = #expect(throws: StoreError.self) { try store.versions.adopt(embedded) }
-        #expect(error?.message.contains("nowhere") == true)
-        #expect(try store.versions.lifecycle() == Lifecycle())
+        expect(error?.message.contains("nowhere"), equals: true)
+        try expect(store.versions.lifecycle(), equals: Lifecycle())
     }
 
     @Test("is adopted by one of two starts at once, and both go on")
@@ -248,8 +250,8 @@ import VersionTree
             for versions in stores { group.addTask { _ = try versions.adopt(embedded) } }
             try await group.waitForAll()
         }
-        #expect(try store.versions.lifecycle().current == "1")
-        #expect(try store.versions.check().findings.isEmpty)
+        try expect(store.versions.lifecycle().current, equals: "1")
+        try expect(store.versions.check().findings.isEmpty)
     }
 
     @Test("forgets no good version whose manifest cannot be read for the moment")
@@ -276,10 +278,10 @@ import VersionTree
             disk.disarm()
             if (try? outcome.get()) == nil { failures += 1 }
             let again = try VersionStore.open(path, options: options)
-            #expect(try again.lifecycle().knownGood.contains("good"), "call \(position)")
+            try expect(again.lifecycle().knownGood.contains("good"), "call \(position)")
             if !hasFired { break }
         }
-        #expect(failures > 5)
+        expect(failures > 5)
     }
 
     @Test("whose link a kill has left behind follows at the next start, though nothing is new")
@@ -288,8 +290,8 @@ import VersionTree
         let embedded = try Self.ship("1", in: store)
         try store.versions.adopt(embedded)
         Damage.remove(store.path + "/current")
-        #expect(try !store.reopened().adopt(embedded).isNew)
-        #expect(try readTree(store.path + "/current/") == Self.files("1"))
+        try expect(!store.reopened().adopt(embedded).isNew)
+        try expect(readTree(store.path + "/current/"), equals: Self.files("1"))
     }
 
     @Test("interrupted at any step is adopted by the next start")
@@ -312,17 +314,17 @@ import VersionTree
             disk.disarm()
             let again = try VersionStore.open(path, options: options)
             let name = try again.lifecycle().current
-            #expect(name == "1" || name == "2", "\(position)")
+            expect(name == "1" || name == "2", "\(position)")
             try again.adopt(second)
-            #expect(try again.boot().version == "2", "\(position)")
-            #expect(try Damage.contents(path + "/current/f") == Array("2".utf8))
-            #expect(try readTree(path + "/versions/2") == ["f": "2", "g": "both"])
+            try expect(again.boot().version, equals: "2", "\(position)")
+            try expect(Damage.contents(path + "/current/f"), equals: Array("2".utf8))
+            try expect(readTree(path + "/versions/2"), equals: ["f": "2", "g": "both"])
             if !hasStopped {
                 _ = try outcome.get()
                 break
             }
             stops += 1
         }
-        #expect(stops > 5)
+        expect(stops > 5)
     }
 }

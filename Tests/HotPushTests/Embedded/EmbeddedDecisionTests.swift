@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -45,13 +46,13 @@ import Testing
         let current = EmbeddedDecision.decide(
             order: example.order, winsWhenInDoubt: example.winsWhenInDoubt, current: example.rival,
             pending: nil)
-        #expect(current.becomesCurrent == example.wins)
-        #expect(!current.dropsPending && current.reason.contains(" "))
+        expect(current.becomesCurrent, equals: example.wins)
+        expect(!current.dropsPending && current.reason.contains(" "))
         guard let rival = example.rival else { return }
         let pending = EmbeddedDecision.decide(
             order: example.order, winsWhenInDoubt: example.winsWhenInDoubt, current: nil,
             pending: rival)
-        #expect(pending.becomesCurrent)
-        #expect(pending.dropsPending == (example.wins || rival.isSame))
+        expect(pending.becomesCurrent)
+        expect(pending.dropsPending, equals: (example.wins || rival.isSame))
     }
 }

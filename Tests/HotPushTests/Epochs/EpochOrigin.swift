@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -17,20 +18,20 @@ struct EpochOrigin {
     /// Everything that was published, in epoch 0 and in the ninth entry of a log.
     init(_ place: PublishingPlace) throws {
         files = try place.published()
-        pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
         pointer.log = 9
     }
 
     /// The position of a version's release.
     private func position(_ version: String) throws -> Int {
-        try #require(
+        try require(
             pointer.releases.firstIndex { $0.version?.name.description == version })
     }
 
     func manifest(_ version: String) throws -> Manifest {
-        let published = try #require(try pointer.releases[position(version)].version)
+        let published = try require(try pointer.releases[position(version)].version)
         let path = OriginLayout.manifest(published.manifest, in: published.epoch)
-        return try Manifest(parsing: try #require(files[path]))
+        return try Manifest(parsing: try require(files[path]))
     }
 
     /// Moves a release into an epoch, its objects into the epochs of a closure.
@@ -42,12 +43,12 @@ struct EpochOrigin {
     ) throws {
         let numbered = NumberedObjects(of: try manifest(version))
         let position = try position(version)
-        var published = try #require(pointer.releases[position].version)
+        var published = try require(pointer.releases[position].version)
         files[OriginLayout.manifest(published.manifest, in: epoch)] =
             files[OriginLayout.manifest(published.manifest)]
         for (number, object) in numbered.references.enumerated() {
             let path = OriginLayout.object(object.address, in: epochs(number))
-            let bytes = try #require(files[OriginLayout.object(object.address)])
+            let bytes = try require(files[OriginLayout.object(object.address)])
             files[path] = bytes
             places.append(path)
         }
@@ -75,7 +76,7 @@ struct EpochOrigin {
 
     /// Moves the packs of the newest release into an epoch.
     mutating func movePacks(to epoch: Int64) throws {
-        var delivery = try #require(pointer.releases[0].delivery)
+        var delivery = try require(pointer.releases[0].delivery)
         delivery.epoch = epoch
         pointer.releases[0].delivery = delivery
         for (path, bytes) in files where path.hasPrefix("packs/") || path.hasPrefix("deliveries/") {

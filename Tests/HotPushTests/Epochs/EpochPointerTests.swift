@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -34,14 +35,14 @@ import VersionTree
 
             """
         let pointer = try parse(full)
-        #expect(String(decoding: pointer.serialized(), as: UTF8.self) == full)
-        #expect(pointer.log == 42)
-        let first = try #require(pointer.releases[0].version)
-        #expect(first.epoch == 7 && first.places == ObjectID(Self.digits))
-        #expect(pointer.releases[0].delivery?.epoch == 8)
-        #expect(pointer.foreign.isEmpty && pointer.releases[0].foreign.isEmpty)
-        let second = try #require(pointer.releases[1].version)
-        #expect(second.epoch == 0 && second.places == nil)
+        expect(String(decoding: pointer.serialized(), as: UTF8.self), equals: full)
+        expect(pointer.log, equals: 42)
+        let first = try require(pointer.releases[0].version)
+        expect(first.epoch == 7 && first.places == ObjectID(Self.digits))
+        expect(pointer.releases[0].delivery?.epoch, equals: 8)
+        expect(pointer.foreign.isEmpty && pointer.releases[0].foreign.isEmpty)
+        let second = try require(pointer.releases[1].version)
+        expect(second.epoch == 0 && second.places == nil)
     }
 
     @Test("asks for a castree that knows epochs, and this one does")
@@ -50,28 +51,28 @@ import VersionTree
             Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\",\"runtimeVersion\":\"2\"}")
         ).releases[0]
         // Left out wherever offers are compared or shown.
-        #expect(release.requirements == [Requirement(kind: "runtimeVersion", value: "2")])
-        #expect(AppTraits().objections(to: [.knowingEpochs]).isEmpty)
-        #expect(!AppTraits().objections(to: [Requirement(kind: "epochs", value: "2")]).isEmpty)
+        expect(release.requirements, equals: [Requirement(kind: "runtimeVersion", value: "2")])
+        expect(AppTraits().objections(to: [.knowingEpochs]).isEmpty)
+        expect(!AppTraits().objections(to: [Requirement(kind: "epochs", value: "2")]).isEmpty)
         // It is written even if whoever wrote the release forgot it.
         let bytes = try parse(Self.text(",\"epoch\":3")).serialized()
         let written = try JSONValue.parse(bytes)["releases"]?.asArray?.first?["requirements"]
-        #expect(written?["epochs"]?.asString == "1")
+        expect(written?["epochs"]?.asString, equals: "1")
         // Who asks for more than this castree knows is not made to ask for less.
         let later = ",\"epoch\":3,\"requirements\":{\"epochs\":\"2\"}"
-        #expect(
+        expect(
             String(decoding: try parse(Self.text(later)).serialized(), as: UTF8.self)
                 .contains("\"requirements\":{\"epochs\":\"2\"}"))
         // A release without an epoch keeps what it asks for.
         let kept = try parse(Self.text(",\"requirements\":{\"epochs\":\"1\"}")).releases[0]
-        #expect(kept.requirements == [.knowingEpochs])
+        expect(kept.requirements, equals: [.knowingEpochs])
     }
 
     @Test("hides an older release without epochs, as it would have without its own")
     func hiding() throws {
         let epoch = try parse(Self.text(",\"epoch\":3,\"requirements\":{\"epochs\":\"1\"}"))
         let plain = try parse(Self.text(""))
-        #expect(plain.releases[0].isHidden(by: epoch.releases[0]))
+        expect(plain.releases[0].isHidden(by: epoch.releases[0]))
     }
 
     static let hostile = [
@@ -100,8 +101,8 @@ import VersionTree
     @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
     func refused(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try parse(text) }
-        #expect(error?.code == .badPointer, "\(text)")
-        #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
+        expect(error?.code, equals: .badPointer, "\(text)")
+        expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
     }
 
     @Test(
@@ -110,9 +111,9 @@ import VersionTree
     func packs(_ epoch: String) throws {
         let delivery = ",\"delivery\":\"\(Self.digits)\",\"deliveryBytes\":7,\"deliveryEpoch\":"
         let pointer = try parse(Self.text(delivery + epoch))
-        #expect(pointer.releases[0].version != nil)
-        #expect(pointer.releases[0].delivery == nil)
-        #expect(try parse(Self.text(delivery + "8")).releases[0].delivery?.epoch == 8)
+        expect(pointer.releases[0].version != nil)
+        expect(pointer.releases[0].delivery == nil)
+        try expect(parse(Self.text(delivery + "8")).releases[0].delivery?.epoch, equals: 8)
     }
 
     @Test("keeps its log and its epochs when releases are published, withdrawn and pruned")
@@ -122,25 +123,25 @@ import VersionTree
         var origin = try EpochOrigin(place)
         try origin.move("1", to: 3) { $0 == 0 ? 2 : 3 }
         try origin.write(to: place.origin)
-        let moved = try #require(origin.pointer.releases[0].version)
+        let moved = try require(origin.pointer.releases[0].version)
         let published = try place.publish("2").pointer
-        #expect(published.log == 9)
-        #expect(published.releases[1].version == moved)
-        let again = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        #expect(again == published)
+        expect(published.log, equals: 9)
+        expect(published.releases[1].version, equals: moved)
+        let again = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(again, equals: published)
         let withdrawn = try place.publisher().withdraw(VersionName("2"))
-        #expect(withdrawn.log == 9)
-        #expect(withdrawn.releases.map(\.version) == [moved])
+        expect(withdrawn.log, equals: 9)
+        expect(withdrawn.releases.map(\.version), equals: [moved])
         let text = String(
             decoding: try Damage.contents("\(place.origin)/channels/stable.json"), as: UTF8.self)
-        #expect(text.contains("\"requirements\":{\"epochs\":\"1\"}"))
+        expect(text.contains("\"requirements\":{\"epochs\":\"1\"}"))
         let offer = ReleaseOffer(rollout: Rollout(perMille: 10, salt: "x"))
         try place.publisher().publish("2", of: place.versions, as: offer)
         let plan = try place.publisher().collect(
             OriginRetention(releaseCount: 1, graceSeconds: 0))
-        #expect(plan.manifests.isEmpty)
-        let left = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        #expect(left.log == 9 && left.releases[1].version == moved)
+        expect(plan.manifests.isEmpty)
+        let left = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(left.log == 9 && left.releases[1].version == moved)
     }
 
     @Test("is written by castree alone: nobody asks for epochs by himself")
@@ -152,11 +153,11 @@ import VersionTree
                     "1", of: place.versions, as: ReleaseOffer(requirements: requirements))
             }
         }
-        #expect(try publish([.knowingEpochs]) == .badPointer)
+        try expect(publish([.knowingEpochs]), equals: .badPointer)
         let many = (0..<32).map { Requirement(kind: "kind\($0)", value: "") }
         // One more stands in the pointer if the release gets an epoch.
-        #expect(try publish(many) == .badPointer)
-        #expect(try publish(Array(many.dropLast())) == nil)
+        try expect(publish(many), equals: .badPointer)
+        try expect(publish(Array(many.dropLast())) == nil)
     }
 
     @Test("fulfils the schema of pointers, which refuses what the reader refuses")
@@ -171,11 +172,11 @@ import VersionTree
         for more in [
             "", ",\"epoch\":3", ",\"epoch\":3,\"places\":\"\(Self.digits)\"",
             ",\"delivery\":\"\(Self.digits)\",\"deliveryBytes\":7,\"deliveryEpoch\":8",
-        ] { #expect(try problems(Self.text(more)) == []) }
+        ] { try expect(problems(Self.text(more)), equals: []) }
         for more in [
             ",\"epoch\":-1", ",\"epoch\":\"3\"", ",\"epoch\":3,\"places\":7",
             ",\"places\":\"\(Self.digits)\"",
-        ] { #expect(try !problems(Self.text(more)).isEmpty, "\(more)") }
-        #expect(try !problems(Self.text("", log: ",\"log\":0")).isEmpty)
+        ] { try expect(!problems(Self.text(more)).isEmpty, "\(more)") }
+        try expect(!problems(Self.text("", log: ",\"log\":0")).isEmpty)
     }
 }

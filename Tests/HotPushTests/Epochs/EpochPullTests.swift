@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -22,7 +23,7 @@ import VersionTree
     }
 
     private func published(_ origin: EpochOrigin) throws -> PublishedVersion {
-        try #require(origin.pointer.releases[0].version)
+        try require(origin.pointer.releases[0].version)
     }
 
     private func manifestPath(_ origin: EpochOrigin) throws -> String {
@@ -32,7 +33,7 @@ import VersionTree
 
     private func placesPath(_ origin: EpochOrigin) throws -> String {
         let version = try published(origin)
-        return "/" + OriginLayout.places(try #require(version.places), in: version.epoch)
+        return "/" + OriginLayout.places(try require(version.places), in: version.epoch)
     }
 
     private var pointer: String { "/" + OriginLayout.pointer(.stable) }
@@ -41,17 +42,17 @@ import VersionTree
     func everything() throws {
         let (fixture, origin) = try moved()
         let report = try fixture.run()
-        #expect(report.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let wanted =
             try [pointer, manifestPath(origin), placesPath(origin)]
             + origin.places.map { "/" + $0 }
-        #expect(fixture.origin.requests.map(\.path).sorted() == wanted.sorted())
-        #expect(report.requests == wanted.count)
-        #expect(try manifestPath(origin).hasPrefix("/e/5/manifests/"))
-        #expect(try placesPath(origin).hasPrefix("/e/5/places/"))
-        #expect(origin.places.filter { $0.hasPrefix("e/5/objects/") }.count == 2)
-        #expect(origin.places.filter { $0.hasPrefix("objects/") }.count == 1)
+        expect(fixture.origin.requests.map(\.path).sorted(), equals: wanted.sorted())
+        expect(report.requests, equals: wanted.count)
+        try expect(manifestPath(origin).hasPrefix("/e/5/manifests/"))
+        try expect(placesPath(origin).hasPrefix("/e/5/places/"))
+        expect(origin.places.filter { $0.hasPrefix("e/5/objects/") }.count, equals: 2)
+        expect(origin.places.filter { $0.hasPrefix("objects/") }.count, equals: 1)
         try fixture.expectClean()
     }
 
@@ -64,10 +65,10 @@ import VersionTree
         origin.leaveEpochZero()
         origin.serve(at: fixture.origin)
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests.map(\.path)
-        #expect(asked.count == 6 && !asked.contains { $0.contains("places") })
-        #expect(asked.dropFirst().allSatisfy { $0.hasPrefix("/e/5/") })
+        expect(asked.count == 6 && !asked.contains { $0.contains("places") })
+        expect(asked.dropFirst().allSatisfy { $0.hasPrefix("/e/5/") })
     }
 
     @Test("works from a directory, too")
@@ -75,18 +76,18 @@ import VersionTree
         let (fixture, origin) = try moved()
         let directory = fixture.device.directory.appending("bucket")
         try origin.write(to: directory)
-        #expect(try fixture.pull().run(directory)?.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.pull().run(directory)?.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test("asks again only for what is missing, and goes on where it was cut")
     func resumed() throws {
         let (fixture, origin) = try moved()
         let digits = try address(of: PullFaultTests.large).description.dropFirst(2)
-        let large = try #require(origin.places.first { $0.hasSuffix(digits) })
+        let large = try require(origin.places.first { $0.hasSuffix(digits) })
         fixture.origin.play([.cut(after: 300_000)], on: "/" + large)
         fixture.origin.always(.hangUp(), on: "/" + large)
-        #expect(code { try fixture.run() } == .network)
+        expect(code { try fixture.run() }, equals: .network)
         fixture.origin.always(nil, on: "/" + large)
         fixture.origin.forgetRequests()
         // What was under way when the pull ended may lack, too.
@@ -97,12 +98,12 @@ import VersionTree
         let asked = fixture.origin.requests.map(\.path)
         // The manifest and the places come at the same time.
         let begin: Set = [pointer, try manifestPath(origin), try placesPath(origin)]
-        #expect(asked.first == pointer && Set(asked.prefix(3)) == begin)
-        #expect(Set(asked.dropFirst(3)).isSubset(of: missing.map { "/" + $0 }))
-        #expect(Set(asked).count == asked.count)
+        expect(asked.first == pointer && Set(asked.prefix(3)) == begin)
+        expect(Set(asked.dropFirst(3)).isSubset(of: missing.map { "/" + $0 }))
+        expect(Set(asked).count, equals: asked.count)
         let again = fixture.origin.requests.first { $0.path == "/" + large }
-        #expect(again?["range"] != nil)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(again?["range"] != nil)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test("says what it would cost without asking for anything else")
@@ -113,8 +114,8 @@ import VersionTree
             Issue.record("no release")
             return
         }
-        #expect(try pull.plan(offer).contents.count == 4)
-        #expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
+        try expect(pull.plan(offer).contents.count, equals: 4)
+        expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
     }
 
     // MARK: Packs
@@ -134,11 +135,11 @@ import VersionTree
     func byPacks() throws {
         let (fixture, _) = try packed()
         let report = try fixture.run()
-        #expect(report.fallbacks == [])
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report.fallbacks, equals: [])
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests.map(\.path)
-        #expect(asked.count == 3)
-        #expect(asked[1].hasPrefix("/e/6/deliveries/") && asked[2].hasPrefix("/e/6/packs/"))
+        expect(asked.count, equals: 3)
+        expect(asked[1].hasPrefix("/e/6/deliveries/") && asked[2].hasPrefix("/e/6/packs/"))
     }
 
     @Test(
@@ -150,11 +151,11 @@ import VersionTree
             fixture.origin.always(.status(status), on: "/" + path)
         }
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests.map(\.path)
-        #expect(asked.filter { $0 == pointer }.count == 1)
-        #expect(try asked.contains(placesPath(origin)))
-        #expect(Set(origin.places.map { "/" + $0 }).isSubset(of: asked))
+        expect(asked.filter { $0 == pointer }.count, equals: 1)
+        try expect(asked.contains(placesPath(origin)))
+        expect(Set(origin.places.map { "/" + $0 }).isSubset(of: asked))
     }
 
     // MARK: What is gone
@@ -189,10 +190,10 @@ import VersionTree
             later.serve(at: origin)
         }
         let report = try fixture.run()
-        #expect(report.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests(for: pointer)
-        #expect(asked.map { $0["cache-control"] } == ["max-age=0", "no-cache"])
+        expect(asked.map { $0["cache-control"] }, equals: ["max-age=0", "no-cache"])
         try fixture.expectClean()
     }
 
@@ -203,12 +204,12 @@ import VersionTree
         let (fixture, origin) = try moved()
         let path = try path(gone, origin)
         fixture.origin.always(.status(status), on: path)
-        #expect(code { try fixture.run() } == .notFound)
-        #expect(fixture.origin.requests(for: pointer).count == 2)
-        #expect(fixture.origin.requests(for: path).count == 1)
+        expect(code { try fixture.run() }, equals: .notFound)
+        expect(fixture.origin.requests(for: pointer).count, equals: 2)
+        expect(fixture.origin.requests(for: path).count, equals: 1)
         fixture.origin.always(nil, on: path)
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test("of a private origin says that it is private", arguments: [nil, "castree"])
@@ -218,15 +219,15 @@ import VersionTree
         var options = PullingFixture.options
         options.format = format
         let error = #expect(throws: StoreError.self) { try fixture.run(options) }
-        #expect(error?.code == .notFound)
-        #expect(error?.message.contains("403") == true)
-        #expect(error?.message.contains("it is private") == true)
+        expect(error?.code, equals: .notFound)
+        expect(error?.message.contains("403"), equals: true)
+        expect(error?.message.contains("it is private"), equals: true)
         let listing = #expect(throws: StoreError.self) {
             try OriginAccess(over: try PullingFixture.transport())
                 .pointers(of: fixture.origin.url)
         }
-        #expect(listing?.code == .notFound)
-        #expect(listing?.message.contains("it is private") == true)
+        expect(listing?.code, equals: .notFound)
+        expect(listing?.message.contains("it is private"), equals: true)
     }
 
     // MARK: Refusing
@@ -244,9 +245,9 @@ import VersionTree
                 : Places([4, 6, 5, 5] as [Int64]).serialized()
         }
         origin.serve(at: fixture.origin)
-        #expect(code { try fixture.run() } == .damagedOrigin)
-        #expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        expect(code { try fixture.run() }, equals: .damagedOrigin)
+        expect(!fixture.origin.requests.contains { $0.path.contains("objects/") })
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("takes no places of more than 4 MiB, and none with other bytes than their name says")
@@ -257,9 +258,9 @@ import VersionTree
             Content(
                 [UInt8](repeating: 32, count: Int(Places.byteCountMax) + 1),
                 type: "application/json"), at: path)
-        #expect(code { try fixture.run() } == .tooLarge)
+        expect(code { try fixture.run() }, equals: .tooLarge)
         fixture.origin.put(Content("{}", type: "application/json"), at: path)
-        #expect(code { try fixture.run() } == .mismatch)
+        expect(code { try fixture.run() }, equals: .mismatch)
     }
 
     @Test("passes over a release that asks for more than this castree knows, and says so")
@@ -277,14 +278,14 @@ import VersionTree
         for (path, bytes) in try fixture.place.published() where !path.hasPrefix("channels") {
             fixture.origin.put(Content(bytes), at: "/" + path)
         }
-        #expect(try fixture.run().version == "1")
+        try expect(fixture.run().version, equals: "1")
         // And says so, where nothing else is offered.
         pointer.releases.removeLast()
         pointer.sequence += 1
         fixture.origin.put(
             Content(pointer.serialized(), type: "application/json"), at: self.pointer)
         let reply = try fixture.pull().inquire(fixture.origin.url)
-        #expect(reply.reasons.count == 1)
-        #expect(reply.reasons.first?.contains("epochs 2") == true)
+        expect(reply.reasons.count, equals: 1)
+        expect(reply.reasons.first?.contains("epochs 2"), equals: true)
     }
 }

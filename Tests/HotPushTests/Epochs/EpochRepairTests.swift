@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -42,15 +43,15 @@ import VersionTree
             try isDirectory
             ? fixture.pull().repairSource(directory, at: .directory(directory))
             : fixture.pull().repairSource(fixture.origin.url, at: .web(fixture.origin.url))
-        #expect(try source.objects(lost) == Set(lost.map(\.address)))
+        try expect(source.objects(lost), equals: Set(lost.map(\.address)))
         for one in lost {
-            #expect(try fixture.device.reopened().store.contains(one.address))
+            try expect(fixture.device.reopened().store.contains(one.address))
         }
         if !isDirectory, count == 4 {
             // The manifest is here, so only its places are asked for.
             let asked = fixture.origin.requests.map(\.path)
-            #expect(!asked.contains { $0.contains("manifests/") })
-            #expect(asked.filter { $0.contains("objects/") }.count == 4)
+            expect(!asked.contains { $0.contains("manifests/") })
+            expect(asked.filter { $0.contains("objects/") }.count, equals: 4)
         }
     }
 
@@ -62,25 +63,25 @@ import VersionTree
         let source = try fixture.pull().repairSource(
             fixture.origin.url, at: .web(fixture.origin.url))
         lose(wanted, fixture)
-        #expect(try source.objects(wanted) == Set(wanted.map(\.address)))
+        try expect(source.objects(wanted), equals: Set(wanted.map(\.address)))
     }
 
     @Test("fetches a manifest that was lost, and the received one that stands among the origin's")
     func manifests() throws {
         let (fixture, origin) = try pulled()
-        let address = try #require(origin.pointer.releases[0].version).manifest
-        let bytes = try #require(origin.files[OriginLayout.manifest(address, in: 5)])
+        let address = try require(origin.pointer.releases[0].version).manifest
+        let bytes = try require(origin.files[OriginLayout.manifest(address, in: 5)])
         let received = Reference(address: address, byteCount: Int64(bytes.count))
         lose([received], fixture)
         let pull = try fixture.pull()
         let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
-        #expect(try source.objects([received]) == [address])
+        try expect(source.objects([received]), equals: [address])
         Damage.remove("\(fixture.device.path)/manifests/2.json")
         let report = try fixture.pull().versions.repair(
             from: fixture.pull().repairSource(
                 fixture.origin.url, at: .web(fixture.origin.url)), proceeds: { _ in true })
-        #expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -94,6 +95,6 @@ import VersionTree
         lost.append(Reference(address: try address(of: "never published"), byteCount: 15))
         let source = try fixture.pull().repairSource(
             fixture.origin.url, at: .web(fixture.origin.url))
-        #expect(try source.objects(lost) == Set(lost[1...3].map(\.address)))
+        try expect(source.objects(lost), equals: Set(lost[1...3].map(\.address)))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -31,21 +32,21 @@ import VersionTree
         let epochs: [Int64] = [7, 7, 7, 0, 0, 5, 7, 7, 7, 7]
         let places = Places(epochs)
         let bytes = places.serialized()
-        #expect(
-            String(decoding: bytes, as: UTF8.self)
-                == "{\"castreePlaces\":1,\"runs\":[[7,3],[0,2],[5,1],[7,4]]}\n")
+        expect(
+            String(decoding: bytes, as: UTF8.self),
+            equals: "{\"castreePlaces\":1,\"runs\":[[7,3],[0,2],[5,1],[7,4]]}\n")
         let read = try Self.read(bytes)
-        #expect(read == places)
-        #expect(read.count == 10)
-        #expect((0..<10).map { read.epoch(of: $0) } == epochs)
+        expect(read, equals: places)
+        expect(read.count, equals: 10)
+        expect((0..<10).map { read.epoch(of: $0) }, equals: epochs)
     }
 
     @Test("are needed only where an object stands in another epoch than its release")
     func needed() {
-        #expect(!Places([7, 7] as [Int64]).areNeeded(in: 7))
-        #expect(!Places([] as [Int64]).areNeeded(in: 7))
-        #expect(Places([7, 6] as [Int64]).areNeeded(in: 7))
-        #expect(Places([6, 6] as [Int64]).areNeeded(in: 7))
+        expect(!Places([7, 7] as [Int64]).areNeeded(in: 7))
+        expect(!Places([] as [Int64]).areNeeded(in: 7))
+        expect(Places([7, 6] as [Int64]).areNeeded(in: 7))
+        expect(Places([6, 6] as [Int64]).areNeeded(in: 7))
     }
 
     @Test("tell the epoch of each of many objects")
@@ -53,7 +54,7 @@ import VersionTree
         var random = SeededRandom(seed: 3)
         let epochs = (0..<20_000).map { _ in Int64(random.next() % 8) }
         let read = try Self.read(Places(epochs).serialized(), count: epochs.count)
-        #expect(epochs.indices.map { read.epoch(of: $0) } == epochs)
+        expect(epochs.indices.map { read.epoch(of: $0) }, equals: epochs)
     }
 
     static let taken = [
@@ -65,8 +66,8 @@ import VersionTree
     @Test("are taken in any spelling, with fields of a newer castree", arguments: taken)
     func spellings(_ text: String) throws {
         let places = try Self.read(text)
-        #expect(places.count == 10)
-        #expect(try Self.read(places.serialized()) == places)
+        expect(places.count, equals: 10)
+        try expect(Self.read(places.serialized()), equals: places)
     }
 
     static let hostile = [
@@ -95,9 +96,10 @@ import VersionTree
     @Test("are refused when they break a rule, by one code and in words", arguments: hostile)
     func refused(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try Self.read(text) }
-        #expect(error?.code == .damagedOrigin, "\(text)")
-        #expect(
-            error?.message.hasPrefix("the places of the objects of version 1 are refused: ") == true
+        expect(error?.code, equals: .damagedOrigin, "\(text)")
+        expect(
+            error?.message.hasPrefix("the places of the objects of version 1 are refused: "),
+            equals: true
         )
     }
 
@@ -107,17 +109,17 @@ import VersionTree
             name: try VersionName("1"), manifest: .zero, manifestByteCount: 10, content: .zero)
         published.epoch = 7
         let bytes = Places(repeatElement(7, count: 10)).serialized()
-        #expect(code { try Places(bytes, of: published, count: 10) } == .damagedOrigin)
+        expect(code { try Places(bytes, of: published, count: 10) }, equals: .damagedOrigin)
         published.places = .zero
-        #expect(code { try Places(bytes, of: published, count: 10) } == .damagedOrigin)
+        expect(code { try Places(bytes, of: published, count: 10) }, equals: .damagedOrigin)
     }
 
     @Test("are refused beyond 4 MiB")
     func size() throws {
         let count = Int(Places.byteCountMax)
         let spaces = String(repeating: " ", count: count - Self.text("[7,10]").utf8.count)
-        #expect(try Self.read(Self.text("[7,10]") + spaces).count == 10)
-        #expect(code { try Self.read(Self.text("[7,10]") + spaces + " ") } == .damagedOrigin)
+        try expect(Self.read(Self.text("[7,10]") + spaces).count, equals: 10)
+        expect(code { try Self.read(Self.text("[7,10]") + spaces + " ") }, equals: .damagedOrigin)
     }
 
     @Test("fulfil their schema, which refuses what the reader refuses whatever the release")
@@ -127,14 +129,15 @@ import VersionTree
         let text = try Data(contentsOf: root.appending(path: "docs/schema/places.schema.json"))
         let schema = JSONSchema(root: try JSONValue.parse(Array(text)))
         for text in Self.taken {
-            #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [], "\(text)")
+            expect(
+                schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [], "\(text)")
         }
         for text in [
             Self.text("[7]"), Self.text("[7,5,5]"), Self.text("[7,-1]"), Self.text("[-1,10]"),
             Self.text("[7,\"10\"]"), Self.text("10"), "{}", "[]", "{\"castreePlaces\":1}",
             Self.text("[7,10]").replacing("Places\":1", with: "Places\":2"),
         ] {
-            #expect(
+            expect(
                 !schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty, "\(text)")
         }
     }

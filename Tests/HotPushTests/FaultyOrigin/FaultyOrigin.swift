@@ -18,7 +18,7 @@ import Synchronization
 ///     // The first request for /app.js is cut, the second gets a 503, the third its file.
 ///     origin.always(.page, on: "/other.css")
 ///     // … pull from origin.url …
-///     #expect(origin.requests(for: "/app.js").map { $0["range"] } == [nil, "bytes=1000-", …])
+///     expect(origin.requests(for: "/app.js").map { $0["range"] } == [nil, "bytes=1000-", …])
 ///
 /// Content may be changed at any time with ``put(_:at:)``. ``close()`` refuses connections and
 /// breaks off those that are open; ``reopen()`` listens on the same port again. The server ends with

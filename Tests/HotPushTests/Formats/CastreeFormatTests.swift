@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StrictJSON
 import Testing
 import VersionTree
@@ -11,14 +12,14 @@ import VersionTree
 
     static func manifest() throws -> Manifest {
         var page = Manifest.Entry(
-            path: try TreePath("index.html"), address: try #require(ObjectID(hello)), byteCount: 5,
+            path: try TreePath("index.html"), address: try require(ObjectID(hello)), byteCount: 5,
             routes: ["/a/"],
             labels: [
-                try #require(Label(.sha1, hex: "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"))
+                try require(Label(.sha1, hex: "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"))
             ])
         page.foreign = [.init(key: "cacheable", value: .bool(true))]
         let script = Manifest.Entry(
-            path: try TreePath("b \u{fc}.sh"), address: try #require(ObjectID(nothing)),
+            path: try TreePath("b \u{fc}.sh"), address: try require(ObjectID(nothing)),
             byteCount: 0, isExecutable: true)
         return try Manifest(
             version: VersionName("1.38.0"), ordinal: 7, createdAt: 1_760_000_000,
@@ -29,22 +30,22 @@ import VersionTree
     func sources() throws {
         let bytes = try Self.manifest().serialized()
         let release = try CastreeFormat().read(bytes, ReleaseContext())
-        #expect(release.family == "castree/1")
-        #expect(release.version.description == "1.38.0")
-        #expect(release.order == 7)
-        #expect(release.trust == .digest)
-        #expect(release.received == bytes)
-        #expect(release.files.map(\.path.description) == ["b \u{fc}.sh", "index.html"])
+        expect(release.family, equals: "castree/1")
+        expect(release.version.description, equals: "1.38.0")
+        expect(release.order, equals: 7)
+        expect(release.trust, equals: .digest)
+        expect(release.received, equals: bytes)
+        expect(release.files.map(\.path.description), equals: ["b \u{fc}.sh", "index.html"])
         let page = release.files[1]
-        #expect(
-            page.source
-                == "objects/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824")
-        #expect(page.address?.description == Self.hello)
-        #expect(page.byteCount == 5)
-        #expect(page.routes == ["/a/"])
-        #expect(page.isLaunchFile && !page.isExecutable)
-        #expect(page.checks.count == 1)
-        #expect(release.files[0].isExecutable)
+        expect(
+            page.source,
+            equals: "objects/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824")
+        expect(page.address?.description, equals: Self.hello)
+        expect(page.byteCount, equals: 5)
+        expect(page.routes, equals: ["/a/"])
+        expect(page.isLaunchFile && !page.isExecutable)
+        expect(page.checks.count, equals: 1)
+        expect(release.files[0].isExecutable)
     }
 
     @Test("gives back the manifest byte by byte")
@@ -57,16 +58,16 @@ import VersionTree
             return ArrivedContent(
                 address: address, byteCount: release.files[position].byteCount ?? -1)
         }
-        #expect(try manifest.serialized() == bytes)
+        try expect(manifest.serialized(), equals: bytes)
     }
 
     @Test("is told which version, and has its manifest among the others")
     func documents() throws {
         let format = CastreeFormat()
-        #expect(format.documents(.server, version: nil).isEmpty)
-        #expect(
-            format.documents(.server, version: try VersionName("1.38.0")).map(\.path)
-                == ["manifests/1.38.0.json"])
+        expect(format.documents(.server, version: nil).isEmpty)
+        expect(
+            format.documents(.server, version: try VersionName("1.38.0")).map(\.path),
+            equals: ["manifests/1.38.0.json"])
     }
 
     @Test("refuses what is no manifest, with the place")
@@ -74,8 +75,8 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try CastreeFormat().read(Array("{\"castree\":2}".utf8), ReleaseContext())
         }
-        #expect(error?.code == .badManifest)
-        #expect(error?.message.contains("at byte ") == true)
+        expect(error?.code, equals: .badManifest)
+        expect(error?.message.contains("at byte "), equals: true)
     }
 }
 
@@ -83,7 +84,7 @@ import VersionTree
     let hello: ArrivedContent
 
     init() throws {
-        let address = try #require(ObjectID(CastreeFormatTests.hello))
+        let address = try require(ObjectID(CastreeFormatTests.hello))
         hello = ArrivedContent(address: address, byteCount: 5)
     }
 
@@ -102,19 +103,19 @@ import VersionTree
         let manifest = try release.manifest(ordinal: 3, createdAt: 4) {
             (position) throws(StoreError) in release.files[position].isOptional ? nil : hello
         }
-        #expect(manifest.count == 2)
-        #expect(manifest.ordinal == 3 && manifest.createdAt == 4)
-        let script = try #require(manifest[try TreePath("a.js")])
-        #expect(script.routes == ["/__cordova/a.js"])
-        #expect(script.labels.map(\.algorithm) == [.sha512])
-        #expect(JSONValue.object(script.foreign)["cacheable"]?.asBool == true)
+        expect(manifest.count, equals: 2)
+        expect(manifest.ordinal == 3 && manifest.createdAt == 4)
+        let script = try require(manifest[try TreePath("a.js")])
+        expect(script.routes, equals: ["/__cordova/a.js"])
+        expect(script.labels.map(\.algorithm), equals: [.sha512])
+        expect(JSONValue.object(script.foreign)["cacheable"]?.asBool, equals: true)
         let fields = JSONValue.object(manifest.foreign)
-        #expect(fields["family"]?.asString == "meteor/1")
-        #expect(fields["trust"]?.asString == "length")
-        #expect(fields["publisherVersion"]?.asString == "release 1")
+        expect(fields["family"]?.asString, equals: "meteor/1")
+        expect(fields["trust"]?.asString, equals: "length")
+        expect(fields["publisherVersion"]?.asString, equals: "release 1")
         // Its own fields come first: what it writes can be read.
         let bytes = try manifest.serialized()
-        #expect(try Manifest(parsing: bytes).serialized() == bytes)
+        try expect(Manifest(parsing: bytes).serialized(), equals: bytes)
     }
 
     @Test("is none while a file is missing that is not optional")
@@ -125,6 +126,6 @@ import VersionTree
                 (position) throws(StoreError) in position == 0 ? nil : hello
             }
         }
-        #expect(error?.code == .missingObject)
+        expect(error?.code, equals: .missingObject)
     }
 }

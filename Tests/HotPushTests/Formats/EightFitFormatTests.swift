@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -16,19 +17,19 @@ import VersionTree
             {"path":"js/app.js","route":"/a/js/app.js"},{"path":"index.html","route":"/a/"}]}
             """
         let release = try read(text)
-        #expect(release.family == "8fit/1")
-        #expect(release.version.description == "9f1c0de")
-        #expect(release.order == 1_432_548_000)
-        #expect(release.trust == .length)
-        #expect(release.received == Array(text.utf8))
-        #expect(release.files.map(\.path.description) == ["js/app.js", "index.html"])
-        #expect(release.files.map(\.routes) == [["/a/js/app.js"], ["/a/"]])
-        #expect(release.files.map(\.source) == ["js/app.js", "index.html"])
-        #expect(release.files.map(\.isLaunchFile) == [false, true])
-        #expect(release.files.allSatisfy { $0.address == nil && $0.checks.isEmpty })
+        expect(release.family, equals: "8fit/1")
+        expect(release.version.description, equals: "9f1c0de")
+        expect(release.order, equals: 1_432_548_000)
+        expect(release.trust, equals: .length)
+        expect(release.received, equals: Array(text.utf8))
+        expect(release.files.map(\.path.description), equals: ["js/app.js", "index.html"])
+        expect(release.files.map(\.routes), equals: [["/a/js/app.js"], ["/a/"]])
+        expect(release.files.map(\.source), equals: ["js/app.js", "index.html"])
+        expect(release.files.map(\.isLaunchFile), equals: [false, true])
+        expect(release.files.allSatisfy { $0.address == nil && $0.checks.isEmpty })
         let foreign = JSONValue.object(release.foreign)
-        #expect(foreign["commit"]?.asString == "9f1c0de")
-        #expect(foreign["deployed_at"]?.asString == "2015-05-25T10:00:00Z")
+        expect(foreign["commit"]?.asString, equals: "9f1c0de")
+        expect(foreign["deployed_at"]?.asString, equals: "2015-05-25T10:00:00Z")
     }
 
     @Test("takes several routes, sizes, a number as date, and what it does not know")
@@ -38,14 +39,14 @@ import VersionTree
             {"files":[{"path":"a b.js","routes":["/x","/y"],"size":3,"kind":"js"},{"path":"c"}],
             "commit":"branch/x","deployed_at":1432548000,"author":{"name":"n"}}
             """)
-        #expect(release.files[0].routes == ["/x", "/y"])
-        #expect(release.files[0].byteCount == 3)
-        #expect(release.files[0].source == "a%20b.js")
-        #expect(release.files[0].foreign.map(\.key) == ["kind"])
-        #expect(release.files[1].routes.isEmpty)
-        #expect(release.order == 1_432_548_000)
-        #expect(release.publisherVersion == "branch/x")
-        #expect(JSONValue.object(release.foreign)["author"]?["name"]?.asString == "n")
+        expect(release.files[0].routes, equals: ["/x", "/y"])
+        expect(release.files[0].byteCount, equals: 3)
+        expect(release.files[0].source, equals: "a%20b.js")
+        expect(release.files[0].foreign.map(\.key), equals: ["kind"])
+        expect(release.files[1].routes.isEmpty)
+        expect(release.order, equals: 1_432_548_000)
+        expect(release.publisherVersion, equals: "branch/x")
+        expect(JSONValue.object(release.foreign)["author"]?["name"]?.asString, equals: "n")
     }
 
     @Test(
@@ -59,7 +60,7 @@ import VersionTree
     func dates(_ text: String, _ seconds: Int64) throws {
         let release = try read(
             "{\"commit\":\"c\",\"deployed_at\":\"\(text)\",\"files\":[]}")
-        #expect(release.order == seconds)
+        expect(release.order, equals: seconds)
     }
 
     @Test(
@@ -81,8 +82,8 @@ import VersionTree
         ])
     func refused(_ text: String) {
         let error = #expect(throws: StoreError.self) { try read(text) }
-        #expect(error?.code == .badRelease)
-        #expect(error?.message.contains(" at byte ") == true, "\(error?.message ?? "")")
+        expect(error?.code, equals: .badRelease)
+        expect(error?.message.contains(" at byte "), equals: true, "\(error?.message ?? "")")
     }
 
     @Test(
@@ -96,6 +97,6 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try read("{\"commit\":\"c\",\"files\":[\(files)]}")
         }
-        #expect(error?.code == .badRelease)
+        expect(error?.code, equals: .badRelease)
     }
 }

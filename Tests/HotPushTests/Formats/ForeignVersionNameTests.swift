@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -8,7 +9,7 @@ import VersionTree
         "is the store's name if it can be",
         arguments: ["version1", "a4b7692d011cec5e0c3415a13a580e844af46040", "1.2.3-rc.1+b@x~y"])
     func same(_ text: String) throws {
-        #expect(try VersionName.foreign(text).description == text)
+        try expect(VersionName.foreign(text).description, equals: text)
     }
 
     @Test(
@@ -20,17 +21,18 @@ import VersionTree
             (".", "v~."), ("\u{1b}[0m", "v~~1b~5b0m"),
         ])
     func spelled(_ text: String, _ name: String) throws {
-        #expect(try VersionName.foreign(text).description == name)
+        try expect(VersionName.foreign(text).description, equals: name)
     }
 
     @Test("is cut and made distinct by its SHA-256 if it is too long")
     func long() throws {
         let name = try VersionName.foreign(String(repeating: "x", count: 200)).description
-        #expect(
-            name == "v~" + String(repeating: "x", count: 60)
+        expect(
+            name,
+            equals: "v~" + String(repeating: "x", count: 60)
                 + "~~aa20c23e3201834050679e1d88941b9a6fed0557c9a705cb2c315e2e63fd486d")
         let other = try VersionName.foreign(String(repeating: "x", count: 199) + "y").description
-        #expect(other != name && other.utf8.count == 128)
+        expect(other != name && other.utf8.count == 128)
     }
 
     @Test(
@@ -44,14 +46,14 @@ import VersionTree
     func kept() throws {
         let odd = try MeteorFormat().read(
             MeteorFixture.manifest("", version: "release 1"), ReleaseContext())
-        #expect(odd.version.description == "v~release~201")
-        #expect(odd.publisherVersion == "release 1")
-        #expect(
+        expect(odd.version.description, equals: "v~release~201")
+        expect(odd.publisherVersion, equals: "release 1")
+        expect(
             odd.foreign.contains {
                 $0.key == "publisherVersion" && $0.value.asString == "release 1"
             })
         let plain = try MeteorFormat().read(MeteorFixture(1).bytes, ReleaseContext())
-        #expect(plain.publisherVersion == "version1")
-        #expect(!plain.foreign.contains { $0.key == "publisherVersion" })
+        expect(plain.publisherVersion, equals: "version1")
+        expect(!plain.foreign.contains { $0.key == "publisherVersion" })
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import Testing
 import VersionTree
@@ -20,7 +21,7 @@ import VersionTree
     ) throws -> AppIdentity? {
         let release = try format.read(
             MeteorFixture.manifest("", version: version), ReleaseContext())
-        let page = try #require(release.files.first { $0.needsInspection })
+        let page = try require(release.files.first { $0.needsInspection })
         return try format.inspect(
             page, MeteorFixture.page(configuration), of: release, context ?? self.context)
     }
@@ -31,7 +32,7 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try inspect(configuration, version: version, context)
         }
-        #expect(error?.code == .unsuitableRelease)
+        expect(error?.code, equals: .unsuitableRelease)
         return error?.message
     }
 
@@ -56,45 +57,46 @@ import VersionTree
     @Test("that is right says which app it is and where its server is")
     func right() throws {
         let old = try inspect(Self.configuration())
-        #expect(old == AppIdentity(id: MeteorFixture.appID, rootURL: "http://localhost:3000/"))
+        expect(old, equals: AppIdentity(id: MeteorFixture.appID, rootURL: "http://localhost:3000/"))
         let new = try inspect(
             Self.configuration(version: nil, more: Self.modern("version2")))
-        #expect(new == old)
+        expect(new, equals: old)
     }
 
     @Test("of another version is refused, whichever key says so")
     func versionMismatch() {
         let expected = "Version mismatch for index page, expected: version2, actual: version3"
-        #expect(message(Self.configuration(version: "version3")) == expected)
-        #expect(
-            message(Self.configuration(version: nil, more: Self.modern("version3"))) == expected)
-        #expect(message(Self.configuration(more: Self.modern("version3"))) == expected)
-        #expect(
-            message(Self.configuration(version: "version3", more: Self.modern("version2")))
-                == expected)
+        expect(message(Self.configuration(version: "version3")), equals: expected)
+        expect(
+            message(Self.configuration(version: nil, more: Self.modern("version3"))),
+            equals: expected)
+        expect(message(Self.configuration(more: Self.modern("version3"))), equals: expected)
+        expect(
+            message(Self.configuration(version: "version3", more: Self.modern("version2"))),
+            equals: expected)
     }
 
     @Test("without a version is taken, as the plugin does")
     func noVersion() throws {
-        #expect(try inspect(Self.configuration(version: nil)) != nil)
+        try expect(inspect(Self.configuration(version: nil)) != nil)
     }
 
     @Test("compares the publisher's name of the version, not the store's")
     func oddVersion() throws {
-        #expect(
-            try inspect(
+        try expect(
+            inspect(
                 Self.configuration(version: "release 1/\u{fc}"), version: "release 1/\u{fc}")
                 != nil)
-        #expect(
-            message(Self.configuration(version: "x"), version: "release 1")
-                == "Version mismatch for index page, expected: release 1, actual: x")
+        expect(
+            message(Self.configuration(version: "x"), version: "release 1"),
+            equals: "Version mismatch for index page, expected: release 1, actual: x")
     }
 
     @Test("without ROOT_URL is refused", arguments: [nil, "", "not a url", "/x"])
     func noRoot(_ root: String?) {
-        #expect(
-            message(Self.configuration(root: root))
-                == "Could not find ROOT_URL in downloaded asset bundle")
+        expect(
+            message(Self.configuration(root: root)),
+            equals: "Could not find ROOT_URL in downloaded asset bundle")
     }
 
     @Test("must not send a public app to its own device")
@@ -104,48 +106,48 @@ import VersionTree
             + "Make sure ROOT_URL has been configured correctly on the server."
         var context = self.context
         context.app.rootURL = Self.root
-        #expect(message(Self.configuration(), context) == sentence)
-        #expect(message(Self.configuration(root: "http://LOCALHOST"), context) == sentence)
+        expect(message(Self.configuration(), context), equals: sentence)
+        expect(message(Self.configuration(root: "http://LOCALHOST"), context), equals: sentence)
         // What the app does not know yet, the origin says.
         context.app.rootURL = nil
         context.origin = try OriginURL("https://example.org/app")
-        #expect(message(Self.configuration(), context) == sentence)
+        expect(message(Self.configuration(), context), equals: sentence)
         // From localhost to localhost, and from anywhere to elsewhere.
         context.app.rootURL = "http://localhost:4000/"
-        #expect(try inspect(Self.configuration(), context) != nil)
+        try expect(inspect(Self.configuration(), context) != nil)
         context.app.rootURL = Self.root
         let moved = try inspect(Self.configuration(root: "https://example.org/"), context)
-        #expect(moved?.rootURL == "https://example.org/")
+        expect(moved?.rootURL, equals: "https://example.org/")
     }
 
     @Test("without appId is refused")
     func noID() {
-        #expect(
-            message(Self.configuration(id: nil))
-                == "Could not find appId in downloaded asset bundle")
+        expect(
+            message(Self.configuration(id: nil)),
+            equals: "Could not find appId in downloaded asset bundle")
     }
 
     @Test("of another app is refused, with its server")
     func wrongID() {
-        #expect(
-            message(Self.configuration(root: "http://localhost:3001/", id: "other"))
-                == "appId in downloaded asset bundle does not match current appId. Make sure the "
+        expect(
+            message(Self.configuration(root: "http://localhost:3001/", id: "other")),
+            equals: "appId in downloaded asset bundle does not match current appId. Make sure the "
                 + "server at http://localhost:3001/ is serving the right app.")
     }
 
     @Test("is asked for version, server, app, in this order")
     func order() {
-        #expect(
+        expect(
             message(Self.configuration(version: "x", root: nil, id: nil))?
-                .hasPrefix("Version mismatch") == true)
-        #expect(
-            message(Self.configuration(root: nil, id: nil))?.contains("ROOT_URL") == true)
+                .hasPrefix("Version mismatch"), equals: true)
+        expect(
+            message(Self.configuration(root: nil, id: nil))?.contains("ROOT_URL"), equals: true)
     }
 
     @Test("of an app that nobody knows yet needs only an identity")
     func firstTime() throws {
         let known = try inspect(Self.configuration(), ReleaseContext())
-        #expect(known?.id == MeteorFixture.appID)
+        expect(known?.id, equals: MeteorFixture.appID)
     }
 
     @Test(
@@ -167,9 +169,9 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try format.inspect(release.files[0], Array(page.utf8), of: release, context)
         }
-        #expect(error?.code == .badRelease)
-        #expect(
-            error?.message.hasPrefix("Couldn't load runtime config from index file") == true)
+        expect(error?.code, equals: .badRelease)
+        expect(
+            error?.message.hasPrefix("Couldn't load runtime config from index file"), equals: true)
     }
 
     @Test("has its configuration in the first place where both ends are right; a plus stays one")
@@ -180,15 +182,16 @@ import VersionTree
             __meteor_runtime_config__ = JSON.parse(decodeURIComponent("%7B%22appId%22:%22a+b%22%7D"))
             __meteor_runtime_config__ = JSON.parse(decodeURIComponent("%7B%7D"))
             """.utf8)
-        #expect(try MeteorRuntimeConfig(indexPage: page).appID == "a+b")
+        try expect(MeteorRuntimeConfig(indexPage: page).appID, equals: "a+b")
     }
 
     @Test("is the only file that is looked at")
     func others() throws {
         let release = try format.read(MeteorFixture(1).bytes, ReleaseContext())
-        #expect(release.files.filter(\.needsInspection).map(\.path.description) == ["index.html"])
-        let other = try #require(release.files.last)
-        #expect(try format.inspect(other, [], of: release, context) == nil)
+        expect(
+            release.files.filter(\.needsInspection).map(\.path.description), equals: ["index.html"])
+        let other = try require(release.files.last)
+        try expect(format.inspect(other, [], of: release, context) == nil)
     }
 
     @Test("need not be fetched to notice another app, if the manifest says it")
@@ -197,8 +200,8 @@ import VersionTree
             ",\"meteorRuntimeConfig\":\"{\\\"appId\\\":\\\"x\\\",\\\"ROOT_URL\\\":\\\"http://h/\\\"}\""
         let bytes = MeteorFixture.manifest("", more: more)
         let error = #expect(throws: StoreError.self) { try format.read(bytes, self.context) }
-        #expect(error?.code == .unsuitableRelease)
-        #expect(error?.message == MeteorMessages.wrongAppID("http://h/"))
+        expect(error?.code, equals: .unsuitableRelease)
+        expect(error?.message, equals: MeteorMessages.wrongAppID("http://h/"))
         // ROOT_URL and versions of the manifest are not those of the page: they decide nothing.
         let elsewhere = """
             ,"meteorRuntimeConfig":"{\\"appId\\":\\"\(MeteorFixture.appID)\\",\
@@ -206,11 +209,12 @@ import VersionTree
             """
         var context = self.context
         context.app.rootURL = Self.root
-        #expect(
-            try format.read(MeteorFixture.manifest("", more: elsewhere), context).files.count == 1)
+        try expect(
+            format.read(MeteorFixture.manifest("", more: elsewhere), context).files.count, equals: 1
+        )
         for broken in ["\"{\"", "1", "null", "[]"] {
             let bytes = MeteorFixture.manifest("", more: ",\"meteorRuntimeConfig\":\(broken)")
-            #expect(try format.read(bytes, context).files.count == 1)
+            try expect(format.read(bytes, context).files.count, equals: 1)
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import Testing
 
@@ -18,14 +19,14 @@ import Testing
             ("c9c85d910aa75228ba2733161e2340fd6054c870", .contentAndIntegrity),
         ])
     func proves(_ digits: String, _ rule: MeteorLabel.Rule) throws {
-        let label = try #require(MeteorLabel(digits))
-        #expect(try label.proof(sha1: Self.sha1, sha512: Self.sha512) == .proved(rule))
+        let label = try require(MeteorLabel(digits))
+        try expect(label.proof(sha1: Self.sha1, sha512: Self.sha512), equals: .proved(rule))
     }
 
     @Test("proves nothing if the source before minification went into it")
     func unprovable() throws {
-        let label = try #require(MeteorLabel("b4f37f21c12d7e5e04502a0d9bf6b397f4bc5fcd"))
-        #expect(try label.proof(sha1: Self.sha1, sha512: Self.sha512) == .unproved)
+        let label = try require(MeteorLabel("b4f37f21c12d7e5e04502a0d9bf6b397f4bc5fcd"))
+        try expect(label.proof(sha1: Self.sha1, sha512: Self.sha512), equals: .unproved)
     }
 
     @Test(
@@ -35,35 +36,35 @@ import Testing
             "9efe3b6e7c9c64f6ed9379c535c593ed3bde86c0", "c9d4d2937256f2860e84a444fbc0a19b32eec8df",
         ])
     func other(_ digits: String) throws {
-        let label = try #require(MeteorLabel(digits))
+        let label = try require(MeteorLabel(digits))
         // SHA-1 of "hello2", and the digest of nothing.
         let sha1 = "0f1defd5135596709273b3a1a07e466ea2bf4fff"
         let sha512 =
             "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="
-        #expect(try label.proof(sha1: sha1, sha512: sha512) == .unproved)
+        try expect(label.proof(sha1: sha1, sha512: sha512), equals: .unproved)
     }
 
     @Test("needs no SHA-512 for the rules without it")
     func withoutIntegrity() throws {
-        let old = try #require(MeteorLabel("dcdb73ecc9e49824d5bead62f849b7fe1c114b13"))
-        #expect(try old.proof(sha1: Self.sha1, sha512: nil) == .proved(.secondSalt))
-        let new = try #require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
-        #expect(try new.proof(sha1: Self.sha1, sha512: nil) == .unproved)
+        let old = try require(MeteorLabel("dcdb73ecc9e49824d5bead62f849b7fe1c114b13"))
+        try expect(old.proof(sha1: Self.sha1, sha512: nil), equals: .proved(.secondSalt))
+        let new = try require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
+        try expect(new.proof(sha1: Self.sha1, sha512: nil), equals: .unproved)
     }
 
     @Test("takes digests as labels, in any order")
     func fromLabels() throws {
-        let label = try #require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
-        let sha1 = try #require(Label(.sha1, hex: Self.sha1))
-        let sha512 = try #require(
+        let label = try require(MeteorLabel("c9d4d2937256f2860e84a444fbc0a19b32eec8df"))
+        let sha1 = try require(Label(.sha1, hex: Self.sha1))
+        let sha512 = try require(
             Label(
                 .sha512,
                 hex: "9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca7"
                     + "2323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043"))
-        #expect(try label.proof([sha512, sha1]) == .proved(.integrity))
-        #expect(try label.proof([sha1]) == .unproved)
-        #expect(try label.proof([sha512]) == .unproved)
-        #expect(try label.proof([]) == .unproved)
+        try expect(label.proof([sha512, sha1]), equals: .proved(.integrity))
+        try expect(label.proof([sha1]), equals: .unproved)
+        try expect(label.proof([sha512]), equals: .unproved)
+        try expect(label.proof([]), equals: .unproved)
     }
 
     @Test(
@@ -72,5 +73,5 @@ import Testing
             "", "aaf4c61d", "AAF4C61DDCC5E8A2DABEDE0F3B482CD9AEA9434D",
             "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434g", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434da",
         ])
-    func spelling(_ text: String) { #expect(MeteorLabel(text) == nil) }
+    func spelling(_ text: String) { expect(MeteorLabel(text) == nil) }
 }

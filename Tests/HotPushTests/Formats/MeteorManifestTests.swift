@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -10,72 +11,75 @@ import VersionTree
     }
 
     func file(_ release: Release, _ path: String) throws -> ReleaseFile {
-        try #require(release.files.first { $0.path.description == path })
+        try require(release.files.first { $0.path.description == path })
     }
 
     @Test("of Meteor 1.4 gives each client file once, the maps, and the index page")
     func fixture() throws {
         let bytes = MeteorFixture(2).bytes
         let release = try read(bytes)
-        #expect(release.family == "meteor/1")
-        #expect(release.version.description == "version2")
-        #expect(release.received == bytes)
-        #expect(release.trust == .length)
-        #expect(release.order == nil)
-        #expect(release.files.count == 15 + 4 + 1)
-        #expect(!release.files.contains { $0.path.description == "head.html" })
+        expect(release.family, equals: "meteor/1")
+        expect(release.version.description, equals: "version2")
+        expect(release.received, equals: bytes)
+        expect(release.trust, equals: .length)
+        expect(release.order == nil)
+        expect(release.files.count, equals: 15 + 4 + 1)
+        expect(!release.files.contains { $0.path.description == "head.html" })
 
         let script = try file(release, "app/template.mobileapp.js")
         let hash = "3f6275657e6db3a21acb37d0f6c207cf83871e90"
-        #expect(script.byteCount == 584)
-        #expect(script.checks == [.meteorLabel(hash), .entityTag(hash)])
-        #expect(
-            script.source == "__cordova/app/template.mobileapp.js?meteor_dont_serve_index=true")
-        #expect(script.routes == [], "its URL is its path")
-        #expect(script.isLaunchFile && !script.isOptional && !script.needsInspection)
+        expect(script.byteCount, equals: 584)
+        expect(script.checks, equals: [.meteorLabel(hash), .entityTag(hash)])
+        expect(
+            script.source,
+            equals: "__cordova/app/template.mobileapp.js?meteor_dont_serve_index=true")
+        expect(script.routes, equals: [], "its URL is its path")
+        expect(script.isLaunchFile && !script.isOptional && !script.needsInspection)
 
         let map = try file(release, "app/template.mobileapp.js.map")
-        #expect(map.source == "__cordova/app/\(hash).map?meteor_dont_serve_index=true")
-        #expect(map.routes == ["/app/\(hash).map"])
-        #expect(map.isOptional && map.checks.isEmpty && map.byteCount == nil)
+        expect(map.source, equals: "__cordova/app/\(hash).map?meteor_dont_serve_index=true")
+        expect(map.routes, equals: ["/app/\(hash).map"])
+        expect(map.isOptional && map.checks.isEmpty && map.byteCount == nil)
 
         let asset = try file(release, "app/some-file")
-        #expect(asset.source == "__cordova/some-file?meteor_dont_serve_index=true")
-        #expect(asset.routes == ["/some-file"])
-        #expect(!asset.isLaunchFile)
+        expect(asset.source, equals: "__cordova/some-file?meteor_dont_serve_index=true")
+        expect(asset.routes, equals: ["/some-file"])
+        expect(!asset.isLaunchFile)
     }
 
     @Test("always has the index page, first, fetched from the folder itself")
     func indexPage() throws {
         let release = try read(MeteorFixture.manifest(""))
-        let page = try #require(release.files.first)
-        #expect(release.files.count == 1)
-        #expect(page.path.description == "index.html")
-        #expect(page.source == "__cordova/")
-        #expect(page.routes == ["/"])
-        #expect(page.isLaunchFile && page.needsInspection && !page.isOptional)
-        #expect(page.checks.isEmpty && page.byteCount == nil && page.address == nil)
+        let page = try require(release.files.first)
+        expect(release.files.count, equals: 1)
+        expect(page.path.description, equals: "index.html")
+        expect(page.source, equals: "__cordova/")
+        expect(page.routes, equals: ["/"])
+        expect(page.isLaunchFile && page.needsInspection && !page.isOptional)
+        expect(page.checks.isEmpty && page.byteCount == nil && page.address == nil)
     }
 
     @Test("of an app's own directory names files by their paths")
     func directory() throws {
         let context = ReleaseContext(layout: .directory)
         let release = try read(MeteorFixture(1).bytes, context)
-        #expect(try file(release, "index.html").source == "index.html")
-        #expect(try file(release, "app/some-file").source == "app/some-file")
-        #expect(
-            try file(release, "app/template.mobileapp.js.map").source
-                == "app/template.mobileapp.js.map")
+        try expect(file(release, "index.html").source, equals: "index.html")
+        try expect(file(release, "app/some-file").source, equals: "app/some-file")
+        try expect(
+            file(release, "app/template.mobileapp.js.map").source,
+            equals: "app/template.mobileapp.js.map")
         let raw = try read(
             MeteorFixture.manifest(MeteorFixture.asset("a%20b c.png", url: "/x")), context)
-        #expect(try file(raw, "a%20b c.png").source == "a%2520b%20c.png")
+        try expect(file(raw, "a%20b c.png").source, equals: "a%2520b%20c.png")
     }
 
     @Test("tells where it is: on a server, and in an app's directory")
     func documents() {
         let format = MeteorFormat()
-        #expect(format.documents(.server, version: nil).map(\.path) == ["__cordova/manifest.json"])
-        #expect(format.documents(.directory, version: nil).map(\.path) == ["program.json"])
+        expect(
+            format.documents(.server, version: nil).map(\.path), equals: ["__cordova/manifest.json"]
+        )
+        expect(format.documents(.directory, version: nil).map(\.path), equals: ["program.json"])
     }
 
     @Test("joins two URLs of one path to one file with two routes")
@@ -87,11 +91,11 @@ import VersionTree
         ]
         for order in [entries, entries.reversed()] {
             let release = try read(MeteorFixture.manifest(order.joined(separator: ",")))
-            #expect(release.files.count == 2)
+            expect(release.files.count, equals: 2)
             let image = try file(release, "app/i/x.png")
-            #expect(Set(image.routes) == ["/__cordova/i/x.png", "/i/x.png"])
-            #expect(image.source == "__cordova/i/x.png?meteor_dont_serve_index=true")
-            #expect(image.checks.count == 2)
+            expect(Set(image.routes), equals: ["/__cordova/i/x.png", "/i/x.png"])
+            expect(image.source, equals: "__cordova/i/x.png?meteor_dont_serve_index=true")
+            expect(image.checks.count, equals: 2)
         }
     }
 
@@ -99,7 +103,7 @@ import VersionTree
     func integrity() throws {
         let digest =
             "m3HSJL1i83hdltRq0+o9czGb+8KJDKra4t/3JRlnPKcjI8PZm6XBHXx6zG4UuMXaDEZjR1wuXDre9G9zvN7AQw=="
-        let label = try #require(
+        let label = try require(
             Label(
                 .sha512,
                 hex: "9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca7"
@@ -107,7 +111,7 @@ import VersionTree
         for spelling in [digest, "sha512-" + digest] {
             let entry = MeteorFixture.asset("x", url: "/x", more: ",\"sri\":\"\(spelling)\"")
             let release = try read(MeteorFixture.manifest(entry))
-            #expect(try file(release, "x").checks == [.digest(label)])
+            try expect(file(release, "x").checks, equals: [.digest(label)])
         }
     }
 
@@ -131,42 +135,43 @@ import VersionTree
             """
         let release = try read(MeteorFixture.manifest(entries, more: more))
         let script = try file(release, "\(hash).js")
-        #expect(script.source == "__cordova/\(hash).js?meteor_dont_serve_index=true")
-        #expect(script.routes == ["/__cordova/\(hash).js"])
-        #expect(script.isLaunchFile)
-        #expect(try file(release, "\(hash).css").isLaunchFile)
-        #expect(try !file(release, "dynamic/m.js").isLaunchFile)
-        #expect(
-            try file(release, "\(hash).js.map").source
-                == "__cordova/\(hash).map?meteor_dont_serve_index=true")
+        expect(script.source, equals: "__cordova/\(hash).js?meteor_dont_serve_index=true")
+        expect(script.routes, equals: ["/__cordova/\(hash).js"])
+        expect(script.isLaunchFile)
+        try expect(file(release, "\(hash).css").isLaunchFile)
+        try expect(!file(release, "dynamic/m.js").isLaunchFile)
+        try expect(
+            file(release, "\(hash).js.map").source,
+            equals: "__cordova/\(hash).map?meteor_dont_serve_index=true")
         // What the server of a version looks for.
         let fields = JSONValue.object(script.foreign)
-        #expect(fields["cacheable"]?.asBool == true)
-        #expect(fields["hash"]?.asString == hash)
-        #expect(fields["sourceMapUrl"]?.asString == "/__cordova/\(hash).map")
-        #expect(fields["type"]?.asString == "js")
+        expect(fields["cacheable"]?.asBool, equals: true)
+        expect(fields["hash"]?.asString, equals: hash)
+        expect(fields["sourceMapUrl"]?.asString, equals: "/__cordova/\(hash).map")
+        expect(fields["type"]?.asString, equals: "js")
         let foreign = JSONValue.object(release.foreign)
-        #expect(foreign["versionRefreshable"]?.asString == "r")
-        #expect(foreign["versionNonRefreshable"]?.asString == "n")
-        #expect(foreign["versionReplaceable"]?.asString == "p")
-        #expect(foreign["PUBLIC_SETTINGS"]?["a"]?.asArray?.first == .number("1.50"))
-        #expect(foreign["hmrVersion"]?.asInt64 == 1_700_000_000_000)
-        #expect(foreign["refreshableAssets"]?.asArray?.count == 1)
-        #expect(foreign["cordovaCompatibilityVersions"]?["ios"]?.asString == MeteorFixture.iOS)
+        expect(foreign["versionRefreshable"]?.asString, equals: "r")
+        expect(foreign["versionNonRefreshable"]?.asString, equals: "n")
+        expect(foreign["versionReplaceable"]?.asString, equals: "p")
+        expect(foreign["PUBLIC_SETTINGS"]?["a"]?.asArray?.first, equals: .number("1.50"))
+        expect(foreign["hmrVersion"]?.asInt64, equals: 1_700_000_000_000)
+        expect(foreign["refreshableAssets"]?.asArray?.count, equals: 1)
+        expect(foreign["cordovaCompatibilityVersions"]?["ios"]?.asString, equals: MeteorFixture.iOS)
     }
 
     @Test("asks for the compatibility version of each platform")
     func compatibility() throws {
         let release = try read(MeteorFixture(1).bytes, ReleaseContext(platform: "ios"))
-        #expect(
-            Set(release.requirements) == [
+        expect(
+            Set(release.requirements),
+            equals: [
                 Requirement(
                     kind: "compatibility", value: MeteorFixture.iOS, platform: "ios"),
                 Requirement(
                     kind: "compatibility", value: MeteorFixture.android, platform: "android"),
             ])
         let mine = release.requirements.filter { $0.concerns(platform: "ios") }
-        #expect(mine.map(\.value) == [MeteorFixture.iOS])
+        expect(mine.map(\.value), equals: [MeteorFixture.iOS])
     }
 
     @Test("without the key format is one, and hash and size may be missing")
@@ -176,9 +181,9 @@ import VersionTree
             "cordovaCompatibilityVersions":{"ios":"c"},"version":"v"}
             """
         let release = try read(Array(text.utf8), ReleaseContext(platform: "ios"))
-        #expect(try file(release, "x").checks.isEmpty)
-        #expect(try file(release, "x").byteCount == nil)
-        #expect(release.version.description == "v")
+        try expect(file(release, "x").checks.isEmpty)
+        try expect(file(release, "x").byteCount == nil)
+        expect(release.version.description, equals: "v")
     }
 
     @Test("may list a map as a file too, before or after the file it belongs to")
@@ -192,12 +197,12 @@ import VersionTree
             "a.js.map", url: "/listed.map", more: ",\"hash\":\"\(hash)\",\"size\":5")
         for entries in ["\(script),\(map)", "\(map),\(script)"] {
             let release = try read(MeteorFixture.manifest(entries))
-            #expect(release.files.count == 3)
+            expect(release.files.count, equals: 3)
             let file = try file(release, "a.js.map")
-            #expect(!file.isOptional)
-            #expect(file.byteCount == 5)
-            #expect(file.checks == [.meteorLabel(hash), .entityTag(hash)])
-            #expect(Set(file.routes) == ["/h.map", "/listed.map"])
+            expect(!file.isOptional)
+            expect(file.byteCount, equals: 5)
+            expect(file.checks, equals: [.meteorLabel(hash), .entityTag(hash)])
+            expect(Set(file.routes), equals: ["/h.map", "/listed.map"])
         }
     }
 
@@ -210,6 +215,6 @@ import VersionTree
                     MeteorFixture.asset("e\u{301}.png", url: "/2"),
                     MeteorFixture.asset("A", url: "/3"), MeteorFixture.asset("a", url: "/4"),
                 ].joined(separator: ",")))
-        #expect(release.files.count == 5)
+        expect(release.files.count, equals: 5)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import Testing
 
@@ -109,8 +110,8 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(Array(refused.text.utf8), context)
         }
-        #expect(error?.message == refused.message)
-        #expect(error?.code == .badRelease)
+        expect(error?.message, equals: refused.message)
+        expect(error?.code, equals: .badRelease)
     }
 
     @Test("say what is wrong in an entry, and where", arguments: entries)
@@ -119,10 +120,10 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             try MeteorFormat().read(MeteorFixture.manifest(refused.entry), context)
         }
         let message = error?.message ?? ""
-        #expect(error?.code == .badRelease)
-        #expect(message.hasPrefix("Error parsing asset manifest: "), "\(message)")
-        #expect(message.contains(refused.reason), "\(message)")
-        #expect(message.contains(" at byte ") && message.contains("(line 1, column "), "\(message)")
+        expect(error?.code, equals: .badRelease)
+        expect(message.hasPrefix("Error parsing asset manifest: "), "\(message)")
+        expect(message.contains(refused.reason), "\(message)")
+        expect(message.contains(" at byte ") && message.contains("(line 1, column "), "\(message)")
     }
 
     @Test(
@@ -140,8 +141,8 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             try MeteorFormat().read(Array(text.utf8), context)
         }
         let message = error?.message ?? ""
-        #expect(message.hasPrefix("Error parsing asset manifest: "), "\(message)")
-        #expect(message.contains(" at byte \(byte) "), "\(message)")
+        expect(message.hasPrefix("Error parsing asset manifest: "), "\(message)")
+        expect(message.contains(" at byte \(byte) "), "\(message)")
     }
 
     @Test("are not UTF-8, and say at which byte")
@@ -153,7 +154,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             let error = #expect(throws: StoreError.self) {
                 try MeteorFormat().read(text, context)
             }
-            #expect(error?.message.contains("not UTF-8 here at byte \(place) ") == true)
+            expect(error?.message.contains("not UTF-8 here at byte \(place) "), equals: true)
         }
     }
 
@@ -164,7 +165,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             let error = #expect(throws: StoreError.self) {
                 try MeteorFormat().read(Array(text.utf8), context)
             }
-            #expect(error?.message.contains("levels are nested at byte ") == true)
+            expect(error?.message.contains("levels are nested at byte "), equals: true)
         }
     }
 
@@ -179,7 +180,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             let error = #expect(throws: StoreError.self) {
                 try MeteorFormat().read(text, context)
             }
-            #expect((error?.message.utf8.count ?? .max) < 2000)
+            expect((error?.message.utf8.count ?? .max) < 2000)
         }
     }
 
@@ -188,8 +189,8 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(MeteorFixture.manifest("", version: version), context)
         }
-        #expect(error?.code == .badRelease)
-        #expect(error?.message.contains("cannot be the name of a version") == true)
+        expect(error?.code, equals: .badRelease)
+        expect(error?.message.contains("cannot be the name of a version"), equals: true)
     }
 
     @Test("have a file where another needs a directory")
@@ -202,7 +203,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
                 try MeteorFormat().read(
                     MeteorFixture.manifest(text.joined(separator: ",")), context)
             }
-            #expect(error?.message.contains("is a file and the directory of") == true)
+            expect(error?.message.contains("is a file and the directory of"), equals: true)
         }
     }
 
@@ -223,7 +224,7 @@ private let entries: [(name: String, entry: String, reason: String)] = [
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(Array(text.utf8), ReleaseContext())
         }
-        #expect(error?.message.contains("more than 64 platforms at byte ") == true)
+        expect(error?.message.contains("more than 64 platforms at byte "), equals: true)
     }
 
     @Test("for entries that are not the client's only the types are asked")
@@ -232,6 +233,6 @@ private let entries: [(name: String, entry: String, reason: String)] = [
             {"path":"../head.html","where":"internal","type":"head","hash":"x"},{"where":"other"},{}
             """
         let release = try MeteorFormat().read(MeteorFixture.manifest(internals), context)
-        #expect(release.files.count == 1)
+        expect(release.files.count, equals: 1)
     }
 }

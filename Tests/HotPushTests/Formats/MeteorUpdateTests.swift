@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import Testing
 import VersionTree
@@ -26,14 +27,16 @@ import VersionTree
 
     @Test("asks for what has changed and for the index page: rows 28, 32, 65")
     func changed() throws {
-        #expect(
-            try requests(release(2), having: release(1)) == [
+        try expect(
+            requests(release(2), having: release(1)),
+            equals: [
                 "http://localhost:3000/__cordova/",
                 url("app/3f6275657e6db3a21acb37d0f6c207cf83871e90.map"),
                 url("app/template.mobileapp.js"), url("some-file"), url("some-other-file"),
             ])
-        #expect(
-            try requests(release(3), having: release(2)) == [
+        try expect(
+            requests(release(3), having: release(2)),
+            equals: [
                 "http://localhost:3000/__cordova/",
                 url("app/36e96c1d40459ae12164569599c9c0a203b36db7.map"),
                 url("app/template.mobileapp.js"), url("some-file"),
@@ -42,21 +45,21 @@ import VersionTree
 
     @Test("to the version that is there asks for the page only, if for anything: rows 37, 43")
     func unchanged() throws {
-        #expect(
-            try requests(release(1), having: release(1)) == ["http://localhost:3000/__cordova/"])
-        #expect(try release(1).version == release(1).version)
+        try expect(
+            requests(release(1), having: release(1)), equals: ["http://localhost:3000/__cordova/"])
+        try expect(release(1).version, equals: release(1).version)
     }
 
     @Test("is not for an app of another compatibility version: rows 58 to 61")
     func compatibility() throws {
         let mine = try release(2).requirements.filter { $0.concerns(platform: "ios") }
-        #expect(mine.map(\.value) == [MeteorFixture.iOS])
+        expect(mine.map(\.value), equals: [MeteorFixture.iOS])
         let text = MeteorFixture(2).text.replacing(
             "\"cordovaCompatibilityVersions\"", with: "\"other\"")
         let error = #expect(throws: StoreError.self) {
             try MeteorFormat().read(Array(text.utf8), ReleaseContext(platform: "ios"))
         }
-        #expect(error?.message == "Asset manifest does not have a cordovaCompatibilityVersion")
+        expect(error?.message, equals: "Asset manifest does not have a cordovaCompatibilityVersion")
     }
 
     @Test("has 40,000 files, each once")
@@ -69,8 +72,8 @@ import VersionTree
         }
         let release = try MeteorFormat().read(
             MeteorFixture.manifest(entries.joined(separator: ",")), ReleaseContext())
-        #expect(release.files.count == 40_001)
-        #expect(Set(release.files.map(\.path)).count == 40_001)
+        expect(release.files.count, equals: 40_001)
+        expect(Set(release.files.map(\.path)).count, equals: 40_001)
     }
 
     @Test("with any bytes changed is a release or an error, and never a crash")
@@ -95,12 +98,12 @@ import VersionTree
             }
             do {
                 let release = try MeteorFormat().read(bytes, ReleaseContext(platform: "ios"))
-                #expect(release.files.first?.needsInspection == true)
+                expect(release.files.first?.needsInspection, equals: true)
             } catch {
                 refusedCount += 1
-                #expect(error.code == .badRelease)
+                expect(error.code, equals: .badRelease)
             }
         }
-        #expect(refusedCount > 500)
+        expect(refusedCount > 500)
     }
 }

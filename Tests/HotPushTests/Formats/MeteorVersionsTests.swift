@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -24,20 +25,20 @@ import Testing
         ]
         for (number, version, nonRefreshable) in golden {
             let versions = try MeteorVersions(manifest: MeteorFixture(number).bytes)
-            #expect(versions.version == version)
-            #expect(versions.refreshable == Self.style)
-            #expect(versions.nonRefreshable == nonRefreshable)
-            #expect(versions.replaceable == Self.empty)
+            expect(versions.version, equals: version)
+            expect(versions.refreshable, equals: Self.style)
+            expect(versions.nonRefreshable, equals: nonRefreshable)
+            expect(versions.replaceable, equals: Self.empty)
         }
     }
 
     @Test("of an empty manifest are those of empty settings")
     func emptyManifest() throws {
         let versions = try MeteorVersions(manifest: Array(#"{"manifest":[]}"#.utf8))
-        #expect(versions.version == Self.empty)
-        #expect(versions.refreshable == Self.empty)
-        #expect(versions.nonRefreshable == Self.empty)
-        #expect(versions.replaceable == Self.empty)
+        expect(versions.version, equals: Self.empty)
+        expect(versions.refreshable, equals: Self.empty)
+        expect(versions.nonRefreshable, equals: Self.empty)
+        expect(versions.replaceable, equals: Self.empty)
     }
 
     @Test("keep the order and the spelling of the settings, given or in the manifest")
@@ -47,11 +48,11 @@ import Testing
         let settings = #"{ "b": 1, "a": "\u00fc\n" }"#
         let inside = try MeteorVersions(
             manifest: Array(#"{"PUBLIC_SETTINGS":\#(settings),"manifest":[]}"#.utf8))
-        #expect(inside.version == golden)
+        expect(inside.version, equals: golden)
         let given = try MeteorVersions(
             manifest: Array(#"{"PUBLIC_SETTINGS":{"x":1},"manifest":[]}"#.utf8),
             publicSettings: try JSONValue.parse(Array(settings.utf8)))
-        #expect(given.version == golden)
+        expect(given.version, equals: golden)
     }
 
     @Test("leave replaceable entries out of what needs a new page")
@@ -65,10 +66,10 @@ import Testing
         }
         let fixed = try MeteorVersions(manifest: manifest(false))
         let hot = try MeteorVersions(manifest: manifest(true))
-        #expect(fixed.version == hot.version)
-        #expect(fixed.replaceable == Self.empty)
-        #expect(hot.nonRefreshable == Self.empty)
-        #expect(hot.replaceable == fixed.nonRefreshable)
+        expect(fixed.version, equals: hot.version)
+        expect(fixed.replaceable, equals: Self.empty)
+        expect(hot.nonRefreshable, equals: Self.empty)
+        expect(hot.replaceable, equals: fixed.nonRefreshable)
     }
 
     @Test("of a platform are computed over its plugins, sorted, without those excluded")
@@ -76,12 +77,12 @@ import Testing
         // sha1 of 7.1.0cordova-plugin-a1.0.0cordova-plugin-b2.1.0, and without the second.
         let plugins = [("cordova-plugin-b", "2.1.0"), ("cordova-plugin-a", "1.0.0")]
             .map { (name: $0.0, version: $0.1) }
-        #expect(
-            try MeteorVersions.compatibilityVersion(platformVersion: "7.1.0", plugins: plugins)
-                == "4e8ab4e7b211473017269b34b46376ed4b44a086")
-        #expect(
-            try MeteorVersions.compatibilityVersion(
-                platformVersion: "7.1.0", plugins: plugins, excluding: ["cordova-plugin-b"])
-                == "d3c494995cca8f0d769750c12ceaae74db8ba1f8")
+        try expect(
+            MeteorVersions.compatibilityVersion(platformVersion: "7.1.0", plugins: plugins),
+            equals: "4e8ab4e7b211473017269b34b46376ed4b44a086")
+        try expect(
+            MeteorVersions.compatibilityVersion(
+                platformVersion: "7.1.0", plugins: plugins, excluding: ["cordova-plugin-b"]),
+            equals: "d3c494995cca8f0d769750c12ceaae74db8ba1f8")
     }
 }

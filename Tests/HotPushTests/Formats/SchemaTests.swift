@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StrictJSON
 import Testing
@@ -23,14 +24,14 @@ import VersionTree
             try Manifest(version: VersionName("0"), ordinal: 0, createdAt: 0, entries: []),
         ]
         let release = try MeteorFormat().read(MeteorFixture(3).bytes, ReleaseContext())
-        let hello = try #require(ObjectID(CastreeFormatTests.hello))
+        let hello = try require(ObjectID(CastreeFormatTests.hello))
         manifests.append(
             try release.manifest(ordinal: 1, createdAt: 1) { (_) throws(StoreError) in
                 ArrivedContent(address: hello, byteCount: 5)
             })
         for manifest in manifests {
             let value = try JSONValue.parse(manifest.serialized())
-            #expect(schema.problems(of: value) == [])
+            expect(schema.problems(of: value), equals: [])
         }
     }
 
@@ -64,7 +65,7 @@ import VersionTree
         ])
     func refused(_ text: String) throws {
         #expect(throws: StoreError.self) { try Manifest(parsing: Array(text.utf8)) }
-        #expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
     }
 
     @Test(
@@ -74,7 +75,7 @@ import VersionTree
             entry("x", ",\"executable\":true,\"routes\":[],\"labels\":{},\"future\":[1]"),
         ])
     func taken(_ text: String) throws {
-        #expect(try Manifest(parsing: Array(text.utf8)).count == 1)
-        #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [])
+        try expect(Manifest(parsing: Array(text.utf8)).count, equals: 1)
+        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
     }
 }

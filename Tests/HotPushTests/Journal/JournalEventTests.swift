@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StrictJSON
 import Testing
 
@@ -21,7 +22,7 @@ import Testing
     }
 
     static func all() throws -> [JournalEvent] {
-        let content = try #require(content)
+        let content = try require(content)
         return [
             .checked(
                 origin: "https://a.example/b", outcome: .available, version: "2", reason: nil),
@@ -64,9 +65,9 @@ import Testing
         for (number, event) in try Self.all().enumerated() {
             let entry = JournalEntry(sequence: Int64(number), at: 1_760_000_000, event: event)
             let line = entry.line
-            #expect(line.last == 10 && line.count { $0 == 10 } == 1, "\(event)")
-            #expect(JournalEntry(line: line.dropLast()) == entry)
-            #expect(!event.sentence.isEmpty)
+            expect(line.last == 10 && line.count { $0 == 10 } == 1, "\(event)")
+            expect(JournalEntry(line: line.dropLast()), equals: entry)
+            expect(!event.sentence.isEmpty)
         }
     }
 
@@ -77,11 +78,11 @@ import Testing
             #"{"at":5,"event":"retire","sequence":2,"to":"mars"}"#,
         ]
         for (line, name) in zip(lines, ["teleported", "retire"]) {
-            let entry = try #require(JournalEntry(line: Array(line.utf8)))
-            #expect(
-                entry.event
-                    == .other(name: name, members: [.init(key: "to", value: .string("mars"))]))
-            #expect(entry.sentence == nil || entry.line == Array(line.utf8) + [10])
+            let entry = try require(JournalEntry(line: Array(line.utf8)))
+            expect(
+                entry.event,
+                equals: .other(name: name, members: [.init(key: "to", value: .string("mars"))]))
+            expect(entry.sentence == nil || entry.line == Array(line.utf8) + [10])
         }
     }
 
@@ -93,7 +94,7 @@ import Testing
             #"{"at":5,"event":"boot","sequence":-2}"#, "\u{0}\u{0}\u{0}",
         ])
     func torn(line: String) {
-        #expect(JournalEntry(line: Array(line.utf8)) == nil)
+        expect(JournalEntry(line: Array(line.utf8)) == nil)
     }
 
     @Test(
@@ -115,7 +116,7 @@ import Testing
             ("what?", "what?"), ("", ""), ("plain words: a@b", "plain words: a@b"),
         ])
     func secrets(text: String, expected: String) {
-        #expect(redacted(text) == expected)
+        expect(redacted(text), equals: expected)
     }
 
     @Test(
@@ -158,7 +159,7 @@ import Testing
             ("https:///etc/passwd.", "https:///…."),
         ])
     func paths(text: String, expected: String) {
-        #expect(withoutPaths(text) == expected)
+        expect(withoutPaths(text), equals: expected)
     }
 
     @Test("with a very long text is one short line of valid UTF-8")
@@ -168,13 +169,13 @@ import Testing
             sequence: 1, at: 2,
             event: .failed(
                 deed: text, failure: JournalFailure(code: text), message: text))
-        #expect(entry.line.count < 16 << 10)
-        let read = try #require(JournalEntry(line: entry.line.dropLast()))
+        expect(entry.line.count < 16 << 10)
+        let read = try require(JournalEntry(line: entry.line.dropLast()))
         guard case .failed(_, _, let message) = read.event else {
             Issue.record("\(read)")
             return
         }
-        #expect(message.hasPrefix("é\né") && message.hasSuffix("…"))
+        expect(message.hasPrefix("é\né") && message.hasSuffix("…"))
     }
 }
 

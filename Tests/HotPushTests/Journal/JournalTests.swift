@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -15,7 +16,7 @@ import VersionTree
     @Test("numbers the events of a store and keeps their times")
     func numbers() throws {
         let store = try TemporaryStore()
-        #expect(try Journal(store.versions).entries() == [])
+        try expect(Journal(store.versions).entries(), equals: [])
         let journal = Journal(store.versions, now: { 1_760_000_000 })
         journal.record(.pending(version: "2"))
         journal.record(.booted(version: "2"))
@@ -23,10 +24,11 @@ import VersionTree
         let other = Journal(try store.reopened(), now: { 1_760_000_009 })
         other.record(.confirmed(version: "2"))
         let entries = try journal.entries()
-        #expect(entries.map(\.sequence) == [1, 2, 3])
-        #expect(entries.map(\.at) == [1_760_000_000, 1_760_000_000, 1_760_000_009])
-        #expect(
-            entries.map(\.event) == [
+        expect(entries.map(\.sequence), equals: [1, 2, 3])
+        expect(entries.map(\.at), equals: [1_760_000_000, 1_760_000_000, 1_760_000_009])
+        expect(
+            entries.map(\.event),
+            equals: [
                 .pending(version: "2"), .booted(version: "2"), .confirmed(version: "2"),
             ])
     }
@@ -42,17 +44,17 @@ import VersionTree
         }
         let newer = store.path + "/events.jsonl"
         let older = store.path + "/events.older.jsonl"
-        #expect(size(newer) <= 128 << 10 && size(older) <= 128 << 10)
-        #expect(size(newer) + size(older) > 128 << 10)
+        expect(size(newer) <= 128 << 10 && size(older) <= 128 << 10)
+        expect(size(newer) + size(older) > 128 << 10)
         let entries = try journal.entries()
-        #expect(entries.last?.sequence == 4000)
-        let first = try #require(entries.first?.sequence)
-        #expect(entries.map(\.sequence) == Array(first...4000))
+        expect(entries.last?.sequence, equals: 4000)
+        let first = try require(entries.first?.sequence)
+        expect(entries.map(\.sequence), equals: Array(first...4000))
         // The newer file is gone: the count goes on from the older one.
         Damage.remove(newer)
         journal.record(.booted(version: "1"))
         let last = try journal.entries().suffix(2).map(\.sequence)
-        #expect(last[1] == last[0] + 1)
+        expect(last[1], equals: last[0] + 1)
     }
 
     @Test("passes over a line that a power cut has torn, wherever it is torn")
@@ -63,19 +65,19 @@ import VersionTree
         journal.record(.booted(version: "1"))
         journal.record(.confirmed(version: "1"))
         let whole = try Damage.contents(path)
-        let first = try #require(whole.firstIndex(of: 10)) + 1
+        let first = try require(whole.firstIndex(of: 10)) + 1
         for length in first..<(whole.count - 1) {
             try Damage.overwrite(path, with: Array(whole.prefix(length)))
-            #expect(try journal.entries().map(\.event) == [.booted(version: "1")])
+            try expect(journal.entries().map(\.event), equals: [.booted(version: "1")])
             journal.record(.pending(version: "2"))
             let entries = try journal.entries()
-            #expect(entries.map(\.event) == [.booted(version: "1"), .pending(version: "2")])
-            #expect(entries.map(\.sequence) == [1, 2])
+            expect(entries.map(\.event), equals: [.booted(version: "1"), .pending(version: "2")])
+            expect(entries.map(\.sequence), equals: [1, 2])
         }
         // Nothing but zeros came back.
         try Damage.overwrite(path, with: [UInt8](repeating: 0, count: 5000))
         journal.record(.pending(version: "3"))
-        #expect(try journal.entries().map(\.event) == [.pending(version: "3")])
+        try expect(journal.entries().map(\.event), equals: [.pending(version: "3")])
     }
 
     @Test("loses no event of two processes that write at once")
@@ -90,7 +92,7 @@ import VersionTree
             }
         }
         let entries = try journals[0].entries()
-        #expect(entries.map(\.sequence) == Array(1...300))
+        expect(entries.map(\.sequence), equals: Array(1...300))
         for number in 0..<3 {
             let own = entries.compactMap { entry -> Int? in
                 guard case .lost(let count) = entry.event, count / 1000 == number else {
@@ -98,9 +100,9 @@ import VersionTree
                 }
                 return count % 1000
             }
-            #expect(own == Array(0..<100))
+            expect(own, equals: Array(0..<100))
         }
-        #expect(journals.allSatisfy { $0.lostEventCount == 0 })
+        expect(journals.allSatisfy { $0.lostEventCount == 0 })
     }
 
     @Test("drops an event on a full disk, whole, and says later how many")
@@ -119,19 +121,20 @@ import VersionTree
         ] {
             disk.arm(fault)
             journal.record(.confirmed(version: "1"))
-            #expect(disk.hasFired)
+            expect(disk.hasFired)
         }
         disk.disarm()
-        #expect(try Damage.contents(directory.appending("store/events.jsonl")) == before)
-        #expect(journal.lostEventCount == 4)
+        try expect(Damage.contents(directory.appending("store/events.jsonl")), equals: before)
+        expect(journal.lostEventCount, equals: 4)
         journal.record(.pending(version: "2"))
-        #expect(journal.lostEventCount == 0)
+        expect(journal.lostEventCount, equals: 0)
         let entries = try journal.entries()
-        #expect(
-            entries.map(\.event) == [
+        expect(
+            entries.map(\.event),
+            equals: [
                 .booted(version: "1"), .lost(count: 4), .pending(version: "2"),
             ])
-        #expect(entries.map(\.sequence) == [1, 5, 6])
+        expect(entries.map(\.sequence), equals: [1, 5, 6])
     }
 
     @Test("never makes an operation fail", arguments: ["directory", "fifo", "link", "read-only"])
@@ -156,18 +159,18 @@ import VersionTree
         let journal = Journal(versions)
         if kind == "read-only" { disk.arm(.refuseChanges) }
         journal.record(.booted(version: "1"))
-        #expect(journal.lostEventCount == 1)
+        expect(journal.lostEventCount, equals: 1)
         disk.disarm()
         try versions.activate("1")
-        #expect(try versions.lifecycle().current == "1")
-        #expect(!FileManager.default.fileExists(atPath: victim))
+        try expect(versions.lifecycle().current, equals: "1")
+        expect(!FileManager.default.fileExists(atPath: victim))
     }
 
     @Test("is written by the verbs of a store that records, and only by those")
     func verbs() throws {
         let store = try TemporaryStore()
         try store.add("0", ["f": "0"])
-        #expect(try Journal(store.versions).entries().isEmpty)
+        try expect(Journal(store.versions).entries().isEmpty)
         let versions = store.versions.recordingEvents()
         for name in ["1", "2"] {
             try writeTree(store.directory.appending(name), ["f": name])
@@ -186,8 +189,9 @@ import VersionTree
         try versions.collect()
         try versions.collect()
         let names = try Journal(store.versions).entries().map(\.event.name)
-        #expect(
-            names == [
+        expect(
+            names,
+            equals: [
                 "add", "add", "switch", "boot", "confirm", "pending", "switch", "boot", "ban",
                 "rollback", "boot", "forgive", "switch", "ban", "rollback", "retire", "collect",
             ])
@@ -195,7 +199,7 @@ import VersionTree
             guard case .rolledBack("1", from: "2", let reason) = entry.event else { return nil }
             return reason
         }
-        #expect(reasons == ["it was started and never confirmed", "white page"])
+        expect(reasons, equals: ["it was started and never confirmed", "white page"])
     }
 
     @Test("counts the findings of a check by their kind, and stays silent when there are none")
@@ -204,12 +208,13 @@ import VersionTree
         try store.add("1", ["f": "one", "g": "two"])
         let versions = store.versions.recordingEvents()
         _ = try versions.check()
-        #expect(try Journal(versions).entries().isEmpty)
+        try expect(Journal(versions).entries().isEmpty)
         try Damage.flip(store.path + "/versions/1/f", at: 0)
         try Damage.flip(store.path + "/versions/1/g", at: 0)
         let kinds = try versions.check().findings.map(\.kind.rawValue)
         let expected = Dictionary(kinds.map { ($0, 1) }, uniquingKeysWith: +)
-        #expect(
-            try Journal(versions).entries().map(\.event) == [.found(kinds: expected, repaired: 0)])
+        try expect(
+            Journal(versions).entries().map(\.event), equals: [.found(kinds: expected, repaired: 0)]
+        )
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -36,12 +37,12 @@ import VersionTree
         try place.pull()
         var map = try release.mapURL(release.files[1]).dropFirst()
         if map.hasPrefix("__cordova/") { map = map.dropFirst("__cordova/".count) }
-        #expect(
-            place.asked
-                == once(
-                    "manifest.json", "", Self.script, String(map), "some-file", "some-other-file"))
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == release.tree)
+        expect(
+            place.asked,
+            equals: once(
+                "manifest.json", "", Self.script, String(map), "some-file", "some-other-file"))
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: release.tree)
         try place.expectClean()
     }
 
@@ -52,29 +53,29 @@ import VersionTree
         let place = try place(dialect)
         place.origin.always(.wrongBytes, on: path(Self.script))
         let error = try place.expectRefusal()
-        #expect(error?.message == "Hash mismatch for asset: " + Self.url(dialect))
+        expect(error?.message, equals: "Hash mismatch for asset: " + Self.url(dialect))
         place.origin.always(nil, on: path(Self.script))
         place.origin.play([.wrongBytes], on: path(Self.script))
         try place.pull()
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
     @Test(
         "1: refuses truncated bytes under the right entity tag", arguments: MeteorDialect.allCases)
     func truncated(_ dialect: MeteorDialect) throws {
         let place = try place(dialect)
-        let whole = try #require(
+        let whole = try require(
             try ServedMeteor(2, dialect).contents()[path(Self.script)])
         let part = Content(Array(whole.bytes.dropLast(100))).tagged(whole.tag)
         place.origin.put(part, at: path(Self.script))
         let error = try place.expectRefusal()
-        #expect(error?.message == "Hash mismatch for asset: " + Self.url(dialect))
+        expect(error?.message, equals: "Hash mismatch for asset: " + Self.url(dialect))
         place.origin.put(whole, at: path(Self.script))
         place.origin.play([.cut(after: 100)], on: path(Self.script))
         try place.pull()
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
     @Test("2: proves bytes whose entity tag a proxy has taken", arguments: MeteorDialect.allCases)
@@ -85,11 +86,11 @@ import VersionTree
         }
         place.origin.always(.wrongBytes, on: path(Self.script))
         let error = try place.expectRefusal()
-        #expect(error?.code == .mismatch)
+        expect(error?.code, equals: .mismatch)
         place.origin.always(nil, on: path(Self.script))
         try place.pull()
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
     }
 
     @Test("3: refuses the index page of another version in today's form")
@@ -99,9 +100,9 @@ import VersionTree
         release.pageVersion = "version3"
         try place.serve(release)
         let error = try place.expectRefusal()
-        #expect(
-            error?.message
-                == "Version mismatch for index page, expected: version2, actual: version3")
+        expect(
+            error?.message,
+            equals: "Version mismatch for index page, expected: version2, actual: version3")
     }
 
     @Test("4: completes when a connection was refused and the server comes back")
@@ -123,27 +124,27 @@ import VersionTree
         options.retries.pullFailureCountMax = 100_000
         options.retries.delayMax = .milliseconds(50)
         origin.play([.hangUp()], on: path(Self.script))
-        #expect(try place.pull(options).version == "version2")
-        #expect(try place.start() == "version2")
+        try expect(place.pull(options).version, equals: "version2")
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("5, 6: goes back from what was never confirmed, stays there, and does not fetch it again")
     func rolledBack() throws {
         let place = try place()
         try place.pull()
-        #expect(try place.device.reopened().boot().version == "version2")
+        try expect(place.device.reopened().boot().version, equals: "version2")
         // As the plugin does, it gets a second start.
-        #expect(try place.device.reopened().boot().version == "version1")
-        #expect(try place.device.reopened().boot().version == "version2")
-        for _ in 0..<2 { #expect(try place.device.reopened().boot().version == "version1") }
+        try expect(place.device.reopened().boot().version, equals: "version1")
+        try expect(place.device.reopened().boot().version, equals: "version2")
+        for _ in 0..<2 { try expect(place.device.reopened().boot().version, equals: "version1") }
         place.origin.forgetRequests()
         let error = try place.expectRefusal()
-        #expect(error?.message == "Skipping downloading blacklisted version")
-        #expect(error?.code == .bannedVersion)
-        #expect(place.asked == once("manifest.json"))
+        expect(error?.message, equals: "Skipping downloading blacklisted version")
+        expect(error?.code, equals: .bannedVersion)
+        expect(place.asked, equals: once("manifest.json"))
         try place.device.reopened().forgive("version2")
-        #expect(try place.pull().isUnchanged)
-        #expect(try place.start() == "version2")
+        try expect(place.pull().isUnchanged)
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("7: keeps what waits when what runs is confirmed")
@@ -153,8 +154,8 @@ import VersionTree
         let boot = try versions.boot()
         try place.pull()
         try versions.confirm(boot.version, token: boot.token)
-        #expect(try place.device.reopened().lifecycle().pending == "version2")
-        #expect(try place.start() == "version2")
+        try expect(place.device.reopened().lifecycle().pending, equals: "version2")
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("8: has no file that its release does not have")
@@ -164,8 +165,8 @@ import VersionTree
         release.files.removeAll { $0.path == "app/some-text.txt" }
         try place.serve(release)
         try place.pull()
-        #expect(try place.tree("version2") == release.tree)
-        #expect(try place.tree("version2")["app/some-text.txt"] == nil)
+        try expect(place.tree("version2"), equals: release.tree)
+        try expect(place.tree("version2")["app/some-text.txt"] == nil)
     }
 
     @Test(
@@ -178,12 +179,12 @@ import VersionTree
         // The app is updated, and brings along what was pushed before; then a release is pushed.
         try place.ship(ServedMeteor(2, dialect), as: "store-update")
         // Under its own version, whatever it is called; a download of that name has other files beside.
-        #expect(try ["version2", "version2+shipped.1"].contains(place.current))
+        try expect(["version2", "version2+shipped.1"].contains(place.current))
         place.origin.forgetRequests()
         try place.serve(ServedMeteor(3, dialect))
         let report = try place.pull()
-        #expect(report.figures.files == 4)
-        #expect(place.asked.count == 5)
+        expect(report.figures.files, equals: 4)
+        expect(place.asked.count, equals: 5)
         // What was built anew with the same content has other labels.
         var again = ServedMeteor(3, dialect == .content ? .today : dialect)
         again.version = "version4"
@@ -194,8 +195,8 @@ import VersionTree
         try place.pull()
         // Nothing tells what is in a map but its name, which has changed.
         let files = place.asked.keys.filter { !$0.hasSuffix(".map") }
-        #expect(Set(files) == ["manifest.json", ""])
-        #expect(dialect == .content || place.asked.count == 2)
+        expect(Set(files), equals: ["manifest.json", ""])
+        expect(dialect == .content || place.asked.count == 2)
     }
 
     @Test("11: fetches what is listed under two URLs or paths once, and keeps it once")
@@ -207,12 +208,12 @@ import VersionTree
         try place.serve(release)
         try place.pull()
         let pictures = place.asked.filter { $0.key.hasPrefix("images/") }
-        #expect(pictures.values.reduce(0, +) == 1)
+        expect(pictures.values.reduce(0, +), equals: 1)
         let manifest = try place.device.reopened().manifest(of: "version2")
-        let entry = try #require(manifest[TreePath("app/images/x.png")])
-        #expect(Set(entry.routes) == ["/__cordova/images/x.png", "/images/x.png"])
-        #expect(try entry.address == manifest[TreePath("app/images/y.png")]?.address)
-        #expect(try place.tree("version2") == release.tree)
+        let entry = try require(manifest[TreePath("app/images/x.png")])
+        expect(Set(entry.routes), equals: ["/__cordova/images/x.png", "/images/x.png"])
+        try expect(entry.address, equals: manifest[TreePath("app/images/y.png")]?.address)
+        try expect(place.tree("version2"), equals: release.tree)
     }
 
     @Test(
@@ -229,11 +230,11 @@ import VersionTree
         try place.expectRefusal()
         place.origin.forgetRequests()
         let report = try place.pull()
-        #expect(report.figures.resumedBytes >= 400_000)
-        let request = try #require(place.origin.requests(for: path("app/large.js")).first)
-        #expect(request["range"] == "bytes=400000-")
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == release.tree)
+        expect(report.figures.resumedBytes >= 400_000)
+        let request = try require(place.origin.requests(for: path("app/large.js")).first)
+        expect(request["range"], equals: "bytes=400000-")
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: release.tree)
     }
 
     @Test(
@@ -250,7 +251,7 @@ import VersionTree
         release.version = path
         try place.serve(release)
         if path.contains("..") { try place.expectRefusal() }
-        #expect(place.asked.keys.allSatisfy { $0 == "manifest.json" || !path.contains("..") })
+        expect(place.asked.keys.allSatisfy { $0 == "manifest.json" || !path.contains("..") })
     }
 
     @Test(
@@ -260,13 +261,13 @@ import VersionTree
         let place = try place()
         place.origin.put(
             Content(text, type: "application/json"), at: path("manifest.json"))
-        #expect(try place.expectRefusal()?.code == .badRelease)
+        try expect(place.expectRefusal()?.code, equals: .badRelease)
         try place.serve(ServedMeteor(2))
         place.origin.put(
             Content(MeteorFixture.page(text), type: "text/html").tagged(nil), at: path(""))
         let error = try place.expectRefusal()
-        #expect([.badRelease, .unsuitableRelease].contains(error?.code))
-        #expect(try place.start() == "version1")
+        expect([.badRelease, .unsuitableRelease].contains(error?.code))
+        try expect(place.start(), equals: "version1")
     }
 
     @Test("17: two processes pull the same release at once, and both end right")
@@ -275,10 +276,10 @@ import VersionTree
             let place = try place(dialect)
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<3 { group.addTask { try place.pull().version } }
-                for try await version in group { #expect(version == "version2") }
+                for try await version in group { expect(version, equals: "version2") }
             }
-            #expect(try place.start() == "version2")
-            #expect(try place.tree("version2") == ServedMeteor(2, dialect).tree)
+            try expect(place.start(), equals: "version2")
+            try expect(place.tree("version2"), equals: ServedMeteor(2, dialect).tree)
             try place.expectClean()
         }
     }

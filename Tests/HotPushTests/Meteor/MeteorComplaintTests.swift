@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -26,8 +27,8 @@ import VersionTree
             place.origin.play(
                 [.switchAll(after: 100, to: try ServedMeteor(3).contents())], on: Self.script)
             try place.pull(parallel: parallel)
-            #expect(try place.start() == "version3")
-            #expect(try place.tree("version3") == ServedMeteor(3).tree)
+            try expect(place.start(), equals: "version3")
+            try expect(place.tree("version3"), equals: ServedMeteor(3).tree)
             try place.expectClean()
         }
     }
@@ -38,9 +39,9 @@ import VersionTree
         place.origin.play(
             [.switchAll(after: 0, to: try ServedMeteor(1).contents())], on: "/__cordova/")
         let report = try place.pull()
-        #expect(report.version == "version1")
-        #expect(report.isUnchanged)
-        #expect(try place.start() == "version1")
+        expect(report.version, equals: "version1")
+        expect(report.isUnchanged)
+        try expect(place.start(), equals: "version1")
     }
 
     @Test("1: a server that switches and goes is an error, and what came of it is kept")
@@ -48,10 +49,10 @@ import VersionTree
         let place = try place(ServedMeteor(2))
         place.origin.play([.switchAll(after: 100, to: [:])], on: Self.script)
         let error = try place.expectRefusal()
-        #expect(error?.message.hasPrefix("Non-success status code 404 for asset: /") == true)
+        expect(error?.message.hasPrefix("Non-success status code 404 for asset: /"), equals: true)
         try place.serve(ServedMeteor(2))
         try place.pull()
-        #expect(try place.start() == "version2")
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("3: a file under two URLs fails every update: it is one file with two URLs")
@@ -60,8 +61,8 @@ import VersionTree
         release.add(asset: "app/fonts/a.woff", "a font")
         let place = try place(release)
         for _ in 0..<2 { try place.pull() }
-        #expect(place.asked["fonts/a.woff"] == 1)
-        #expect(try place.start() == "version2")
+        expect(place.asked["fonts/a.woff"], equals: 1)
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("10: another version's index page from a second machine ends all: it is asked for again")
@@ -78,9 +79,9 @@ import VersionTree
             hasAsked.set()
         }
         try place.pull()
-        #expect(place.asked[""] == 2)
-        #expect(place.asked.filter { $0.key != "" }.allSatisfy { $0.value == 1 })
-        #expect(try place.start() == "version2")
+        expect(place.asked[""], equals: 2)
+        expect(place.asked.filter { $0.key != "" }.allSatisfy { $0.value == 1 })
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("11: a page in place of the manifest says nothing: its type and beginning are told")
@@ -88,9 +89,9 @@ import VersionTree
         let place = try place(ServedMeteor(2))
         place.origin.always(.page, on: "/__cordova/manifest.json")
         let message = try place.expectRefusal()?.message ?? ""
-        #expect(message.contains("text/html"))
-        #expect(message.contains("<!DOCTYPE html>"))
-        #expect(place.asked == once("manifest.json"))
+        expect(message.contains("text/html"))
+        expect(message.contains("<!DOCTYPE html>"))
+        expect(place.asked, equals: once("manifest.json"))
     }
 
     @Test(
@@ -104,8 +105,8 @@ import VersionTree
             changed.rootURL = "http://127.0.0.1/app"
             try place.serve(changed, below: "/app")
             try place.pull(from: place.origin.url + "/app" + end)
-            #expect(place.origin.requests.allSatisfy { $0.path.hasPrefix("/app/__cordova/") })
-            #expect(try place.tree("version2") == changed.tree)
+            expect(place.origin.requests.allSatisfy { $0.path.hasPrefix("/app/__cordova/") })
+            try expect(place.tree("version2"), equals: changed.tree)
         }
     }
 
@@ -123,9 +124,9 @@ import VersionTree
         contents["/__cordova/" + encoded] = Content("named").tagged(nil)
         place.origin.replaceAll(contents)
         try place.pull()
-        #expect(place.origin.requests(for: "/__cordova/" + encoded).count == 1)
+        expect(place.origin.requests(for: "/__cordova/" + encoded).count, equals: 1)
         let manifest = try place.device.reopened().manifest(of: "version2")
-        #expect(try manifest[TreePath("app/named")]?.routes == ["/" + name])
+        try expect(manifest[TreePath("app/named")]?.routes, equals: ["/" + name])
     }
 
     @Test(
@@ -136,15 +137,15 @@ import VersionTree
         let map = try MeteorScenario.map(2)
         place.origin.always(.status(status), on: "/__cordova/" + map)
         let report = try place.pull()
-        #expect(report.skipped == ["app/template.mobileapp.js.map"])
-        #expect(place.asked[map] == 1)
+        expect(report.skipped, equals: ["app/template.mobileapp.js.map"])
+        expect(place.asked[map], equals: 1)
         var tree = ServedMeteor(2).tree
         tree["app/template.mobileapp.js.map"] = nil
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == tree)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: tree)
         place.origin.forgetRequests()
-        #expect(try place.pull().isUnchanged)
-        #expect(place.asked == once("manifest.json"))
+        try expect(place.pull().isUnchanged)
+        expect(place.asked, equals: once("manifest.json"))
         try place.expectClean()
     }
 
@@ -157,8 +158,8 @@ import VersionTree
         place.origin.forgetRequests()
         release.more = #","meteorRuntimeConfig":"{}","refreshableAssets":[{"url":"/x.css"}]"#
         try place.serve(release)
-        #expect(try place.pull().isUnchanged)
-        #expect(place.asked == once("manifest.json"))
+        try expect(place.pull().isUnchanged)
+        expect(place.asked, equals: once("manifest.json"))
     }
 }
 
@@ -180,9 +181,9 @@ struct MeteorLabelledTests {
         try place.live(release(2))
         try place.serve(release(3))
         try place.pull()
-        #expect(place.origin.requests(for: Self.path).isEmpty)
-        #expect(try place.start() == "version3")
-        #expect(try place.tree("version3") == release(3).tree)
+        expect(place.origin.requests(for: Self.path).isEmpty)
+        try expect(place.start(), equals: "version3")
+        try expect(place.tree("version3"), equals: release(3).tree)
     }
 
     @Test("is recognized in what was shipped")
@@ -191,8 +192,8 @@ struct MeteorLabelledTests {
         try place.ship(release(1))
         try place.serve(release(2))
         try place.pull()
-        #expect(place.origin.requests(for: Self.path).isEmpty)
-        #expect(try place.start() == "version2")
+        expect(place.origin.requests(for: Self.path).isEmpty)
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("is fetched if it has another size by now")
@@ -201,9 +202,9 @@ struct MeteorLabelledTests {
         try place.ship(release(1))
         try place.serve(release(2, "generated anew"))
         try place.pull()
-        #expect(place.origin.requests(for: Self.path).count == 1)
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2")["app/generated.bin"] == "generated anew")
+        expect(place.origin.requests(for: Self.path).count, equals: 1)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2")["app/generated.bin"], equals: "generated anew")
     }
 
     @Test("is found though another version still waits for it")
@@ -223,8 +224,8 @@ struct MeteorLabelledTests {
         third.add(asset: "app/new.txt", "new")
         try place.serve(third)
         try place.pull()
-        #expect(place.origin.requests(for: Self.path).isEmpty)
-        #expect(try place.tree("version3")["app/generated.bin"] == "generated")
+        expect(place.origin.requests(for: Self.path).isEmpty)
+        try expect(place.tree("version3")["app/generated.bin"], equals: "generated")
         try place.expectClean()
     }
 
@@ -235,10 +236,10 @@ struct MeteorLabelledTests {
         try place.serve(release(2))
         place.origin.put(
             Content("generated").tagged("\"\(MeteorFixture.iOS)\""), at: Self.path)
-        #expect(try place.expectRefusal()?.code == .mismatch)
+        try expect(place.expectRefusal()?.code, equals: .mismatch)
         place.origin.put(
             Content("short").tagged("\"\(Self.label)\""), at: Self.path)
-        #expect(try place.expectRefusal()?.code == .mismatch)
+        try expect(place.expectRefusal()?.code, equals: .mismatch)
     }
 }
 
@@ -253,18 +254,18 @@ struct MeteorLabelledTests {
         var update = ServedMeteor(3)
         if !isSameNative { update.compatibility = ["ios": "new", "android": "new"] }
         let report = try place.ship(update)
-        #expect(report.isNew && report.becameCurrent)
+        expect(report.isNew && report.becameCurrent)
         let good = try place.device.reopened().lifecycle().knownGood
-        #expect(good.contains("version2") == isSameNative)
+        expect(good.contains("version2"), equals: isSameNative)
         // And what the origin offers is held against the new app.
         try place.serve(ServedMeteor(2))
         place.origin.forgetRequests()
         if isSameNative {
-            #expect(try place.pull().isUnchanged)
+            try expect(place.pull().isUnchanged)
         } else {
-            #expect(try place.expectRefusal()?.message == MeteorMessages.incompatible)
+            try expect(place.expectRefusal()?.message, equals: MeteorMessages.incompatible)
         }
-        #expect(place.asked == once("manifest.json"))
+        expect(place.asked, equals: once("manifest.json"))
     }
 
     @Test("is shown by its URLs, and knows which app it is")
@@ -272,11 +273,11 @@ struct MeteorLabelledTests {
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1, .today), as: "1.0.3+45")
         let manifest = try place.device.reopened().manifest(
-            of: try #require(try place.current))
-        let file = try #require(manifest[TreePath("app/some-text.txt")])
-        #expect(Set(file.routes) == ["/__cordova/some-text.txt", "/some-text.txt"])
-        #expect(AppIdentity(keptIn: manifest).id == MeteorFixture.appID)
-        #expect(try manifest[TreePath("not-in-manifest")]?.routes == [])
+            of: try require(try place.current))
+        let file = try require(manifest[TreePath("app/some-text.txt")])
+        expect(Set(file.routes), equals: ["/__cordova/some-text.txt", "/some-text.txt"])
+        expect(AppIdentity(keptIn: manifest).id, equals: MeteorFixture.appID)
+        try expect(manifest[TreePath("not-in-manifest")]?.routes, equals: [])
     }
 
     @Test(
@@ -287,7 +288,7 @@ struct MeteorLabelledTests {
         let path = store.directory.appending("app")
         try writeTree(path, ["program.json": text, "index.html": "<p>"])
         let report = try store.versions.adopt(EmbeddedVersion(directory: path, version: "1"))
-        #expect(report.becameCurrent)
-        #expect(try store.versions.boot().version == "1")
+        expect(report.becameCurrent)
+        try expect(store.versions.boot().version, equals: "1")
     }
 }

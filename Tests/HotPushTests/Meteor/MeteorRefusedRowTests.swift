@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -107,13 +108,13 @@ struct MeteorRefusedRowTests {
     func refused(_ failure: MeteorFailure) throws {
         let place = try place(failure)
         let error = try place.expectRefusal()
-        #expect(error?.message == failure.message)
-        #expect(error?.code == failure.code)
+        expect(error?.message, equals: failure.message)
+        expect(error?.code, equals: failure.code)
         let asked = place.asked
-        for (path, count) in failure.asked { #expect(asked[path] == count, "\(path)") }
-        #expect(asked.allSatisfy { $0.value == 1 || failure.asked[$0.key] != nil })
-        if failure.asked == ["manifest.json": 1] { #expect(asked.count == 1) }
-        #expect(try place.start() == "version1")
+        for (path, count) in failure.asked { expect(asked[path], equals: count, "\(path)") }
+        expect(asked.allSatisfy { $0.value == 1 || failure.asked[$0.key] != nil })
+        if failure.asked == ["manifest.json": 1] { expect(asked.count, equals: 1) }
+        try expect(place.start(), equals: "version1")
         try place.expectClean()
     }
 
@@ -126,21 +127,21 @@ struct MeteorRefusedRowTests {
         release.rootURL = "http://127.0.0.1:3000/"
         try place.serve(release)
         try place.pull()
-        #expect(place.asked[MeteorFailure.template] == 1)
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == release.tree)
+        expect(place.asked[MeteorFailure.template], equals: 1)
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: release.tree)
     }
 
     @Test("for other native code is taken by who insists, or says that it has it")
     func forced() throws {
-        let failure = try #require(MeteorFailure.all.last)
+        let failure = try require(MeteorFailure.all.last)
         var options = MeteorPlace.options
         options.app.compatibility = "another"
-        #expect(try place(failure).pull(options).version == "version2")
+        try expect(place(failure).pull(options).version, equals: "version2")
         options.app.compatibility = "a third"
         try place(failure).expectRefusal(options)
         options.isForced = true
-        #expect(try place(failure).pull(options).version == "version2")
+        try expect(place(failure).pull(options).version, equals: "version2")
     }
 
     @Test("is held against what a pulled version has kept, on each platform")
@@ -157,6 +158,6 @@ struct MeteorRefusedRowTests {
         options.platform = "android"
         try place.expectRefusal(options)
         try place.pull()
-        #expect(try place.start() == "version3")
+        try expect(place.start(), equals: "version3")
     }
 }

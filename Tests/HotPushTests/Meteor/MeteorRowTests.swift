@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -57,22 +58,22 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         let (place, release) = try scenario.begin()
         let old = try place.current
         try place.pull()
-        #expect(try place.current == old)
-        #expect(try place.device.reopened().lifecycle().pending == release.version)
-        #expect(try place.start() == release.version)
-        #expect(try place.current == release.version)
-        #expect(try place.tree(release.version)["index.html"] == release.tree["index.html"])
+        try expect(place.current, equals: old)
+        try expect(place.device.reopened().lifecycle().pending, equals: release.version)
+        try expect(place.start(), equals: release.version)
+        try expect(place.current, equals: release.version)
+        try expect(place.tree(release.version)["index.html"], equals: release.tree["index.html"])
     }
 
     @Test("rows 28, 32, 37: asks only for what has changed", arguments: try MeteorScenario.all())
     func requests(_ scenario: MeteorScenario) throws {
         let (place, _) = try scenario.begin()
         let report = try place.pull()
-        #expect(place.asked == scenario.asked)
-        #expect(report.requests == scenario.asked.count)
+        expect(place.asked, equals: scenario.asked)
+        expect(report.requests, equals: scenario.asked.count)
         for request in place.origin.requests where !request.target.hasSuffix("__cordova/") {
             let isDocument = request.path.hasSuffix("manifest.json")
-            #expect(isDocument || request.target.hasSuffix("?meteor_dont_serve_index=true"))
+            expect(isDocument || request.target.hasSuffix("?meteor_dont_serve_index=true"))
         }
     }
 
@@ -81,13 +82,13 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         let (place, release) = try scenario.begin()
         try place.pull()
         let tree = try place.tree(release.version)
-        for (path, text) in release.tree { #expect(tree[path] == text) }
+        for (path, text) in release.tree { expect(tree[path], equals: text) }
         let manifest = try place.device.reopened().manifest(of: release.version)
         for file in release.files {
-            let entry = try #require(manifest[TreePath(file.path)])
-            #expect(try entry.address == address(of: file.text))
+            let entry = try require(manifest[TreePath(file.path)])
+            try expect(entry.address, equals: address(of: file.text))
             for url in release.urls(file) where url != "/" + file.path {
-                #expect(entry.routes.contains(url))
+                expect(entry.routes.contains(url))
             }
         }
         try place.expectClean()
@@ -99,7 +100,7 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         let (place, release) = try scenario.begin()
         try place.pull()
         try place.start()
-        for _ in 0..<3 { #expect(try place.start() == release.version) }
+        for _ in 0..<3 { try expect(place.start(), equals: release.version) }
     }
 
     @Test("row 34: makes room for the old version's when its start is confirmed, not before")
@@ -110,15 +111,15 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         options.keptGoodCount = 1
         let manager = UpdateManager(
             try place.device.reopened(), source: ScriptedSource(place.device), options: options)
-        let boot = try #require(try await manager.start())
+        let boot = try require(try await manager.start())
         func names() throws -> Set<String> {
             Set(try place.device.reopened().versions().map(\.version))
         }
-        #expect(try names() == ["version1", "version2", "version3"])
+        try expect(names(), equals: ["version1", "version2", "version3"])
         try await manager.confirm(boot.version, token: boot.token)
-        #expect(try names() == ["version1", "version3"])
+        try expect(names(), equals: ["version1", "version3"])
         let unreferenced = try place.device.reopened().store.usage().unreferencedBytes
-        #expect(unreferenced == 0)
+        expect(unreferenced, equals: 0)
     }
 
     @Test("row 39: to the shipped version brings nothing and adds nothing")
@@ -127,11 +128,12 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         let usage = try place.device.reopened().store.usage()
         let objects = [usage.objects, Int(usage.objectBytes)]
         let report = try place.pull()
-        #expect(report.isUnchanged && report.figures.files == 0 && report.figures.bytes == 0)
+        expect(report.isUnchanged && report.figures.files == 0 && report.figures.bytes == 0)
         let after = try place.device.reopened().store.usage()
-        #expect([after.objects, Int(after.objectBytes)] == objects)
-        #expect(
-            try Set(place.device.reopened().versions().map(\.version)) == ["version1", "version2"])
+        expect([after.objects, Int(after.objectBytes)], equals: objects)
+        try expect(
+            Set(place.device.reopened().versions().map(\.version)),
+            equals: ["version1", "version2"])
     }
 
     @Test("row 40: back to the shipped version keeps the newer one, which then costs one request")
@@ -142,9 +144,9 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         place.origin.forgetRequests()
         try place.serve(ServedMeteor(2))
         let report = try place.pull()
-        #expect(report.isUnchanged)
-        #expect(place.asked == once("manifest.json"))
-        #expect(try place.start() == "version2")
+        expect(report.isUnchanged)
+        expect(place.asked, equals: once("manifest.json"))
+        try expect(place.start(), equals: "version2")
     }
 
     @Test("rows 42, 43: of what is shown already is nothing, at one request")
@@ -153,9 +155,9 @@ struct MeteorScenario: Sendable, CustomTestStringConvertible {
         try place.ship(ServedMeteor(1))
         try place.serve(ServedMeteor(1))
         let before = try place.device.reopened().lifecycle()
-        #expect(try place.pull().isUnchanged)
-        #expect(place.asked == once("manifest.json"))
-        #expect(try place.device.reopened().lifecycle() == before)
+        try expect(place.pull().isUnchanged)
+        expect(place.asked, equals: once("manifest.json"))
+        try expect(place.device.reopened().lifecycle(), equals: before)
     }
 }
 
@@ -172,8 +174,8 @@ struct MeteorPartialRowTests {
         try place.interrupt(after: count)
         for path in stalled { place.origin.always(nil, on: "/__cordova/" + path) }
         place.origin.forgetRequests()
-        #expect(try place.current == "version1")
-        #expect(try place.device.reopened().lifecycle().pending == nil)
+        try expect(place.current, equals: "version1")
+        try expect(place.device.reopened().lifecycle().pending == nil)
         return place
     }
 
@@ -184,10 +186,10 @@ struct MeteorPartialRowTests {
         let map = try MeteorScenario.map(2)
         let place = try interrupted(without: ["", template, map], after: 2)
         try place.pull()
-        #expect(place.asked == once("manifest.json", "", template, map))
-        #expect(try place.current == "version1")
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == ServedMeteor(2).tree)
+        expect(place.asked, equals: once("manifest.json", "", template, map))
+        try expect(place.current, equals: "version1")
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: ServedMeteor(2).tree)
         try place.expectClean()
     }
 
@@ -196,13 +198,13 @@ struct MeteorPartialRowTests {
         let map = try MeteorScenario.map(2)
         let place = try interrupted(without: [template, map], after: 3)
         try place.pull()
-        #expect(place.asked == once("manifest.json", template, map))
-        #expect(try place.start() == "version2")
+        expect(place.asked, equals: once("manifest.json", template, map))
+        try expect(place.start(), equals: "version2")
         var other = ServedMeteor(3)
         other.appID = "another"
         try place.serve(other)
         let message = try place.expectRefusal()?.message
-        #expect(message?.hasPrefix("appId in downloaded asset bundle does not match") == true)
+        expect(message?.hasPrefix("appId in downloaded asset bundle does not match"), equals: true)
     }
 
     @Test("rows 65 to 68: to another version asks for what is left of it and what has changed")
@@ -211,14 +213,14 @@ struct MeteorPartialRowTests {
             without: ["", template, MeteorScenario.map(2)], after: 2)
         try place.serve(ServedMeteor(3))
         try place.pull()
-        #expect(
-            place.asked
-                == once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
-        #expect(try place.start() == "version3")
+        expect(
+            place.asked,
+            equals: once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
+        try expect(place.start(), equals: "version3")
         let tree = try place.tree("version3")
-        #expect(tree == ServedMeteor(3).tree)
-        #expect(tree["app/some-other-file"] == "some-other-file\n")
-        #expect(tree["app/some-file"] == "some-file (changed again)\n")
+        expect(tree, equals: ServedMeteor(3).tree)
+        expect(tree["app/some-other-file"], equals: "some-other-file\n")
+        expect(tree["app/some-file"], equals: "some-file (changed again)\n")
         try place.expectClean()
     }
 
@@ -231,11 +233,11 @@ struct MeteorPartialRowTests {
         release.pageVersion = "version2"
         try place.serve(release)
         try place.pull()
-        #expect(
-            place.asked
-                == once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
-        #expect(try place.start() == "version2")
-        #expect(try place.tree("version2") == release.tree)
+        expect(
+            place.asked,
+            equals: once("manifest.json", "", template, try MeteorScenario.map(3), "some-file"))
+        try expect(place.start(), equals: "version2")
+        try expect(place.tree("version2"), equals: release.tree)
         try place.expectClean()
     }
 }

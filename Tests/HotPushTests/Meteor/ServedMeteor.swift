@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -267,14 +268,14 @@ struct MeteorPlace {
         let pull = Pull(
             into: try device.reopened(), over: try PullingFixture.transport(parallel: parallel),
             options)
-        return try #require(try pull.run(url ?? origin.url))
+        return try require(try pull.run(url ?? origin.url))
     }
 
     /// Serves a release, pulls it and starts it.
     func live(_ release: ServedMeteor) throws {
         try serve(release)
         try pull()
-        #expect(try start() == release.version)
+        try expect(start(), equals: release.version)
         origin.forgetRequests()
     }
 
@@ -287,7 +288,7 @@ struct MeteorPlace {
         options.retries.failureCountMax = 1000
         options.progress = { if $0.figures.files >= count { flag.set() } }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
-        #expect(code { try pull.run(origin.url) } == .interrupted)
+        expect(code { try pull.run(origin.url) }, equals: .interrupted)
     }
 
     /// What was asked for, and how often; without the folder that all have.

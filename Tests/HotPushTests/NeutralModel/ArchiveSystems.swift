@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -38,7 +39,7 @@ enum CodePush: ForeignSystem {
             release.signatures = [Signature("RS256", of: .contentDigest, text: token)]
         }
         for line in document.elements("files") {
-            let parts = try #require(line.asString).split(separator: ":").map(String.init)
+            let parts = try require(line.asString).split(separator: ":").map(String.init)
             var file = ReleaseFile(path: try TreePath(parts[0]))
             try file.check(.sha256, hex: parts[1])
             file.address = ObjectID(parts[1])
@@ -62,8 +63,8 @@ enum CodePush: ForeignSystem {
     }
 
     static func write(_ release: Release) throws -> JSONValue {
-        let first = try #require(release.files.first)
-        let whole = try #require(first.sources.last)
+        let first = try require(release.files.first)
+        let whole = try require(first.sources.last)
         let diffs: [JSONValue.Member] = first.sources.compactMap { source in
             guard case .patch(_, let base) = source.steps[0] else { return nil }
             let value: JSONValue = .members([
@@ -122,9 +123,9 @@ enum Pushy: ForeignSystem {
             }
             for path in [entry.key] + copies.map(\.key) {
                 var file = ReleaseFile(path: try TreePath(path))
-                let sum = UInt32(try #require(entry.value.asInt64))
+                let sum = UInt32(try require(entry.value.asInt64))
                 let bytes = (0..<4).map { UInt8(truncatingIfNeeded: sum >> (24 - 8 * $0)) }
-                file.checks = [.digest(try #require(Label(.crc32, bytes: bytes)))]
+                file.checks = [.digest(try require(Label(.crc32, bytes: bytes)))]
                 file.sources = try sources(document, entry.key)
                 if path != entry.key {
                     file.foreign = [.init(key: "copyOf", value: .string(entry.key))]
@@ -150,7 +151,7 @@ enum Pushy: ForeignSystem {
     }
 
     static func write(_ release: Release) throws -> JSONValue {
-        let first = try #require(release.files.first)
+        let first = try require(release.files.first)
         let places = first.sources.map { source in
             let end = source.reference.lastIndex(of: "/") ?? source.reference.startIndex
             return (
@@ -199,8 +200,8 @@ enum Shorebird: ForeignSystem {
     ]
 
     static func read(_ document: JSONValue) throws -> Release {
-        let patch = try #require(document["patch"])
-        let number = try #require(patch["number"]?.asInt64)
+        let patch = try require(document["patch"])
+        let number = try require(patch["number"]?.asInt64)
         var release = try empty(String(number))
         release.order = number
         release.foreign = document.kept("patch_available", "rolled_back_patch_numbers")
@@ -219,7 +220,7 @@ enum Shorebird: ForeignSystem {
     }
 
     static func write(_ release: Release) throws -> JSONValue {
-        let file = try #require(release.files.first)
+        let file = try require(release.files.first)
         return .members([
             "patch_available": release.foreign("patch_available"),
             "patch": .members([

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StrictJSON
 import Testing
 import VersionTree
@@ -30,7 +31,7 @@ enum Expo: ForeignSystem {
     ]
 
     static func read(_ document: JSONValue) throws -> Release {
-        let manifest = try #require(document["manifest"])
+        let manifest = try require(document["manifest"])
         var release = try empty(try manifest.text("id"), trust: .length)
         release.order = CalendarTime.seconds(try manifest.text("createdAt"))
         release.require(Requirement.runtimeVersion, try manifest.text("runtimeVersion"))
@@ -43,7 +44,7 @@ enum Expo: ForeignSystem {
             release.signatures = [signature]
         }
         let headers = document["extensions"]?["assetRequestHeaders"]
-        var assets = [try #require(manifest["launchAsset"])]
+        var assets = [try require(manifest["launchAsset"])]
         assets += manifest.elements("assets")
         release.files = try assets.map { try file($0, headers) }
         release.files[0].isLaunchFile = true
@@ -75,7 +76,7 @@ enum Expo: ForeignSystem {
                 value: .object(
                     file.sources[0].fields.map { .init(key: $0.name, value: .string($0.value)) }))
         }
-        let launch = try #require(release.files.first { $0.isLaunchFile })
+        let launch = try require(release.files.first { $0.isLaunchFile })
         return .members([
             "manifest": .members([
                 "id": .string(release.version.description),

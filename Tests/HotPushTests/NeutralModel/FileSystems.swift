@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -76,7 +77,7 @@ enum ChCP: ForeignSystem {
     ]
 
     static func read(_ document: JSONValue) throws -> Release {
-        let config = try #require(document["chcp.json"])
+        let config = try require(document["chcp.json"])
         var release = try empty(try config.text("release"))
         release.foreign = config.kept("content_url", "update", "ios_identifier")
         let least = config["min_native_interface"]?.asInt64
@@ -129,7 +130,7 @@ enum Ionic: ForeignSystem {
             file.byteCount = entry["size"]?.asInt64
             for part in try entry.text("integrity").split(separator: " ") {
                 let pair = part.split(separator: "-", maxSplits: 1).map(String.init)
-                let algorithm = try #require(DigestAlgorithm(rawValue: pair[0]))
+                let algorithm = try require(DigestAlgorithm(rawValue: pair[0]))
                 try file.check(algorithm, base64: pair[1])
             }
             release.files.append(file)

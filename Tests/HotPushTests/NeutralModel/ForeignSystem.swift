@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -38,7 +39,7 @@ extension JSONValue {
     static func list(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 
     /// The text of a member that must be there.
-    func text(_ key: String) throws -> String { try #require(self[key]?.asString, "\(key)") }
+    func text(_ key: String) throws -> String { try require(self[key]?.asString, "\(key)") }
 
     func elements(_ key: String) -> [JSONValue] { self[key]?.asArray ?? [] }
 
@@ -81,12 +82,12 @@ extension ReleaseFile {
 
     mutating func check(_ algorithm: DigestAlgorithm, hex: String?) throws {
         guard let hex else { return }
-        checks.append(.digest(try #require(Label(algorithm, hex: hex))))
+        checks.append(.digest(try require(Label(algorithm, hex: hex))))
     }
 
     mutating func check(_ algorithm: DigestAlgorithm, base64: String) throws {
-        let bytes = try #require(Base64.bytes(base64))
-        checks.append(.digest(try #require(Label(algorithm, bytes: bytes))))
+        let bytes = try require(Base64.bytes(base64))
+        checks.append(.digest(try require(Label(algorithm, bytes: bytes))))
     }
 }
 

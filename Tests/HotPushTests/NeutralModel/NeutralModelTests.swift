@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -21,7 +22,7 @@ import VersionTree
     func lossless() throws {
         for system in Self.systems {
             for document in try system.samples {
-                #expect(try system.write(try system.read(document)) == document, "\(system)")
+                try expect(system.write(try system.read(document)), equals: document, "\(system)")
             }
         }
     }
@@ -50,22 +51,22 @@ import VersionTree
                 }
                 let manifest = try Manifest(parsing: made.serialized())
                 for file in release.files {
-                    let entry = try #require(manifest[file.path], "\(system)")
-                    #expect(entry.routes == file.routes)
+                    let entry = try require(manifest[file.path], "\(system)")
+                    expect(entry.routes, equals: file.routes)
                     let labels = file.labels.filter { $0.algorithm != .crc32 }
-                    #expect(Set(entry.labels) == Set(labels), "\(system)")
+                    expect(Set(entry.labels), equals: Set(labels), "\(system)")
                     let foreign = JSONValue.object(entry.foreign)
-                    #expect(foreign["key"]?.asString == file.key)
-                    #expect(foreign["mediaType"]?.asString == file.mediaType)
+                    expect(foreign["key"]?.asString, equals: file.key)
+                    expect(foreign["mediaType"]?.asString, equals: file.mediaType)
                     for case .unknownDigest(let name, let text) in file.checks {
                         let said = foreign["checks"]?.asArray?.compactMap(\.asString)
-                        #expect(said?.contains("\(name):\(text)") == true)
+                        expect(said?.contains("\(name):\(text)"), equals: true)
                     }
-                    #expect(!file.contradicts(entry))
+                    expect(!file.contradicts(entry))
                 }
                 // What a manifest calls so itself is in the bytes that came only.
                 for member in release.foreign where member.key != "createdAt" {
-                    #expect(
+                    expect(
                         manifest.foreign.contains { $0.key == member.key },
                         "\(system) \(member.key)")
                 }
@@ -78,9 +79,9 @@ import VersionTree
     func opaque() throws {
         let content = ArrivedContent(address: try address(of: "some"), byteCount: 4)
         for system in [Workbox.self, Pushy.self] as [any ForeignSystem.Type] {
-            var release = try #require(try system.releases.first)
+            var release = try require(try system.releases.first)
             let manifest = try release.manifest(ordinal: 1, createdAt: 0) { _ in content }
-            let entry = try #require(manifest[release.files[0].path])
+            let entry = try require(manifest[release.files[0].path])
             release.files[0].checks = release.files[0].checks.map { check in
                 switch check {
                 case .unknownDigest(let name, _): .unknownDigest(algorithm: name, text: "new")
@@ -89,7 +90,7 @@ import VersionTree
                 default: check
                 }
             }
-            #expect(release.files[0].contradicts(entry), "\(system)")
+            expect(release.files[0].contradicts(entry), "\(system)")
         }
     }
 
@@ -145,8 +146,8 @@ import VersionTree
         let error = #expect(throws: StoreError.self, "\(name)") {
             try release.validate(origin: nil)
         }
-        #expect(error?.code == .badRelease)
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        expect(error?.code, equals: .badRelease)
+        expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 
     @Test("refuses a second source without TLS, if the release came by it")

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StrictJSON
 import Testing
@@ -64,7 +65,7 @@ enum HotUpdater: ForeignSystem {
         file.signature = asset.maybe("signature").map {
             Signature("rsa-v1_5-sha256", of: .fileDigest, text: $0)
         }
-        let whole = try #require(asset["file"])
+        let whole = try require(asset["file"])
         var large = ContentSource(try whole.text("url"))
         if let compression = whole.maybe("compression") { large.steps = [.decompress(compression)] }
         file.sources = [large]
@@ -74,7 +75,7 @@ enum HotUpdater: ForeignSystem {
             digest: Label(.sha256, hex: try patch.text("baseFileHash")))
         var small = ContentSource(try patch.text("patchUrl"))
         small.steps = [.patch(try patch.text("algorithm"), of: base)]
-        let digest = try #require(Label(.sha256, hex: try patch.text("patchFileHash")))
+        let digest = try require(Label(.sha256, hex: try patch.text("patchFileHash")))
         small.checks = [.digest(digest)]
         file.sources.insert(small, at: 0)
         return file
@@ -100,7 +101,7 @@ enum HotUpdater: ForeignSystem {
     }
 
     private static func asset(_ file: ReleaseFile) throws -> JSONValue {
-        let large = try #require(file.sources.last)
+        let large = try require(file.sources.last)
         return .members([
             "fileHash": .text(file.address?.description), "signature": .text(file.signature?.text),
             "file": .members([
@@ -224,7 +225,7 @@ enum AppCache: ForeignSystem {
         var release = try empty("appcache", trust: .length)
         release.foreign = document.kept("NETWORK", "FALLBACK")
         for line in document.elements("CACHE") {
-            let url = try #require(line.asString)
+            let url = try require(line.asString)
             let path = url.prefix { $0 != "?" }
             var file = ReleaseFile(path: try TreePath(String(path)), source: url)
             if path != url { file.routes = ["/" + url] }

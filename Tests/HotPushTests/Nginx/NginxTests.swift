@@ -1,4 +1,5 @@
 import CurlTransport
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -18,13 +19,15 @@ struct NginxTests {
             (0..<200).map { TransferRequest(id: $0, url: nginx.url + "/\($0)") })
         try run(client)
         for number in 0..<200 {
-            #expect(client.results[number]?.outcome == .finished)
-            #expect(client.results[number]?.bytes == sampleBytes(number * 31, seed: UInt64(number)))
+            expect(client.results[number]?.outcome, equals: .finished)
+            expect(
+                client.results[number]?.bytes,
+                equals: sampleBytes(number * 31, seed: UInt64(number)))
         }
         let log = try nginx.log().filter { $0.target != "-" }
-        #expect(log.count == 200)
-        #expect(log.allSatisfy { $0.version == "HTTP/1.1" && $0.status == 200 })
-        #expect(Set(log.map(\.connection)).count <= 16)
+        expect(log.count, equals: 200)
+        expect(log.allSatisfy { $0.version == "HTTP/1.1" && $0.status == 200 })
+        expect(Set(log.map(\.connection)).count <= 16)
     }
 
     @Test("is resumed with a range and the tag of the first part")
@@ -35,9 +38,9 @@ struct NginxTests {
         let client = CollectingClient([TransferRequest(id: 0, url: nginx.url + "/f")])
         client.goesOn = { _, count in count < 30_000 }
         try run(client)
-        let first = try #require(client.results[0])
-        let head = try #require(first.head)
-        #expect(first.outcome == .refused)
+        let first = try require(client.results[0])
+        let head = try require(first.head)
+        expect(first.outcome, equals: .refused)
 
         let part = StagedPart(
             byteCount: Int64(first.bytes.count), wholeByteCount: 100_000,
@@ -50,16 +53,17 @@ struct NginxTests {
             $0.offset = offset
             $0.ifRange = ifRange
         }
-        let answer = try #require(second.head)
-        #expect(Resumption.use(of: answer, for: part, asked: part.question) == .append)
-        #expect(first.bytes + second.bytes == bytes)
+        let answer = try require(second.head)
+        expect(Resumption.use(of: answer, for: part, asked: part.question), equals: .append)
+        expect(first.bytes + second.bytes, equals: bytes)
 
         // At its end there is nothing more.
         let past = try fetch(nginx.url + "/f", .local) { $0.offset = 100_000 }
         let unknown = StagedPart(byteCount: 100_000, isProvable: true)
-        #expect(
+        expect(
             Resumption.use(
-                of: try #require(past.head), for: unknown, asked: unknown.question) == .complete)
+                of: try require(past.head), for: unknown, asked: unknown.question),
+            equals: .complete)
 
         // Another file under the same name: the tag does not hold any more.
         try nginx.put("f", sampleBytes(100_000, seed: 2) + [1])
@@ -67,8 +71,8 @@ struct NginxTests {
             $0.offset = offset
             $0.ifRange = ifRange
         }
-        #expect(changed.status == 200)
-        #expect(changed.bytes == sampleBytes(100_000, seed: 2) + [1])
+        expect(changed.status, equals: 200)
+        expect(changed.bytes, equals: sampleBytes(100_000, seed: 2) + [1])
     }
 
     @Test("is as it stands on disk, unless encodings are asked for")
@@ -77,22 +81,22 @@ struct NginxTests {
         let text = Array(String(repeating: "so much of the same ", count: 5000).utf8)
         try nginx.put("f.txt", text)
         let plain = try fetch(nginx.url + "/f.txt")
-        #expect(plain.head?["content-encoding"] == nil)
-        #expect(plain.head?["content-length"] == "100000")
-        #expect(plain.bytes == text)
+        expect(plain.head?["content-encoding"] == nil)
+        expect(plain.head?["content-length"], equals: "100000")
+        expect(plain.bytes, equals: text)
         let encoded = try fetch(nginx.url + "/f.txt", .local) { $0.acceptsEncodings = true }
-        #expect(encoded.head?["content-encoding"] == "gzip")
-        #expect(encoded.bytes == text)
+        expect(encoded.head?["content-encoding"], equals: "gzip")
+        expect(encoded.bytes, equals: text)
     }
 
     @Test("is not made if the tag is known")
     func unchanged() throws {
         let nginx = try Nginx()
         try nginx.put("f", sampleBytes(100))
-        let tag = try #require(try fetch(nginx.url + "/f").head?["etag"])
+        let tag = try require(try fetch(nginx.url + "/f").head?["etag"])
         let again = try fetch(nginx.url + "/f", .local) { $0.fields = [("If-None-Match", tag)] }
-        #expect(again.status == 304)
-        #expect(again.bytes.isEmpty)
+        expect(again.status, equals: 304)
+        expect(again.bytes.isEmpty)
     }
 }
 
@@ -119,24 +123,24 @@ struct TLSTests {
             (0..<50).map { TransferRequest(id: $0, url: nginx.tlsURL + "/\($0)") })
         try run(client, options(nginx).with { $0.isHTTP2Allowed = isHTTP2Allowed })
         for number in 0..<50 {
-            #expect(client.results[number]?.outcome == .finished)
-            #expect(client.results[number]?.status == 200)
-            #expect(client.results[number]?.bytes == sampleBytes(20_000, seed: UInt64(number)))
+            expect(client.results[number]?.outcome, equals: .finished)
+            expect(client.results[number]?.status, equals: 200)
+            expect(client.results[number]?.bytes, equals: sampleBytes(20_000, seed: UInt64(number)))
         }
         let log = try nginx.log()
-        #expect(log.count == 50)
-        #expect(log.allSatisfy { $0.version == (isHTTP2Allowed ? "HTTP/2.0" : "HTTP/1.1") })
-        #expect(Set(log.map(\.connection)).count <= (isHTTP2Allowed ? 1 : 16))
+        expect(log.count, equals: 50)
+        expect(log.allSatisfy { $0.version == (isHTTP2Allowed ? "HTTP/2.0" : "HTTP/1.1") })
+        expect(Set(log.map(\.connection)).count <= (isHTTP2Allowed ? 1 : 16))
     }
 
     @Test("is not made with a certificate that nobody vouches for")
     func untrusted() throws {
         let nginx = try served()
         let result = try fetch(nginx.tlsURL + "/1")
-        #expect(result.failure == .security)
-        #expect(result.head == nil)
-        #expect(result.message.contains(nginx.tlsURL))
-        #expect(try nginx.log().isEmpty)
+        expect(result.failure, equals: .security)
+        expect(result.head == nil)
+        expect(result.message.contains(nginx.tlsURL))
+        try expect(nginx.log().isEmpty)
     }
 
     @Test("is not made with another name's certificate")
@@ -146,8 +150,8 @@ struct TLSTests {
         let result = try fetch(
             "https://127.0.0.2:\(nginx.tlsPort)/1", options(nginx))
         // 127.0.0.2 is this machine, but not in the certificate; nobody listens there on some systems.
-        #expect(result.failure == .security || result.failure == .connect)
-        #expect(try fetch(url, options(nginx)).failure == .resolve)
+        expect(result.failure == .security || result.failure == .connect)
+        try expect(fetch(url, options(nginx)).failure, equals: .resolve)
     }
 
     @Test("is not made without the file of certificates")
@@ -155,7 +159,7 @@ struct TLSTests {
         let nginx = try served()
         let result = try fetch(
             nginx.tlsURL + "/1", .local.with { $0.certificatesFile = "/nowhere/certificates.pem" })
-        #expect(result.failure == .security)
+        expect(result.failure, equals: .security)
     }
 
     @Test(
@@ -165,7 +169,7 @@ struct TLSTests {
         let origin = try FaultyOrigin()
         origin.slam(ending)
         let result = try fetch(origin.url.replacing("http:", with: "https:") + "/f")
-        #expect(result.failure == .connect, "\(result.message)")
+        expect(result.failure, equals: .connect, "\(result.message)")
     }
 
     @Test("ends as connect if the handshake is never answered")
@@ -174,25 +178,25 @@ struct TLSTests {
         let result = try fetch(
             origin.url.replacing("http:", with: "https:") + "/f",
             .local.with { $0.connectTimeout = .milliseconds(300) })
-        #expect(result.failure == .connect, "\(result.message)")
+        expect(result.failure, equals: .connect, "\(result.message)")
     }
 
     @Test("ends as security if the peer speaks no TLS")
     func plainPeer() throws {
         let nginx = try Nginx()
         let result = try fetch(nginx.url.replacing("http:", with: "https:") + "/f")
-        #expect(result.failure == .security, "\(result.message)")
+        expect(result.failure, equals: .security, "\(result.message)")
     }
 
     @Test("is not left for a plain one by a redirect; the other way is open")
     func redirects() throws {
         let nginx = try served()
         let down = try fetch(nginx.tlsURL + "/to-plain/1", options(nginx))
-        #expect(down.failure == .redirect)
-        #expect(down.message.contains("from https to http"))
+        expect(down.failure, equals: .redirect)
+        expect(down.message.contains("from https to http"))
         let up = try fetch(nginx.url + "/to-tls/1", options(nginx))
-        #expect(up.outcome == .finished)
-        #expect(up.bytes == sampleBytes(20_000, seed: 1))
-        #expect(up.head?.url == nginx.tlsURL + "/1")
+        expect(up.outcome, equals: .finished)
+        expect(up.bytes, equals: sampleBytes(20_000, seed: 1))
+        expect(up.head?.url, equals: nginx.tlsURL + "/1")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import StrictJSON
@@ -43,31 +44,32 @@ import VersionTree
 
             """
         let pointer = try parse(full)
-        #expect(String(decoding: pointer.serialized(), as: UTF8.self) == full)
-        #expect(pointer.sequence == 8 && pointer.createdAt == 9)
-        #expect(pointer.foreign.map(\.key) == ["signature"])
-        let first = try #require(pointer.releases.first)
-        #expect(first.version?.name.description == "1.0")
-        #expect(first.version?.manifestByteCount == 120)
-        #expect(first.isMandatory)
-        #expect(first.rollout == Rollout(perMille: 125, salt: "s"))
-        #expect(
-            first.requirements == [
+        expect(String(decoding: pointer.serialized(), as: UTF8.self), equals: full)
+        expect(pointer.sequence == 8 && pointer.createdAt == 9)
+        expect(pointer.foreign.map(\.key), equals: ["signature"])
+        let first = try require(pointer.releases.first)
+        expect(first.version?.name.description, equals: "1.0")
+        expect(first.version?.manifestByteCount, equals: 120)
+        expect(first.isMandatory)
+        expect(first.rollout, equals: Rollout(perMille: 125, salt: "s"))
+        expect(
+            first.requirements,
+            equals: [
                 Requirement(kind: "compatibility", value: "ios-3"),
                 Requirement(kind: "minimumAppVersion", value: "2.1"),
             ])
-        #expect(first.foreign.map(\.key) == ["note"])
-        #expect(pointer.releases[1].target == .embedded)
+        expect(first.foreign.map(\.key), equals: ["note"])
+        expect(pointer.releases[1].target, equals: .embedded)
     }
 
     @Test("may offer nothing, and fields in any order with white space")
     func lenient() throws {
-        #expect(try parse(Self.pointer("")).releases.isEmpty)
+        try expect(parse(Self.pointer("")).releases.isEmpty)
         let text = """
              { "sequence" : 8, "releases" : [ ], "createdAt" : 0, "channel" : "stable",
                "castreeChannel" : 1 }
             """
-        #expect(try parse(text).createdAt == 0)
+        try expect(parse(text).createdAt, equals: 0)
     }
 
     @Test("of a newer format is refused with the advice to use a newer castree")
@@ -75,8 +77,8 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try parse(#"{"castreeChannel":2,"everything":"different"}"#)
         }
-        #expect(error?.code == .unsupportedFormat)
-        #expect(error?.message.contains("use a newer one") == true)
+        expect(error?.code, equals: .unsupportedFormat)
+        expect(error?.message.contains("use a newer one"), equals: true)
     }
 
     static let hostile: [String] = [
@@ -128,8 +130,8 @@ import VersionTree
     @Test("is refused when it breaks a rule, by one code and in words", arguments: hostile)
     func hostilePointers(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try parse(text) }
-        #expect(error?.code == .badPointer, "\(text.prefix(200))")
-        #expect(error?.message.hasPrefix("the pointer of channel stable is refused: ") == true)
+        expect(error?.code, equals: .badPointer, "\(text.prefix(200))")
+        expect(error?.message.hasPrefix("the pointer of channel stable is refused: "), equals: true)
     }
 
     /// Lets the origin's pointer say another sequence, in its first release as well.
@@ -156,17 +158,17 @@ import VersionTree
         _ = try overwrite(place, with: sequence)
         place.clock.advance(by: 60)
         let next = try place.publish("1").pointer
-        #expect(next.sequence >= place.clock.now)
-        #expect(next.sequence < place.clock.now + 10)
-        #expect(next.releases.map { $0.version?.name.description } == ["1", "2"])
+        expect(next.sequence >= place.clock.now)
+        expect(next.sequence < place.clock.now + 10)
+        expect(next.releases.map { $0.version?.name.description }, equals: ["1", "2"])
         _ = try overwrite(place, with: sequence)
         // The same offer again is enough, and so is taking one back.
-        #expect(try place.publish("1").pointer.sequence < place.clock.now + 10)
+        try expect(place.publish("1").pointer.sequence < place.clock.now + 10)
         _ = try overwrite(place, with: sequence)
         let left = try place.publisher().withdraw(VersionName("1"))
-        #expect(left.sequence < place.clock.now + 10)
+        expect(left.sequence < place.clock.now + 10)
         // Readers take what was written: sequences decrease from release to release.
-        #expect(try place.read()?.version == "2")
+        try expect(place.read()?.version, equals: "2")
     }
 
     @Test("that is not ahead is never taken back by a publisher whose clock is behind")
@@ -175,17 +177,17 @@ import VersionTree
         let before = try place.publish("1").pointer
         place.clock.advance(by: -1_759_999_000)
         let next = try place.publish("2").pointer
-        #expect(next.sequence == before.sequence + 1)
+        expect(next.sequence, equals: before.sequence + 1)
     }
 
     @Test("is refused when it is not UTF-8, and beyond 256 KiB before it is read")
     func sizes() throws {
         var bytes = Array(Self.pointer(more: #","x":"?""#).utf8)
         bytes[bytes.count - 3] = 0xFF
-        #expect(code { try ChannelPointer(parsing: bytes, of: .stable) } == .badPointer)
+        expect(code { try ChannelPointer(parsing: bytes, of: .stable) }, equals: .badPointer)
         let long = Self.pointer(
             more: ",\"x\":\"" + String(repeating: "x", count: 256 * 1024) + "\"")
-        #expect(code { try parse(long) } == .tooLarge)
+        expect(code { try parse(long) }, equals: .tooLarge)
     }
 
     @Test("keeps, when a roll-out grows, fields that a newer castree has put there")
@@ -198,8 +200,8 @@ import VersionTree
         let path = place.origin + "/" + OriginLayout.pointer(.stable)
         try Damage.overwrite(path, with: pointer.serialized())
         let next = try place.publish("1").pointer
-        #expect(next.sequence == pointer.sequence + 1)
-        #expect(next.foreign == pointer.foreign)
-        #expect(next.releases[0].foreign == pointer.releases[0].foreign)
+        expect(next.sequence, equals: pointer.sequence + 1)
+        expect(next.foreign, equals: pointer.foreign)
+        expect(next.releases[0].foreign, equals: pointer.releases[0].foreign)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -22,7 +23,7 @@ import VersionTree
         let path = place.origin + "/channels/stable.json"
         func expectValid() throws {
             let value = try JSONValue.parse(try Damage.contents(path))
-            #expect(schema.problems(of: value) == [])
+            expect(schema.problems(of: value), equals: [])
         }
         try place.publish("1")
         try expectValid()
@@ -70,7 +71,7 @@ import VersionTree
         ])
     func taken(_ text: String) throws {
         _ = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
-        #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [])
+        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
     }
 
     @Test(
@@ -95,6 +96,6 @@ import VersionTree
         #expect(throws: StoreError.self) {
             try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         }
-        #expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -31,7 +32,7 @@ import VersionTree
 
     @Test("have one spelling, in which they are written and read")
     func golden() throws {
-        let address = { (text: String) throws in try #require(ObjectID(text)) }
+        let address = { (text: String) throws in try require(ObjectID(text)) }
         let facts = ContentFacts([
             ObjectFacts(
                 address: try address(Self.second), byteCount: 9_007_199_254_740_991,
@@ -40,18 +41,18 @@ import VersionTree
             ObjectFacts(
                 address: try address(Self.first), byteCount: 0, crc32: 0, md5: Self.md5, twin: nil),
         ])
-        #expect(String(decoding: facts.serialized(), as: UTF8.self) == Self.text())
-        #expect(try parse(Self.text()) == facts)
-        #expect(try parse(Self.text("")).objects.isEmpty)
+        expect(String(decoding: facts.serialized(), as: UTF8.self), equals: Self.text())
+        try expect(parse(Self.text()), equals: facts)
+        try expect(parse(Self.text("")).objects.isEmpty)
         var root = URL(filePath: #filePath)
         for _ in 0..<4 { root.deleteLastPathComponent() }
         let file = try Data(contentsOf: root.appending(path: "docs/schema/facts.schema.json"))
         let schema = JSONSchema(root: try JSONValue.parse(Array(file)))
-        #expect(schema.problems(of: try JSONValue.parse(facts.serialized())) == [])
-        #expect(facts[try address(Self.second)]?.crc32 == .max)
-        #expect(facts[try address(Self.twin)] == nil && ContentFacts([])[.zero] == nil)
+        expect(schema.problems(of: try JSONValue.parse(facts.serialized())), equals: [])
+        expect(facts[try address(Self.second)]?.crc32, equals: .max)
+        expect(facts[try address(Self.twin)] == nil && ContentFacts([])[.zero] == nil)
         let bytes = facts.serialized()
-        #expect(try ContentFacts(bytes, named: ObjectID(of: bytes)) == facts)
+        try expect(ContentFacts(bytes, named: ObjectID(of: bytes)), equals: facts)
         #expect(throws: StoreError.self) { try ContentFacts(bytes, named: .zero) }
     }
 
@@ -65,8 +66,8 @@ import VersionTree
                     md5: Self.md5, twin: nil))
         }
         let facts = ContentFacts(objects)
-        #expect(objects.allSatisfy { facts[$0.address] == $0 })
-        #expect(try facts[address(of: "300")] == nil)
+        expect(objects.allSatisfy { facts[$0.address] == $0 })
+        try expect(facts[address(of: "300")] == nil)
     }
 
     @Test("are refused in any other spelling, and if they break a rule")
@@ -92,11 +93,11 @@ import VersionTree
             refused.append(text.replacing(part, with: other, maxReplacements: 1))
         }
         for text in refused {
-            #expect(code { try parse(text) } == .damagedOrigin, "\(text)")
+            expect(code { try parse(text) }, equals: .damagedOrigin, "\(text)")
         }
         let line = "{\"address\":\"\(Self.first)\",\"bytes\":0,\"crc32\":0,\"md5\":\"\(Self.md5)\"}"
         let many = Array(repeating: line, count: 3).joined(separator: ",")
-        #expect(code { try parse(Self.text(many)) } == .damagedOrigin)
+        expect(code { try parse(Self.text(many)) }, equals: .damagedOrigin)
     }
 
     @Test(
@@ -108,19 +109,19 @@ import VersionTree
             try ChannelPointer(parsing: Array(text.utf8), of: .stable)
         }
         let pointer = try read(ChannelPointerTests.pointer(release))
-        #expect(pointer.releases[0].facts?.description == Self.twin)
-        #expect(try read(String(decoding: pointer.serialized(), as: UTF8.self)) == pointer)
+        expect(pointer.releases[0].facts?.description, equals: Self.twin)
+        try expect(read(String(decoding: pointer.serialized(), as: UTF8.self)), equals: pointer)
         var again = pointer.releases[0]
         again.facts = nil
-        #expect(pointer.offering(again, now: 9) == nil)
+        expect(pointer.offering(again, now: 9) == nil)
         again.isMandatory = true
-        #expect(pointer.offering(again, now: 9)?.releases[0].facts?.description == Self.twin)
+        expect(pointer.offering(again, now: 9)?.releases[0].facts?.description, equals: Self.twin)
         for wrong in ["7", "null", "\"\"", "\"\(Self.twin)0\""] {
             let text = ChannelPointerTests.pointer(ChannelPointerTests.release("facts", wrong))
-            #expect(code { try read(text) } == .badPointer)
+            expect(code { try read(text) }, equals: .badPointer)
         }
         let embedded =
             "{\"createdAt\":4,\"embedded\":true,\"facts\":\"\(Self.twin)\",\"sequence\":3}"
-        #expect(code { try read(ChannelPointerTests.pointer(embedded)) } == .badPointer)
+        expect(code { try read(ChannelPointerTests.pointer(embedded)) }, equals: .badPointer)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import Testing
 
@@ -27,8 +28,8 @@ import Testing
         arguments: good)
     func parses(_ text: String, _ location: OriginLocation, _ channel: String?) throws {
         let reference = try OriginReference(parsing: text)
-        #expect(reference.location == location)
-        #expect(reference.channel?.description == channel)
+        expect(reference.location, equals: location)
+        expect(reference.channel?.description, equals: channel)
     }
 
     @Test(
@@ -43,26 +44,27 @@ import Testing
             "file:///%ff", "file:///%f", "a\nb", "http://h\u{7F}",
         ])
     func refuses(_ text: String) throws {
-        #expect(code { try OriginReference(parsing: text) } == .badOrigin)
+        expect(code { try OriginReference(parsing: text) }, equals: .badOrigin)
     }
 
     @Test("shows no password in messages")
     func masked() throws {
         let location = try OriginReference(parsing: "https://me:secret@cdn.example/app").location
-        #expect(location.description == "https://***@cdn.example/app")
-        #expect(
-            location.appending("origin.json") == "https://me:secret@cdn.example/app/origin.json")
+        expect(location.description, equals: "https://***@cdn.example/app")
+        expect(
+            location.appending("origin.json"),
+            equals: "https://me:secret@cdn.example/app/origin.json")
     }
 
     @Test("leads to every file by the layout alone")
     func layout() throws {
-        let address = try #require(ObjectID(String(repeating: "0a", count: 32)))
+        let address = try require(ObjectID(String(repeating: "0a", count: 32)))
         let rest = String(repeating: "0a", count: 31)
-        #expect(OriginLayout.object(address) == "objects/0a/\(rest)")
-        #expect(OriginLayout.manifest(address) == "manifests/0a\(rest).json")
-        #expect(OriginLayout.pointer(.stable) == "channels/stable.json")
-        #expect(OriginLocation.web("https://h/a").appending("x/y") == "https://h/a/x/y")
-        #expect(OriginLocation.directory("/").appending("x/y") == "/x/y")
+        expect(OriginLayout.object(address), equals: "objects/0a/\(rest)")
+        expect(OriginLayout.manifest(address), equals: "manifests/0a\(rest).json")
+        expect(OriginLayout.pointer(.stable), equals: "channels/stable.json")
+        expect(OriginLocation.web("https://h/a").appending("x/y"), equals: "https://h/a/x/y")
+        expect(OriginLocation.directory("/").appending("x/y"), equals: "/x/y")
     }
 
     @Test(
@@ -75,6 +77,6 @@ import Testing
             ("ä", false), ("a\0", false), (String(repeating: "a", count: 65), false), ("..", false),
         ])
     func channelNames(_ text: String, _ isGood: Bool) {
-        #expect(code { try ChannelName(text) } == (isGood ? nil : .badChannelName))
+        expect(code { try ChannelName(text) }, equals: (isGood ? nil : .badChannelName))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -11,7 +12,7 @@ import Testing
     @Test func `devices may ask for an origin's files by their one spelling, and for no others`()
         throws
     {
-        let address = try #require(ObjectID(Self.digits))
+        let address = try require(ObjectID(Self.digits))
         let digits = Self.digits
         let served: [(path: String, identity: ServedFile.Identity)] = [
             ("origin.json", .changing), ("channels.json", .changing),
@@ -23,11 +24,11 @@ import Testing
             ("manifests/\(digits).from.\(digits).json", .constant), ("trust/2.json", .constant),
         ]
         for (path, identity) in served {
-            let file = try #require(ServedFile(path), "\(path)")
-            #expect(file.path == path && file.identity == identity, "\(path)")
-            #expect(file.isDocument == path.hasSuffix(".json"))
+            let file = try require(ServedFile(path), "\(path)")
+            expect(file.path == path && file.identity == identity, "\(path)")
+            expect(file.isDocument, equals: path.hasSuffix(".json"))
             for other in ["/\(path)", "\(path)/", "./\(path)", "\(path) ", path.uppercased()] {
-                #expect(ServedFile(other) == nil, "\(other)")
+                expect(ServedFile(other) == nil, "\(other)")
             }
         }
         for path in [
@@ -40,7 +41,7 @@ import Testing
             "manifests/1.0.json", "manifests/\(digits)", "trust/0.json", "trust/02.json",
             "trust/x.json", "e/1/objects/\(Self.split)", "origin.json\0",
         ] {
-            #expect(ServedFile(path) == nil, "\(path)")
+            expect(ServedFile(path) == nil, "\(path)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 
     private func object(_ number: UInt8, _ byteCount: Int) throws -> Reference {
         let bytes = [UInt8](repeating: number, count: 32)
-        return Reference(address: try #require(ObjectID(bytes: bytes)), byteCount: Int64(byteCount))
+        return Reference(address: try require(ObjectID(bytes: bytes)), byteCount: Int64(byteCount))
     }
 
     private func index(_ texts: [String], limit: Int = 4096) throws -> SketchIndex {
@@ -37,19 +38,19 @@ import Testing
             PackingFixture.text(3, 40_000), String(second.prefix(9000)) + first.prefix(30_000),
             "moved" + second, String(first.suffix(5000)),
         ]
-        #expect(try base(second, among: others) == 2)
-        #expect(try base(first, among: others) == 1)
-        #expect(try base(second, among: others) { $0.address.bytes[0] != 2 } == 1)
+        try expect(base(second, among: others), equals: 2)
+        try expect(base(first, among: others), equals: 1)
+        try expect(base(second, among: others) { $0.address.bytes[0] != 2 }, equals: 1)
     }
 
     @Test("is nothing where less than a twentieth is common")
     func nothing() throws {
         let text = PackingFixture.text(1, 100_000)
-        #expect(try base(text, among: [PackingFixture.text(2, 100_000)]) == nil)
+        try expect(base(text, among: [PackingFixture.text(2, 100_000)]) == nil)
         let little = PackingFixture.text(2, 100_000) + text.prefix(1500)
-        #expect(try base(text, among: [little]) == nil)
-        #expect(try base("too short", among: ["too short"]) == nil)
-        #expect(try base("", among: []) == nil)
+        try expect(base(text, among: [little]) == nil)
+        try expect(base("too short", among: ["too short"]) == nil)
+        try expect(base("", among: []) == nil)
     }
 
     @Test("is found for contents of very different sizes, and with fewer hashes of each")
@@ -58,26 +59,26 @@ import Testing
         let part = String(large.prefix(300_000).suffix(60_000))
         let small = String(part.suffix(4000))
         for limit in [4096, 200, 64] {
-            #expect(
-                try base(part, among: [PackingFixture.text(2, 60_000), large], limit: limit) == 1)
-            #expect(
-                try base(small, among: [PackingFixture.text(2, 4000), part], limit: limit) == 1)
+            try expect(
+                base(part, among: [PackingFixture.text(2, 60_000), large], limit: limit), equals: 1)
+            try expect(
+                base(small, among: [PackingFixture.text(2, 4000), part], limit: limit), equals: 1)
         }
     }
 
     @Test("of two that have the same in common is the one of the nearer size")
     func nearest() throws {
         let text = PackingFixture.text(1, 6000)
-        #expect(
-            try base(text + "x", among: [text + String(repeating: "y", count: 1500), text]) == 1)
+        try expect(
+            base(text + "x", among: [text + String(repeating: "y", count: 1500), text]), equals: 1)
     }
 
     @Test("keeps no more hashes than it may, of runs of one byte neither")
     func limits() {
-        #expect(sketch(PackingFixture.text(1, 200_000), limit: 100).hashes.count == 100)
-        #expect(sketch(String(repeating: "a", count: 200_000)).hashes.count <= 1)
+        expect(sketch(PackingFixture.text(1, 200_000), limit: 100).hashes.count, equals: 100)
+        expect(sketch(String(repeating: "a", count: 200_000)).hashes.count <= 1)
         let whole = sketch(PackingFixture.text(1, 200_000))
-        #expect(whole.limited(to: 100) == sketch(PackingFixture.text(1, 200_000), limit: 100))
-        #expect(whole.hashes == whole.hashes.sorted())
+        expect(whole.limited(to: 100), equals: sketch(PackingFixture.text(1, 200_000), limit: 100))
+        expect(whole.hashes, equals: whole.hashes.sorted())
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -22,10 +23,10 @@ import VersionTree
         let fixture = try PackingFixture(2, scale: 10)
         for version in ["r1", "r2"] {
             try fixture.publish(version)
-            let address = try #require(try fixture.pointer().releases.first?.delivery?.address)
+            let address = try require(try fixture.pointer().releases.first?.delivery?.address)
             let bytes = try Damage.contents(
                 "\(fixture.place.origin)/\(OriginLayout.delivery(address))")
-            #expect(schema.problems(of: try JSONValue.parse(bytes)) == [])
+            expect(schema.problems(of: try JSONValue.parse(bytes)), equals: [])
         }
     }
 
@@ -41,7 +42,7 @@ import VersionTree
     }
 
     private static func read(_ text: String) throws -> Delivery {
-        let manifest = try #require(ObjectID(address))
+        let manifest = try require(ObjectID(address))
         let version = PublishedVersion(
             name: try VersionName("1"), manifest: manifest, manifestByteCount: 10, content: manifest
         )
@@ -56,7 +57,7 @@ import VersionTree
         ])
     func taken(_ text: String) throws {
         _ = try Self.read(text)
-        #expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))) == [])
+        expect(schema.problems(of: try JSONValue.parse(Array(text.utf8))), equals: [])
     }
 
     @Test(
@@ -71,6 +72,6 @@ import VersionTree
         ])
     func refused(_ text: String) throws {
         #expect(throws: StoreError.self) { try Self.read(text) }
-        #expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
+        expect(!schema.problems(of: try JSONValue.parse(Array(text.utf8))).isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -16,7 +17,7 @@ import VersionTree
         try fixture.publish("r2")
     }
 
-    private func delivery() throws -> Delivery { try #require(try fixture.reader.delivery()) }
+    private func delivery() throws -> Delivery { try require(try fixture.reader.delivery()) }
 
     private func path(_ pack: Delivery.Pack) -> String {
         "\(fixture.place.origin)/\(OriginLayout.pack(pack.address))"
@@ -31,16 +32,16 @@ import VersionTree
             $0.packs.baseVersions = ["r3"]
             $0.packs.contentCount = 0
         }.publish("r2", of: fixture.place.versions)
-        #expect(more.packing?.packs.map(\.version) == ["r3"] && more.writesPointer)
+        expect(more.packing?.packs.map(\.version) == ["r3"] && more.writesPointer)
         let after = try delivery().packs
-        #expect(Array(after.prefix(2)) == before && after.count == 3)
+        expect(Array(after.prefix(2)) == before && after.count == 3)
         let staged = disk.operations.filter { $0.verb == .rename && $0.path.contains("/pack-") }
-        #expect(staged.count <= 1)
+        expect(staged.count <= 1)
         try fixture.readAll(["r1", "r3"])
         // A base that is not given again keeps its pack, and nothing is to be done.
         let again = try fixture.publish("r2")
-        #expect(again.packing == nil && !again.writesPointer)
-        #expect(try delivery().packs == after)
+        expect(again.packing == nil && !again.writesPointer)
+        try expect(delivery().packs, equals: after)
     }
 
     @Test("are made again where one is missing, and only that one")
@@ -48,8 +49,8 @@ import VersionTree
         let before = try delivery().packs
         Damage.remove(path(before[1]))
         let again = try fixture.publish("r2").packing
-        #expect(again?.packs.map(\.version) == ["r1"] && again?.keptPackCount == 1)
-        #expect(Set(try delivery().packs) == Set(before))
+        expect(again?.packs.map(\.version) == ["r1"] && again?.keptPackCount == 1)
+        expect(Set(try delivery().packs), equals: Set(before))
         try fixture.readAll(["r1"])
     }
 
@@ -58,16 +59,16 @@ import VersionTree
         let before = try delivery().packs
         for (damaged, version) in zip(before, [nil, "r1"]) {
             try Damage.flip(path(damaged), at: Int(damaged.byteCount) / 2)
-            #expect(try fixture.publisher().pack("r2", of: fixture.place.versions) == nil)
+            try expect(fixture.publisher().pack("r2", of: fixture.place.versions) == nil)
             let verifying = fixture.publisher { $0.verifiesObjects = true }
             let planned = try verifying.planPacks("r2", of: fixture.place.versions)
-            #expect(planned?.packs.map(\.version) == [version])
+            expect(planned?.packs.map(\.version), equals: [version])
             let packed = try verifying.pack("r2", of: fixture.place.versions)
-            #expect(packed?.packs.map(\.version) == [version])
-            #expect(try ObjectID(of: Damage.contents(path(damaged))) == damaged.address)
-            #expect(try verifying.pack("r2", of: fixture.place.versions) == nil)
+            expect(packed?.packs.map(\.version), equals: [version])
+            try expect(ObjectID(of: Damage.contents(path(damaged))), equals: damaged.address)
+            try expect(verifying.pack("r2", of: fixture.place.versions) == nil)
         }
-        let published = try #require(try fixture.pointer().releases[0].delivery)
+        let published = try require(try fixture.pointer().releases[0].delivery)
         let document = "\(fixture.place.origin)/\(OriginLayout.delivery(published.address))"
         try Damage.flip(document, at: 30)
         try fixture.publish("r2") { $0.verifiesObjects = true }
@@ -83,22 +84,22 @@ import VersionTree
             options.notice = { text in notices.withLock { $0.append(text) } }
         }
         let report = try fixture.publish("r2", change).packing
-        #expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
+        expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
         let again = try fixture.publish("r2", change)
-        #expect(again.packing?.refusals == report?.refusals && again.packing?.packs == [])
-        #expect(!again.writesPointer)
+        expect(again.packing?.refusals == report?.refusals && again.packing?.packs == [])
+        expect(!again.writesPointer)
         let publisher = fixture.publisher(.before, change)
         let versions = fixture.place.versions
         for report in [
             try publisher.plan("r2", of: versions).packing,
             try publisher.planPacks("r2", of: versions), try publisher.pack("r2", of: versions),
         ] {
-            #expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
+            expect(report?.refusals.map(\.version) == ["other"] && report?.packs == [])
         }
         let said = notices.withLock { $0 }.filter {
             $0.hasPrefix("no pack is made from version other: ")
         }
-        #expect(said.count == 5)
+        expect(said.count, equals: 5)
         // And where something else is to be done.
         try fixture.place.store.add("third", PackingFixture.files(3))
         for report in [
@@ -106,8 +107,8 @@ import VersionTree
                 .planPacks("r2", of: versions),
             try fixture.publish("r2") { $0.packs.baseVersions = ["other", "third"] }.packing,
         ] {
-            #expect(report?.packs.map(\.version) == ["third"])
-            #expect(report?.refusals.map(\.version) == ["other"])
+            expect(report?.packs.map(\.version), equals: ["third"])
+            expect(report?.refusals.map(\.version), equals: ["other"])
         }
     }
 
@@ -123,8 +124,8 @@ import VersionTree
         let versions = fixture.place.versions
         let packs = try delivery().packs
         let pointer = try fixture.pointer()
-        #expect(try publisher.publish("r2", of: versions).writesPointer == false)
-        #expect(notices.withLock { $0 } == [])
+        try expect(publisher.publish("r2", of: versions).writesPointer, equals: false)
+        expect(notices.withLock { $0 }, equals: [])
         // It read all packs, and all objects.
         let manifest = try fixture.manifest("r2")
         let totals = [
@@ -133,22 +134,23 @@ import VersionTree
         ]
         for total in totals {
             let told = steps.withLock { $0 }.filter { $0.bytesTotal == total }
-            #expect(told.allSatisfy { $0.step == .checking } && told.first?.bytes == 0)
-            #expect(told.map(\.bytes).max() == total)
+            expect(told.allSatisfy { $0.step == .checking } && told.first?.bytes == 0)
+            expect(told.map(\.bytes).max(), equals: total)
         }
         try Damage.flip(path(packs[1]), at: Int(packs[1].byteCount) / 2)
         _ = try publisher.plan("r2", of: versions)
         _ = try publisher.publish("r2", of: versions)
         let said = notices.withLock { $0 }
-        #expect(said.count == 2 && said[0] == said[1])
-        #expect(said[0].hasPrefix("1 of 2 packs of version r2 is missing or damaged; "))
+        expect(said.count == 2 && said[0] == said[1])
+        expect(said[0].hasPrefix("1 of 2 packs of version r2 is missing or damaged; "))
         let remedy = "castree pack r2 \(fixture.place.origin) --channel stable --verify"
-        #expect(said[0].contains(remedy))
-        #expect(try fixture.pointer() == pointer)
-        let published = try #require(pointer.releases[0].delivery)
+        expect(said[0].contains(remedy))
+        try expect(fixture.pointer(), equals: pointer)
+        let published = try require(pointer.releases[0].delivery)
         Damage.remove("\(fixture.place.origin)/\(OriginLayout.delivery(published.address))")
         _ = try publisher.publish("r2", of: versions)
-        #expect(notices.withLock { $0 }.last?.hasPrefix("the delivery of version r2 is ") == true)
+        expect(
+            notices.withLock { $0 }.last?.hasPrefix("the delivery of version r2 is "), equals: true)
     }
 
     @Test("are not read to the end by a publisher that is interrupted")
@@ -157,8 +159,9 @@ import VersionTree
             options.verifiesObjects = true
             options.isInterrupted = { true }
         }
-        #expect(
-            code { try publisher.planPacks("r2", of: fixture.place.versions) } == .interrupted)
+        expect(
+            code { try publisher.planPacks("r2", of: fixture.place.versions) }, equals: .interrupted
+        )
     }
 
     @Test("progress is told before anything is compressed")
@@ -167,8 +170,8 @@ import VersionTree
         try fixture.publish("r3") { options in
             options.progress = { step in first.withLock { $0 = $0 ?? step } }
         }
-        let step = try #require(first.withLock { $0 })
-        #expect(step.step == .packing && step.bytes == 0 && step.bytesTotal > 0)
+        let step = try require(first.withLock { $0 })
+        expect(step.step == .packing && step.bytes == 0 && step.bytesTotal > 0)
     }
 
     @Test("packs from contents that nobody lists go first where a delivery is full")
@@ -183,9 +186,10 @@ import VersionTree
         let all = try (0..<70).map { try pack($0) }
         let wanted = Set(all[65...].compactMap(\.base))
         let listed = Set(all[10..<65].compactMap(\.base))
-        #expect(DeliveryDraft.fitting(Array(all.prefix(64)), wanted: [], listed: []).count == 64)
+        expect(
+            DeliveryDraft.fitting(Array(all.prefix(64)), wanted: [], listed: []).count, equals: 64)
         let kept = DeliveryDraft.fitting(all, wanted: wanted, listed: listed)
-        #expect(kept.count == 64 && kept[0] == all[0])
-        #expect(Set(kept).isSuperset(of: all[10...]))
+        expect(kept.count == 64 && kept[0] == all[0])
+        expect(Set(kept).isSuperset(of: all[10...]))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -35,7 +36,7 @@ import VersionTree
             case .directories:
                 Damage.remove(directory)
                 let names = sound.kept(cache)
-                #expect(!names.isEmpty)
+                expect(!names.isEmpty)
                 for name in names {
                     try FileManager.default.createDirectory(
                         atPath: directory + "/" + name + "/something",
@@ -53,29 +54,30 @@ import VersionTree
         let sound = PackingFixture(fixture, origin: "sound")
         try FileManager.default.copyItem(
             atPath: fixture.place.origin, toPath: sound.place.origin)
-        let expected = try #require(try sound.publish("r2").packing)
+        let expected = try require(try sound.publish("r2").packing)
         try cause(trouble, as: sound)
         let notices = Mutex<[String]>([])
         let disk: any FileSystem = trouble == .refused ? OthersCaches() : POSIXFileSystem()
         let publisher = fixture.publisher(.before, on: disk) { options in
             options.notice = { text in notices.withLock { $0.append(text) } }
         }
-        let report = try #require(
+        let report = try require(
             try publisher.publish("r2", of: fixture.place.versions).packing)
-        #expect(report.packs == expected.packs)
+        expect(report.packs, equals: expected.packs)
         try fixture.readAll(["r1"])
         let told = notices.withLock { $0 }
         for cache in ["frames", "sketches"] {
-            #expect(told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count == 1)
+            expect(
+                told.filter { $0.hasPrefix(".publish/\(cache) of the origin ") }.count, equals: 1)
         }
-        #expect(
+        expect(
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         // The next release and the publisher's own cleaning, too.
         try fixture.publisher(.before, on: disk).publish("r3", of: fixture.place.versions)
         try fixture.readAll(["r1", "r2"])
         try fixture.place.publisher(on: disk).collect(
             OriginRetention(releaseCount: 1, graceSeconds: 0))
-        #expect(try fixture.place.read()?.version == "r3")
+        try expect(fixture.place.read()?.version, equals: "r3")
     }
 }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -16,7 +17,7 @@ import Zstandard
             var random = SeededRandom(seed: file.seed)
             return Manifest.Entry(
                 path: try TreePath(file.path),
-                address: try #require(ObjectID(bytes: random.bytes(32))),
+                address: try require(ObjectID(bytes: random.bytes(32))),
                 byteCount: file.byteCount)
         }
         let manifest = try Manifest(
@@ -44,12 +45,12 @@ import Zstandard
         let design = PackDesign(
             wholeOf: target, FrameGrouping(target.manifest, target.objects),
             manifest: manifestReference, level: 3)
-        #expect(design.frames[0].objects == [manifestReference])
+        expect(design.frames[0].objects, equals: [manifestReference])
         let objects = design.frames.dropFirst().flatMap(\.objects)
-        #expect(objects.sorted() == target.objects.references)
+        expect(objects.sorted(), equals: target.objects.references)
         for frame in design.frames.dropFirst() where frame.objects.count > 1 {
-            #expect(frame.contentByteCount <= 2 << 20)
-            #expect(frame.objects.allSatisfy { $0.byteCount < 512 << 10 })
+            expect(frame.contentByteCount <= 2 << 20)
+            expect(frame.objects.allSatisfy { $0.byteCount < 512 << 10 })
         }
         let paths = Dictionary(
             target.manifest.entries.map { ($0.address, $0.path.description) }
@@ -63,7 +64,7 @@ import Zstandard
             + design.frames.dropFirst().map(\.objects)
         for objects in ordered {
             let places = objects.map(place)
-            #expect(places == places.sorted { $0.lexicographicallyPrecedes($1) })
+            expect(places, equals: places.sorted { $0.lexicographicallyPrecedes($1) })
         }
     }
 
@@ -89,8 +90,8 @@ import Zstandard
                 ).frames)
         }
         let joint = frames[0].filter { $0.objects.count > 1 }
-        #expect(joint.count > 4)
-        #expect(frames[1].intersection(joint).count >= joint.count - 4)
+        expect(joint.count > 4)
+        expect(frames[1].intersection(joint).count >= joint.count - 4)
     }
 
     @Test("with prefixes are under every limit of the format")
@@ -108,24 +109,25 @@ import Zstandard
         ) { object, byteCountMax in
             chosen[object].flatMap { $0 }.flatMap { $0.byteCount <= byteCountMax ? $0 : nil }
         }
-        #expect(
-            design.frames.dropFirst().flatMap(\.objects).sorted() == target.objects.references)
+        expect(
+            design.frames.dropFirst().flatMap(\.objects).sorted(), equals: target.objects.references
+        )
         for frame in design.frames.dropFirst() where !frame.bases.isEmpty {
-            #expect(frame.bases.count <= PackLimits.baseCountMax)
-            #expect(Set(frame.bases).count == frame.bases.count)
+            expect(frame.bases.count <= PackLimits.baseCountMax)
+            expect(Set(frame.bases).count, equals: frame.bases.count)
             guard frame.objects.count > 1 else { continue }
-            #expect(frame.contentByteCount <= 512 << 10)
-            #expect(
+            expect(frame.contentByteCount <= 512 << 10)
+            expect(
                 frame.contentByteCount + frame.prefixByteCount <= PackLimits.jointBaseByteCountMax)
         }
         let settings = FrameRecipe(
             objects: [Reference(address: .zero, byteCount: 64 << 20)],
             bases: [Reference(address: .zero, byteCount: 64 << 20)], level: 19
         ).settings
-        #expect(settings.windowLog == 27 && settings.isLongDistance)
+        expect(settings.windowLog == 27 && settings.isLongDistance)
         let plain = FrameRecipe(
             objects: [Reference(address: .zero, byteCount: 1 << 30)], level: 19
         ).settings
-        #expect(plain.windowLog == 23 && !plain.isLongDistance)
+        expect(plain.windowLog == 23 && !plain.isLongDistance)
     }
 }

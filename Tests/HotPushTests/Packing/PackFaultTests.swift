@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -61,16 +62,17 @@ import VersionTree
 
     /// Everything that the pointer names is there, whole.
     private func look(_ place: PackingFixture, _ comment: Comment) throws {
-        let found = try #require(try place.place.read())
-        #expect(
-            found.files == PackingFixture.files(found.version == "r1" ? 1 : 2, scale: 10), comment)
+        let found = try require(try place.place.read())
+        expect(
+            found.files, equals: PackingFixture.files(found.version == "r1" ? 1 : 2, scale: 10),
+            comment)
         for release in try place.pointer().releases {
             guard let published = release.delivery else { continue }
-            let version = try #require(release.version)
+            let version = try require(release.version)
             let delivery = try place.reader.delivery(of: version, published)
             for pack in delivery.packs {
                 let path = "\(place.place.origin)/\(OriginLayout.pack(pack.address))"
-                #expect(try ObjectID(of: Damage.contents(path)) == pack.address, comment)
+                try expect(ObjectID(of: Damage.contents(path)), equals: pack.address, comment)
             }
         }
     }
@@ -90,13 +92,13 @@ import VersionTree
         // Repeated without the fault it is done, and nothing is left of the attempt.
         try verb.run(place, place.publisher())
         try look(place, comment)
-        #expect(try place.pointer().releases.first?.version?.name.description == "r2", comment)
+        try expect(place.pointer().releases.first?.version?.name.description, equals: "r2", comment)
         try place.readAll(["r1"])
         let left = Damage.names(place.place.origin).filter {
             $0.contains("/.packed") || $0.contains("/work-") || $0.hasPrefix(".origin")
                 || $0.hasPrefix(".publish/staging/") || $0.hasPrefix("channels/.")
         }
-        #expect(left == [], comment)
+        expect(left, equals: [], comment)
         return fired
     }
 
@@ -110,7 +112,7 @@ import VersionTree
 
     @Test("names nothing that is not there whole when every call fails once", arguments: verbs)
     func failing(_ verb: Verb) throws {
-        #expect(try count(verb, from: 1) { .fail(EIO, at: $0) } > 30)
+        try expect(count(verb, from: 1) { .fail(EIO, at: $0) } > 30)
     }
 
     @Test(
@@ -118,14 +120,14 @@ import VersionTree
     )
     func full(_ verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
-        #expect(try count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 3)
+        try expect(count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 3)
     }
 
     @Test(
         "names nothing that is not there whole when it is killed after every call", arguments: verbs
     )
     func killed(_ verb: Verb) throws {
-        #expect(try count(verb, from: 0) { .stop(after: $0) } > 30)
+        try expect(count(verb, from: 0) { .stop(after: $0) } > 30)
     }
 
     @Test(
@@ -149,15 +151,15 @@ import VersionTree
                 isSynced = true
                 afterNames += 1
             case .rename where !path.hasPrefix(".publish"):
-                #expect(isSynced, "\(operation)")
+                expect(isSynced, "\(operation)")
                 let directory = String(path.prefix { $0 != "/" })
                 if renamed.last != directory { renamed.append(directory) }
                 if directory == "deliveries" { afterNames = 0 }
-                if directory == "channels" { #expect(afterNames > 0, "\(operation)") }
+                if directory == "channels" { expect(afterNames > 0, "\(operation)") }
             default: break
             }
         }
-        #expect(renamed == ["objects", "packs", "manifests", "deliveries", "channels"])
+        expect(renamed, equals: ["objects", "packs", "manifests", "deliveries", "channels"])
     }
 
     @Test("is asked for room before it compresses, and a release without room has no packs")
@@ -167,17 +169,17 @@ import VersionTree
         let failure = code {
             try fixture.publisher(.before, on: disk).pack("r2", of: fixture.place.versions)
         }
-        #expect(failure == .outOfSpace)
+        expect(failure, equals: .outOfSpace)
         let notices = Mutex<[String]>([])
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         let publisher = fixture.publisher(.before, on: disk) { options in
             options.notice = { text in notices.withLock { $0.append(text) } }
         }
         let plan = try publisher.publish("r2", of: fixture.place.versions, as: offer)
-        #expect(plan.writesPointer && plan.packing == nil)
-        #expect(try fixture.pointer().releases[0].rollout?.perMille == 100)
-        #expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
-        #expect(
+        expect(plan.writesPointer && plan.packing == nil)
+        try expect(fixture.pointer().releases[0].rollout?.perMille, equals: 100)
+        expect(notices.withLock { $0 }.contains { $0.contains("then run castree pack r2 ") })
+        expect(
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
@@ -189,11 +191,11 @@ import VersionTree
         let disk = FaultyFileSystem()
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
         let plan = try place.publisher(.before, on: disk).publish("r2", of: place.place.versions)
-        #expect(disk.hasFired && plan.writesPointer && plan.packing == nil)
-        #expect(place.kept("frames") == frames)
-        #expect(try place.pointer().releases[0].delivery == nil)
+        expect(disk.hasFired && plan.writesPointer && plan.packing == nil)
+        expect(place.kept("frames"), equals: frames)
+        try expect(place.pointer().releases[0].delivery == nil)
         let packed = try place.publisher().pack("r2", of: place.place.versions)
-        #expect(packed?.packs.map(\.version) == [nil, "r1"])
+        expect(packed?.packs.map(\.version), equals: [nil, "r1"])
     }
 
     @Test("clears up also while another program is just starting and has everything open")
@@ -205,12 +207,12 @@ import VersionTree
         disk.arm(.fail(ENOSPC, at: 5, of: [.write]))
         let child = StartingProgram(base: disk)
         try place.publisher(.before, on: child).publish("r2", of: place.place.versions)
-        #expect(disk.hasFired && child.count > 0)
-        #expect(place.kept("frames") == frames)
+        expect(disk.hasFired && child.count > 0)
+        expect(place.kept("frames"), equals: frames)
         // The next one, too, finds nobody at work.
         let packed = try place.publisher(.before, on: child) { $0.waitsForOthers = false }
             .pack("r2", of: place.place.versions)
-        #expect(packed?.packs.map(\.version) == [nil, "r1"])
+        expect(packed?.packs.map(\.version), equals: [nil, "r1"])
     }
 }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -20,22 +21,22 @@ import Zstandard
         -> PackReport
     {
         try fixture.publish("r1", change)
-        return try #require(try fixture.publish("r2", change).packing)
+        return try require(try fixture.publish("r2", change).packing)
     }
 
     @Test("compresses nothing a second time")
     func reuse() throws {
         let first = try publishAll()
-        #expect(first.madeFrameCount > 0)
+        expect(first.madeFrameCount > 0)
         let packs = try fixture.place.published().filter { $0.key.hasPrefix("packs/") }
         losePacks()
-        let again = try #require(try fixture.publish("r2").packing)
-        #expect(again.madeFrameCount == 0)
-        #expect(again.packs == first.packs)
+        let again = try require(try fixture.publish("r2").packing)
+        expect(again.madeFrameCount, equals: 0)
+        expect(again.packs, equals: first.packs)
         let found = try fixture.place.published().filter { $0.key.hasPrefix("packs/") }
         // That of r1 is gone.
-        #expect(found.count == 2 && packs.count == 3)
-        #expect(found.allSatisfy { packs[$0.key] == $0.value })
+        expect(found.count == 2 && packs.count == 3)
+        expect(found.allSatisfy { packs[$0.key] == $0.value })
     }
 
     @Test("makes again what is damaged among that which it kept, or missing")
@@ -55,9 +56,9 @@ import Zstandard
         }
         try Damage.overwrite(fixture.place.origin + "/.publish/packed.json", with: [1, 2])
         losePacks()
-        let again = try #require(try fixture.publish("r2").packing)
-        #expect(again.packs == first.packs)
-        #expect(again.madeFrameCount > 0 && again.reusedFrameCount < names.count)
+        let again = try require(try fixture.publish("r2").packing)
+        expect(again.packs, equals: first.packs)
+        expect(again.madeFrameCount > 0 && again.reusedFrameCount < names.count)
         try fixture.readAll(["r1"])
     }
 
@@ -66,17 +67,17 @@ import Zstandard
         _ = try publishAll()
         try fixture.publish("r3") { $0.packs.keptReleaseCount = 1 }
         // Of r3, and of those from which its packs lead.
-        #expect(fixture.kept("sketches").count == 3)
+        expect(fixture.kept("sketches").count, equals: 3)
         let count = fixture.kept("frames").count
         for version in ["r1", "r2"] {
             _ = try fixture.place.publisher().withdraw(VersionName(version))
         }
         try fixture.place.publisher().collect(OriginRetention(graceSeconds: 0))
-        #expect(fixture.kept("frames").count == count)
+        expect(fixture.kept("frames").count, equals: count)
         _ = try fixture.place.publisher().withdraw(VersionName("r3"))
         try fixture.place.publisher().collect(OriginRetention(graceSeconds: 0))
-        #expect(fixture.kept("frames").isEmpty && fixture.kept("sketches").isEmpty)
-        #expect(Damage.names(fixture.place.origin + "/packs").allSatisfy { $0.count == 2 })
+        expect(fixture.kept("frames").isEmpty && fixture.kept("sketches").isEmpty)
+        expect(Damage.names(fixture.place.origin + "/packs").allSatisfy { $0.count == 2 })
     }
 
     @Test("compresses as much as it is told to")
@@ -86,9 +87,9 @@ import Zstandard
         let sizes = try [1, 19].map { level in
             let other = PackingFixture(fixture, origin: "level-\(level)")
             let report = try other.publish("text") { $0.packs.level = level }.packing
-            return try #require(report?.byteCount)
+            return try require(report?.byteCount)
         }
-        #expect(sizes[1] < sizes[0])
+        expect(sizes[1] < sizes[0])
     }
 
     @Test(
@@ -111,22 +112,22 @@ import Zstandard
         try fixture.publish("a", limit)
         try fixture.publish("b", limit)
         let packs = try fixture.readAll(["a"])
-        let (described, whole) = try #require(packs[""])
-        #expect(described.codecs == [0, 1])
+        let (described, whole) = try require(packs[""])
+        expect(described.codecs, equals: [0, 1])
         // Two of noise; the others share a frame.
-        #expect(whole.table.frames.filter { $0.codec == .stored }.count == 2)
+        expect(whole.table.frames.filter { $0.codec == .stored }.count, equals: 2)
         // Not worth a pack of its own: the large object has no prefix.
-        #expect(packs["a"] == nil)
+        expect(packs["a"] == nil)
     }
 
     @Test("leads from a version of the store that was never published")
     func packBase() throws {
         try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
-        #expect(Set(try fixture.readAll(["r1"]).keys) == ["", "r1"])
+        expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
         let refusal = code {
             try fixture.publish("r3") { $0.packs.baseVersions = ["nowhere"] }
         }
-        #expect(refusal == .noVersion)
+        expect(refusal, equals: .noVersion)
     }
 
     @Test("leads from no more contents than it is told to, and from each once")
@@ -134,9 +135,9 @@ import Zstandard
         try fixture.place.store.add("r1-again", PackingFixture.files(1))
         for version in ["r1", "r1-again", "r2"] { try fixture.publish(version) }
         let plan = try fixture.publisher().plan("r3", of: fixture.place.versions)
-        #expect(plan.packing?.packs.map(\.version) == [nil, "r2", "r1-again"])
+        expect(plan.packing?.packs.map(\.version), equals: [nil, "r2", "r1-again"])
         try fixture.publish("r3") { $0.packs.contentCount = 1 }
-        #expect(Set(try fixture.readAll(["r2"]).keys) == ["", "r2"])
+        expect(Set(try fixture.readAll(["r2"]).keys), equals: ["", "r2"])
     }
 
     @Test("leaves out a content whose objects are gone from store and origin, and says so")
@@ -150,10 +151,10 @@ import Zstandard
         let report = try fixture.publish("r2") { options in
             options.notice = { text in notices.withLock { $0.append(text) } }
         }.packing
-        #expect(report?.packs.count == 1)
-        #expect(
-            notices.withLock { $0 }.filter { $0.contains("no pack is made from version r1") }.count
-                == 1)
+        expect(report?.packs.count, equals: 1)
+        expect(
+            notices.withLock { $0 }.filter { $0.contains("no pack is made from version r1") }.count,
+            equals: 1)
     }
 
     @Test("reads the bases of a version that the store has given up from the origin")
@@ -163,8 +164,8 @@ import Zstandard
         try fixture.place.versions.retire("r1")
         _ = try fixture.place.versions.collect()
         let report = try fixture.publish("r2").packing
-        #expect(report?.packs.map(\.version) == [nil, "r1"])
-        let update = try #require(try fixture.reader.delivery()?.packs.last)
+        expect(report?.packs.map(\.version), equals: [nil, "r1"])
+        let update = try require(try fixture.reader.delivery()?.packs.last)
         _ = try fixture.reader.read(update, from: old)
     }
 
@@ -182,9 +183,9 @@ import Zstandard
         let failure = code {
             try fixture.publisher(.before, on: disk).publish("r1", of: fixture.place.versions)
         }
-        #expect(failure == .badPack || failure == .badFrame)
-        #expect(path.withLock { !$0.isEmpty })
-        #expect(!FileManager.default.fileExists(atPath: fixture.place.origin + "/packs"))
+        expect(failure == .badPack || failure == .badFrame)
+        expect(path.withLock { !$0.isEmpty })
+        expect(!FileManager.default.fileExists(atPath: fixture.place.origin + "/packs"))
         try fixture.publish("r1")
         try fixture.readAll([])
     }
@@ -202,8 +203,8 @@ import Zstandard
                 }
             }
         }
-        #expect(failure == .interrupted)
-        #expect(
+        expect(failure, equals: .interrupted)
+        expect(
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
         try fixture.publish("r1")
         try fixture.readAll([])

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -15,12 +16,12 @@ import VersionTree
     func whole() throws {
         try fixture.publish("r1")
         let packs = try fixture.readAll([])
-        #expect(packs.count == 1)
-        let (_, pack) = try #require(packs[""])
+        expect(packs.count, equals: 1)
+        let (_, pack) = try require(packs[""])
         let manifest = try fixture.manifest("r1")
-        #expect(try pack.manifest == manifest.serialized())
-        #expect(Set(pack.objects.keys) == Set(manifest.entries.map(\.address)))
-        #expect(try fixture.place.read()?.files == PackingFixture.files(1))
+        try expect(pack.manifest, equals: manifest.serialized())
+        expect(Set(pack.objects.keys), equals: Set(manifest.entries.map(\.address)))
+        try expect(fixture.place.read()?.files, equals: PackingFixture.files(1))
     }
 
     @Test("makes a pack from the release before, of what that lacks, whatever its files are called")
@@ -28,15 +29,15 @@ import VersionTree
         try fixture.publish("r1")
         try fixture.publish("r2")
         let packs = try fixture.readAll(["r1"])
-        #expect(Set(packs.keys) == ["", "r1"])
-        let (described, pack) = try #require(packs["r1"])
+        expect(Set(packs.keys), equals: ["", "r1"])
+        let (described, pack) = try require(packs["r1"])
         let (old, new) = (try fixture.manifest("r1"), try fixture.manifest("r2"))
-        #expect(try pack.manifest == new.serialized())
+        try expect(pack.manifest, equals: new.serialized())
         let lacking = Set(new.entries.map(\.address)).subtracting(old.entries.map(\.address))
-        #expect(Set(pack.objects.keys) == lacking)
-        #expect(lacking.count == 8)
+        expect(Set(pack.objects.keys), equals: lacking)
+        expect(lacking.count, equals: 8)
         // 210 KB of text that cannot be compressed, and a few bytes of it are new.
-        #expect(described.byteCount < 2000)
-        #expect(described.codecs == [2])
+        expect(described.byteCount < 2000)
+        expect(described.codecs, equals: [2])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -23,8 +24,8 @@ struct PackReader {
 
     func delivery(of version: PublishedVersion, _ published: PublishedDelivery) throws -> Delivery {
         let bytes = try Damage.contents("\(origin)/\(OriginLayout.delivery(published.address))")
-        #expect(Int64(bytes.count) == published.byteCount)
-        #expect(try ObjectID(of: bytes) == published.address)
+        expect(Int64(bytes.count), equals: published.byteCount)
+        try expect(ObjectID(of: bytes), equals: published.address)
         return try Delivery(parsing: bytes, of: version)
     }
 
@@ -34,46 +35,46 @@ struct PackReader {
         guard let release = pointer?.releases.first, let published = release.delivery else {
             return nil
         }
-        return try delivery(of: #require(release.version), published)
+        return try delivery(of: require(release.version), published)
     }
 
     /// Decodes a pack, and holds everything in it against the manifest.
     /// - Parameter base: the manifest of the content from which it leads.
     func read(_ pack: Delivery.Pack, from base: Manifest? = nil) throws -> Pack {
         let bytes = try Damage.contents("\(origin)/\(OriginLayout.pack(pack.address))")
-        #expect(try ObjectID(of: bytes) == pack.address)
-        #expect(Int64(bytes.count) == pack.byteCount)
+        try expect(ObjectID(of: bytes), equals: pack.address)
+        expect(Int64(bytes.count), equals: pack.byteCount)
         let head = try PackHead(
             parsing: Array(bytes.prefix(PackHead.byteCount)), packByteCount: pack.byteCount)
         let decoder = try ZstdDecoder()
         let tableBytes = Array(bytes[PackHead.byteCount..<Int(head.framesStart)])
         var table = try PackTable(
             decoding: tableBytes, head: head, countMax: 1_000_000, decoder: decoder)
-        #expect(table.frames[0].end == pack.openingByteCount)
-        #expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted() == pack.codecs)
+        expect(table.frames[0].end, equals: pack.openingByteCount)
+        expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted(), equals: pack.codecs)
         let manifest = try manifest(table.frames[0], in: bytes, prefix: base?.prefix(), decoder)
         let objects = NumberedObjects(of: try Manifest(parsing: manifest))
         let baseObjects = base.map { NumberedObjects(of: $0) }
         try table.measure(manifest: Int64(manifest.count), objects, from: baseObjects)
-        #expect(table.contentByteCount == pack.contentByteCount)
-        #expect(Int64(table.objectCount) == pack.objectCount)
+        expect(table.contentByteCount, equals: pack.contentByteCount)
+        expect(Int64(table.objectCount), equals: pack.objectCount)
         var contents: [ObjectID: [UInt8]] = [:]
         for frame in table.frames.dropFirst() {
             var prefix: [UInt8] = []
             for number in frame.bases {
-                prefix += try baseBytes(#require(baseObjects).references[Int(number)])
+                prefix += try baseBytes(require(baseObjects).references[Int(number)])
             }
             let content = try content(of: frame, in: bytes, prefix: prefix, decoder)
             var offset = 0
             for number in frame.objects {
                 let expected = objects.references[Int(number)]
                 let object = Array(content[offset..<offset + Int(expected.byteCount)])
-                #expect(try ObjectID(of: object) == expected.address)
-                #expect(contents[expected.address] == nil)
+                try expect(ObjectID(of: object), equals: expected.address)
+                expect(contents[expected.address] == nil)
                 contents[expected.address] = object
                 offset += object.count
             }
-            #expect(offset == content.count)
+            expect(offset, equals: content.count)
         }
         return Pack(table: table, manifest: manifest, objects: contents)
     }
@@ -94,7 +95,7 @@ struct PackReader {
     private func baseBytes(_ object: Reference) throws -> [UInt8] {
         let path = "\(origin)/\(OriginLayout.object(object.address))"
         if FileManager.default.fileExists(atPath: path) { return try Damage.contents(path) }
-        return try #require(try store?.read(object.address, limit: Int(object.byteCount)))
+        return try require(try store?.read(object.address, limit: Int(object.byteCount)))
     }
 
     private func content(

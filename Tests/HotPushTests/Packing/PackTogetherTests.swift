@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -35,9 +36,9 @@ import VersionTree
         }
         let plan = try fixture.publisher(.before, on: disk).publish(
             "r2", of: fixture.place.versions)
-        #expect(failure.withLock { $0 } == nil)
-        #expect(plan.packing?.packs.map(\.version) == [nil])
-        #expect(Set(try fixture.readAll([]).keys) == [""])
+        expect(failure.withLock { $0 } == nil)
+        expect(plan.packing?.packs.map(\.version), equals: [nil])
+        expect(Set(try fixture.readAll([]).keys), equals: [""])
     }
 
     @Test("a release is offered without packs first where they come later, and keeps its place")
@@ -48,27 +49,27 @@ import VersionTree
             seen.withLock { $0 = releases ?? [] }
         }
         let plan = try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
-        let first = try #require(seen.withLock { $0 }.first)
-        #expect(first.version?.name.description == "r2" && first.delivery == nil)
+        let first = try require(seen.withLock { $0 }.first)
+        expect(first.version?.name.description == "r2" && first.delivery == nil)
         let pointer = try fixture.pointer()
-        #expect(pointer.sequence == plan.pointer.sequence + 1)
-        #expect(pointer.releases[0].sequence == first.sequence)
-        #expect(pointer.releases[0].createdAt == first.createdAt)
-        #expect(plan.packing?.packs.map(\.version) == [nil, "r1"])
-        #expect(Set(try fixture.readAll(["r1"]).keys) == ["", "r1"])
+        expect(pointer.sequence, equals: plan.pointer.sequence + 1)
+        expect(pointer.releases[0].sequence, equals: first.sequence)
+        expect(pointer.releases[0].createdAt, equals: first.createdAt)
+        expect(plan.packing?.packs.map(\.version), equals: [nil, "r1"])
+        expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
     }
 
     @Test("packs that come later change nothing when their release has been withdrawn")
     func laterWithdrawn() throws {
         let disk = whilePacking { _ = try? impatient().withdraw(VersionName("r2")) }
         let plan = try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
-        #expect(plan.packing?.isWithdrawn == true && plan.packing?.packs == [])
+        expect(plan.packing?.isWithdrawn == true && plan.packing?.packs == [])
         let pointer = try fixture.pointer()
-        #expect(pointer.releases.map { $0.version?.name.description } == ["r1"])
-        #expect(pointer.sequence == plan.pointer.sequence + 1)
-        #expect(Damage.names(fixture.place.origin + "/deliveries").count == 1)
+        expect(pointer.releases.map { $0.version?.name.description }, equals: ["r1"])
+        expect(pointer.sequence, equals: plan.pointer.sequence + 1)
+        expect(Damage.names(fixture.place.origin + "/deliveries").count, equals: 1)
         let refusal = code { try fixture.publisher().pack("r2", of: fixture.place.versions) }
-        #expect(refusal == .notOffered)
+        expect(refusal, equals: .notOffered)
     }
 
     @Test("packs that come later find their release behind a newer one")
@@ -77,8 +78,8 @@ import VersionTree
         let disk = whilePacking { _ = try? impatient().publish("r3", of: versions) }
         try fixture.publisher(.after, on: disk).publish("r2", of: fixture.place.versions)
         let releases = try fixture.pointer().releases
-        #expect(releases.map { $0.version?.name.description } == ["r3", "r2", "r1"])
-        #expect(releases.map { $0.delivery != nil } == [false, true, false])
+        expect(releases.map { $0.version?.name.description }, equals: ["r3", "r2", "r1"])
+        expect(releases.map { $0.delivery != nil }, equals: [false, true, false])
     }
 
     @Test("two publishers of one release make it once, whole")
@@ -92,10 +93,10 @@ import VersionTree
             failure.withLock { $0 = found }
         }
         try fixture.publisher(.before, on: disk).publish("r2", of: fixture.place.versions)
-        #expect(failure.withLock { $0 } == nil)
-        #expect(Set(try fixture.readAll(["r1"]).keys) == ["", "r1"])
-        #expect(try fixture.pointer().releases.count == 2)
-        #expect(
+        expect(failure.withLock { $0 } == nil)
+        expect(Set(try fixture.readAll(["r1"]).keys), equals: ["", "r1"])
+        try expect(fixture.pointer().releases.count, equals: 2)
+        expect(
             !Damage.names(fixture.place.origin + "/.publish").contains { $0.hasPrefix("work-") })
     }
 
@@ -108,11 +109,11 @@ import VersionTree
         let disk = FaultyFileSystem()
         let again = try fixture.publisher(.before, on: disk) { $0.packs.level = 9 }
             .publish("r2", of: fixture.place.versions)
-        #expect(again.packing == nil && !again.writesPointer)
-        #expect(try fixture.publisher().pack("r2", of: fixture.place.versions) == nil)
-        #expect(try fixture.place.published() == before)
-        #expect(Damage.names(fixture.place.origin + "/.publish").sorted() == own)
-        #expect(!disk.operations.contains { $0.verb == .write })
+        expect(again.packing == nil && !again.writesPointer)
+        try expect(fixture.publisher().pack("r2", of: fixture.place.versions) == nil)
+        try expect(fixture.place.published(), equals: before)
+        expect(Damage.names(fixture.place.origin + "/.publish").sorted(), equals: own)
+        expect(!disk.operations.contains { $0.verb == .write })
     }
 
     @Test("a release that is offered again without packs keeps those that it has")
@@ -121,21 +122,23 @@ import VersionTree
         let delivery = try fixture.pointer().releases[0].delivery
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions, as: offer)
-        #expect(try fixture.pointer().releases[0].delivery == delivery)
+        try expect(fixture.pointer().releases[0].delivery, equals: delivery)
         // Also where it comes back from behind another one.
         try fixture.publisher(.never).publish("r3", of: fixture.place.versions)
         try fixture.publisher(.never).publish("r2", of: fixture.place.versions)
-        #expect(try fixture.pointer().releases[0].delivery == delivery)
+        try expect(fixture.pointer().releases[0].delivery, equals: delivery)
     }
 
     @Test("the newest releases of a channel keep their packs, as many as is said")
     func keptReleases() throws {
         try fixture.publish("r2")
         try fixture.publish("r3")
-        #expect(try fixture.pointer().releases.map { $0.delivery != nil } == [true, true, false])
+        try expect(
+            fixture.pointer().releases.map { $0.delivery != nil }, equals: [true, true, false])
         try fixture.place.publish("1")
-        #expect(
-            try fixture.pointer().releases.map { $0.delivery != nil } == [
+        try expect(
+            fixture.pointer().releases.map { $0.delivery != nil },
+            equals: [
                 false, true, false, false,
             ])
     }
@@ -145,8 +148,8 @@ import VersionTree
         try fixture.publish("r2")
         let more = try fixture.publisher(.before) { $0.packs.baseVersions = ["r3"] }
             .pack("r2", of: fixture.place.versions)
-        #expect(more?.packs.map(\.version) == ["r3"] && more?.keptPackCount == 2)
-        #expect(Set(try fixture.readAll(["r1", "r3"]).keys) == ["", "r1", "r3"])
+        expect(more?.packs.map(\.version) == ["r3"] && more?.keptPackCount == 2)
+        expect(Set(try fixture.readAll(["r1", "r3"]).keys), equals: ["", "r1", "r3"])
     }
 }
 
@@ -162,7 +165,7 @@ import VersionTree
         let retention = OriginRetention(releaseCount: count, graceSeconds: grace)
         let planned = try fixture.place.publisher().planCollection(retention)
         let plan = try fixture.place.publisher().collect(retention)
-        #expect(plan == planned)
+        expect(plan, equals: planned)
         return plan
     }
 
@@ -172,20 +175,20 @@ import VersionTree
 
     @Test("deletes deliveries that no pointer names after the grace, and with them their packs")
     func grace() throws {
-        #expect(files("deliveries") == 3 && files("packs") == 6)
+        expect(files("deliveries") == 3 && files("packs") == 6)
         // r1 has lost its packs to r3.
         let first = try collect(10, grace: 3600)
-        #expect(first.packs.isEmpty && first.deliveries.isEmpty)
-        #expect(first.waitingDeliveries.count == 1)
+        expect(first.packs.isEmpty && first.deliveries.isEmpty)
+        expect(first.waitingDeliveries.count, equals: 1)
         fixture.place.clock.advance(by: 3600)
         let second = try collect(10, grace: 3600)
-        #expect(second.deliveries.count == 1 && second.packs.count == 1)
-        #expect(second.packByteCount > 0 && second.objects.isEmpty)
-        #expect(files("deliveries") == 2 && files("packs") == 5)
+        expect(second.deliveries.count == 1 && second.packs.count == 1)
+        expect(second.packByteCount > 0 && second.objects.isEmpty)
+        expect(files("deliveries") == 2 && files("packs") == 5)
         try fixture.readAll(["r1", "r2"])
         let third = try collect(1, grace: 0)
-        #expect(third.manifests.count == 2 && third.deliveries.count == 1)
-        #expect(files("deliveries") == 1 && files("packs") == 3)
+        expect(third.manifests.count == 2 && third.deliveries.count == 1)
+        expect(files("deliveries") == 1 && files("packs") == 3)
     }
 
     @Test("begins the time anew for a delivery that was named again in between")
@@ -194,18 +197,18 @@ import VersionTree
         fixture.place.clock.advance(by: 3000)
         // The same packs as at first: of everything.
         try fixture.publisher { $0.packs.contentCount = 0 }.pack("r1", of: fixture.place.versions)
-        #expect(files("deliveries") == 3)
+        expect(files("deliveries"), equals: 3)
         let offer = ReleaseOffer(rollout: Rollout(perMille: 100, salt: "x"))
         try fixture.publisher(.never).publish("r3", of: fixture.place.versions, as: offer)
         fixture.place.clock.advance(by: 3000)
-        #expect(try collect(10, grace: 3600).waitingDeliveries.count == 1)
-        #expect(files("deliveries") == 3)
+        try expect(collect(10, grace: 3600).waitingDeliveries.count, equals: 1)
+        expect(files("deliveries"), equals: 3)
     }
 
     @Test("deletes packs that no delivery names, old deltas of manifests, and never reads a pack")
     func leftovers() throws {
         let digits = String(repeating: "ab", count: 32)
-        let manifest = try #require(try fixture.pointer().releases.first?.version?.manifest)
+        let manifest = try require(try fixture.pointer().releases.first?.version?.manifest)
         try writeTree(
             fixture.place.origin,
             [
@@ -216,21 +219,21 @@ import VersionTree
         let disk = FaultyFileSystem()
         let retention = OriginRetention(graceSeconds: 3600)
         let plan = try fixture.place.publisher(on: disk).collect(retention)
-        #expect(plan.packs.map(\.address.description) == [digits])
-        #expect(plan.deltas.count == 1)
-        #expect(!disk.operations.contains { $0.verb == .read && $0.path.contains("/packs/") })
+        expect(plan.packs.map(\.address.description), equals: [digits])
+        expect(plan.deltas.count, equals: 1)
+        expect(!disk.operations.contains { $0.verb == .read && $0.path.contains("/packs/") })
         let names = Damage.names(fixture.place.origin)
-        #expect(!names.contains { $0.contains(".from.") || $0.contains("work-") })
+        expect(!names.contains { $0.contains(".from.") || $0.contains("work-") })
     }
 
     @Test("keeps no object and no manifest for a pack")
     func apart() throws {
         _ = try fixture.place.publisher().withdraw(VersionName("r1"))
         let plan = try collect(10, grace: 0)
-        #expect(plan.manifests.count == 1 && plan.objects.count == 8)
+        expect(plan.manifests.count == 1 && plan.objects.count == 8)
         // The packs of r2 from r1 stand: a device with r1 has what they need.
         let r1 = try fixture.manifest("r1").contentAddress()
-        let delivery = try #require(try fixture.reader.delivery())
-        #expect(delivery.packs.contains { $0.base == r1 })
+        let delivery = try require(try fixture.reader.delivery())
+        expect(delivery.packs.contains { $0.base == r1 })
     }
 }

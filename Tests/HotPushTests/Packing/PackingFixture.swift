@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -89,7 +90,7 @@ struct PackingFixture {
 
     /// What the channel offers.
     func pointer() throws -> ChannelPointer {
-        try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        try require(try DirectoryOrigin(place.origin).pointer(.stable))
     }
 
     /// The names of the files in one of the publisher's own directories.
@@ -101,12 +102,12 @@ struct PackingFixture {
     /// - Returns: by the version from which it leads; `""` for the pack of everything.
     @discardableResult
     func readAll(_ versions: [String]) throws -> [String: (Delivery.Pack, PackReader.Pack)] {
-        let delivery = try #require(try reader.delivery())
+        let delivery = try require(try reader.delivery())
         var names: [ObjectID: String] = [:]
         for version in versions { names[try manifest(version).contentAddress()] = version }
         var result: [String: (Delivery.Pack, PackReader.Pack)] = [:]
         for pack in delivery.packs {
-            let name = try pack.base.map { try #require(names[$0]) }
+            let name = try pack.base.map { try require(names[$0]) }
             let read = try reader.read(pack, from: name.map { try manifest($0) })
             result[name ?? ""] = (pack, read)
         }

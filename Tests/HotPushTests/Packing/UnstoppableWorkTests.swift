@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -10,13 +11,13 @@ import Zstandard
 @Suite("Work that cannot be stopped") struct UnstoppableWorkTests {
     @Test("is waited for, and what it gives or throws is handed on")
     func waits() throws {
-        #expect(try UnstoppableWork.run(unless: { false }) { 7 } == 7)
+        try expect(UnstoppableWork.run(unless: { false }) { 7 }, equals: 7)
         let failure = code {
             try UnstoppableWork.run(unless: { false }) { () throws(StoreError) -> Int in
                 throw StoreError(.outOfMemory, "no room")
             }
         }
-        #expect(failure == .outOfMemory)
+        expect(failure, equals: .outOfMemory)
     }
 
     @Test("is not waited for when somebody interrupts it")
@@ -30,9 +31,9 @@ import Zstandard
                 isDone.store(true, ordering: .releasing)
             }
         }
-        #expect(failure == .interrupted)
+        expect(failure, equals: .interrupted)
         let wasDone = isDone.load(ordering: .acquiring)
-        #expect(!wasDone)
+        expect(!wasDone)
         ends.signal()
     }
 
@@ -40,17 +41,17 @@ import Zstandard
     func bytes() throws {
         let fixture = try PackingFixture()
         for version in ["r1", "r2"] { try fixture.publish(version) { $0.packs.level = 10 } }
-        let old = Array(try #require(PackingFixture.files(1)["js/app.7919.js"]).utf8)
-        let new = Array(try #require(PackingFixture.files(2)["js/app.15838.js"]).utf8)
+        let old = Array(try require(PackingFixture.files(1)["js/app.7919.js"]).utf8)
+        let new = Array(try require(PackingFixture.files(2)["js/app.15838.js"]).utf8)
         let recipe = FrameRecipe(
             objects: [Reference(address: try ObjectID(of: new), byteCount: Int64(new.count))],
             bases: [Reference(address: try ObjectID(of: old), byteCount: Int64(old.count))],
             level: 10)
-        #expect(recipe.takesLong)
+        expect(recipe.takesLong)
         let kept = try Damage.contents(
             fixture.place.origin + "/.publish/frames/\(recipe.name())")
         let frame = try ZstdEncoder().encode(new, prefix: old, recipe.settings, limit: .max)
         // Behind it is its fingerprint.
-        #expect(Array(kept.dropLast(16)) == frame)
+        expect(Array(kept.dropLast(16)), equals: frame)
     }
 }

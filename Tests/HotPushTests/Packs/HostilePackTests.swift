@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -178,11 +179,11 @@ import Zstandard
         try attack.change(&pack)
         try fixture.serve([pack])
         try fixture.run()
-        #expect(
-            try fixture.base.tree(attack.isUpdate ? "2" : "1")
-                == (attack.isUpdate ? PublishingPlace.second : PublishingPlace.first))
-        #expect(try fixture.fallbacks().count == 1)
-        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+        try expect(
+            fixture.base.tree(attack.isUpdate ? "2" : "1"),
+            equals: (attack.isUpdate ? PublishingPlace.second : PublishingPlace.first))
+        try expect(fixture.fallbacks().count, equals: 1)
+        expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
         try fixture.base.expectClean()
     }
 
@@ -193,8 +194,8 @@ import Zstandard
         try fixture.base.publish("2")
         try fixture.serve([fixture.whole("1")])
         try fixture.run()
-        #expect(try fixture.base.tree("2") == PublishingPlace.second)
-        #expect(try fixture.fallbacks().count == 1)
+        try expect(fixture.base.tree("2"), equals: PublishingPlace.second)
+        try expect(fixture.fallbacks().count, equals: 1)
     }
 
     @Test(
@@ -207,9 +208,9 @@ import Zstandard
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")]) { $0 = Array(text.utf8) }
         try fixture.run()
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(try fixture.fallbacks().count == 1)
-        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        try expect(fixture.fallbacks().count, equals: 1)
+        expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
     }
 
     @Test(
@@ -225,8 +226,8 @@ import Zstandard
                 : try fixture.deliveryPath()
             fixture.origin.always(.status(status), on: path)
             try fixture.run()
-            #expect(try fixture.base.tree("1") == PublishingPlace.first)
-            #expect(try fixture.fallbacks().count == 1)
+            try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+            try expect(fixture.fallbacks().count, equals: 1)
         }
     }
 
@@ -240,6 +241,7 @@ import Zstandard
         let path = fixture.base.device.path + "/objects/" + StoreLayout.objectPath(old)
         try Damage.flip(path, at: 0)
         try fixture.run()
-        #expect(try fixture.base.tree("2")["index.html"] == PublishingPlace.second["index.html"])
+        try expect(
+            fixture.base.tree("2")["index.html"], equals: PublishingPlace.second["index.html"])
     }
 }

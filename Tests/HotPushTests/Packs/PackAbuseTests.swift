@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -30,8 +31,8 @@ import VersionTree
             delivery.packs[0].contentByteCount = 700 << 20
         }
         try fixture.run()
-        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        expect(!fixture.asked.contains { $0.hasPrefix("/packs/") })
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
     @Test("with many useless packs has two of them tried")
@@ -45,9 +46,9 @@ import VersionTree
         }
         try fixture.serve(packs)
         try fixture.run()
-        #expect(Set(fixture.asked.filter { $0.hasPrefix("/packs/") }).count == 2)
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+        expect(Set(fixture.asked.filter { $0.hasPrefix("/packs/") }).count, equals: 2)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
     }
 
     @Test(
@@ -58,9 +59,9 @@ import VersionTree
         let path = try fixture.serve([fixture.whole("1")])[0]
         fixture.origin.always(isByByte ? .cut(after: 1) : .status(503, retryAfter: "0"), on: path)
         try fixture.run()
-        #expect(fixture.origin.requests(for: path).count < 40)
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
+        expect(fixture.origin.requests(for: path).count < 40)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
     }
 
     @Test("that has no room beside what comes out of a pack leaves room for objects")
@@ -69,7 +70,7 @@ import VersionTree
         try fixture.serve([fixture.whole("1")])
         let error = StoreError(.outOfSpace, "full")
         let pack = try fixture.whole("1").made().pack
-        let version = try #require(
+        let version = try require(
             try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.releases[0].version)
         let transfer = PackTransfer(
             pack, at: "http://origin/p", to: version, from: nil, beginning: .whole,
@@ -79,7 +80,7 @@ import VersionTree
                 isInterrupted: { false }, tick: {})
         ) { _ in nil }
         try transfer.giveUp(error)
-        #expect(
+        expect(
             transfer.isUseless && transfer.failure == nil && transfer.trouble?.code == .outOfSpace)
         #expect(throws: StoreError.self) { try transfer.giveUp(StoreError(.io, "broken")) }
     }
@@ -91,7 +92,7 @@ import VersionTree
             String(repeating: "x", count: 9000),
         ])
     func tags(_ tag: String) throws {
-        #expect(
+        expect(
             KeptPointers.tag(of: TransferHead(status: 200, fields: [("etag", tag)], url: "")) == nil
         )
     }
@@ -105,9 +106,9 @@ import VersionTree
             if let sent { fields.append(("date", sent)) }
             return KeptPointers.tag(of: TransferHead(status: 200, fields: fields, url: ""))
         }
-        #expect(tag(date) == nil)
-        #expect(tag(nil) == nil)
-        #expect(tag(later) == "\"5f-1\"")
+        expect(tag(date) == nil)
+        expect(tag(nil) == nil)
+        expect(tag(later), equals: "\"5f-1\"")
     }
 
     @Test("is asked without a condition after a day, and by who insists")
@@ -121,16 +122,16 @@ import VersionTree
         ] as [((inout PullOptions) -> Void, Bool)] {
             fixture.origin.forgetRequests()
             try fixture.run(change)
-            #expect((fixture.origin.requests[0]["if-none-match"] != nil) == isConditional)
+            expect((fixture.origin.requests[0]["if-none-match"] != nil), equals: isConditional)
         }
     }
 
     @Test("with sizes near the end of all numbers ends no program")
     func extremes() {
         for value: Int64 in [.max, .max / 2, ChannelPointer.sequenceMax] {
-            #expect(PackLimits.frameByteCountMax(ofContent: value) >= value)
-            #expect(PackLimits.packByteCountMax(ofContent: value) > 0)
-            #expect(PackLimits.openingByteCountMax(ofManifest: value) > 0)
+            expect(PackLimits.frameByteCountMax(ofContent: value) >= value)
+            expect(PackLimits.packByteCountMax(ofContent: value) > 0)
+            expect(PackLimits.openingByteCountMax(ofManifest: value) > 0)
         }
     }
 
@@ -142,12 +143,12 @@ import VersionTree
     func wrongFields(_ fields: String) throws {
         let fixture = try PackedFixture()
         let path = "/" + OriginLayout.pointer(.stable)
-        let bytes = try #require(
+        let bytes = try require(
             try DirectoryOrigin(fixture.base.place.origin).pointer(.stable)?.serialized())
         let text = String(decoding: bytes, as: UTF8.self)
             .replacingOccurrences(of: "\"manifest\":", with: fields + ",\"manifest\":")
         fixture.origin.put(Content(text, type: "application/json"), at: path)
         try fixture.run()
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 }

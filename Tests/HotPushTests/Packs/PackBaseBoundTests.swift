@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -46,9 +47,9 @@ import VersionTree
     func bound() throws {
         // Five frames of nine bytes.
         let limit: Int64 = 256 << 20 + 512 * 45
-        #expect(code { try open(frames: 4, baseByteCount: 64 << 20) } == nil)
-        #expect(code { try open(frames: 5, baseByteCount: limit / 5) } == nil)
-        #expect(code { try open(frames: 5, baseByteCount: limit / 5 + 1) } == .badPack)
-        #expect(code { try open(frames: 5, baseByteCount: 64 << 20) } == .badPack)
+        expect(code { try open(frames: 4, baseByteCount: 64 << 20) } == nil)
+        expect(code { try open(frames: 5, baseByteCount: limit / 5) } == nil)
+        expect(code { try open(frames: 5, baseByteCount: limit / 5 + 1) }, equals: .badPack)
+        expect(code { try open(frames: 5, baseByteCount: 64 << 20) }, equals: .badPack)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -17,10 +18,10 @@ import VersionTree
         let other = PullBeside(fixture.base.device.path, fixture.origin.url)
         fixture.origin.before(paths[0]) { _ in other.begin() }
         try fixture.run()
-        #expect(other.end() == nil)
-        #expect(fixture.asked.filter { $0 == paths[0] }.count == 1)
-        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        expect(other.end() == nil)
+        expect(fixture.asked.filter { $0 == paths[0] }.count, equals: 1)
+        expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
         try fixture.base.expectClean()
     }
 
@@ -48,9 +49,9 @@ import VersionTree
         let pull = Pull(
             into: try fixture.base.device.reopened(), over: try CurlTransport(options),
             PullingFixture.options)
-        #expect(try pull.run(url)?.version == "1")
-        #expect(other.withLock { $0 } == nil)
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        try expect(pull.run(url)?.version, equals: "1")
+        expect(other.withLock { $0 } == nil)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
         try fixture.base.expectClean()
     }
 
@@ -64,8 +65,8 @@ import VersionTree
         if more < 0 { bytes.removeLast(-more) } else { bytes += [0] }
         fixture.origin.put(Content(bytes), at: path)
         try fixture.run()
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(try fixture.fallbacks().count == 1)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        try expect(fixture.fallbacks().count, equals: 1)
         try fixture.base.expectClean()
     }
 
@@ -77,11 +78,11 @@ import VersionTree
         let path = try fixture.serve([fixture.whole("1")])[0]
         let all = fixture.origin.state.shared.withLock { $0.contents }
         fixture.origin.replaceAll(all.filter { !$0.key.hasPrefix("/objects/") && $0.key != path })
-        #expect(code { try fixture.run() } != nil)
+        expect(code { try fixture.run() } != nil)
         // The packs alone are enough.
         fixture.origin.replaceAll(all.filter { !$0.key.hasPrefix("/objects/") })
         try fixture.run()
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
     @Test("give a repair many objects by ranges, and any that the origin has lost")
@@ -99,19 +100,19 @@ import VersionTree
         fixture.origin.forgetRequests()
         let pull = try fixture.base.pull()
         let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
-        #expect(try source.objects(lost) == Set(lost.map(\.address)))
-        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        try expect(source.objects(lost), equals: Set(lost.map(\.address)))
+        expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
         // One alone is asked for by its address; what is not there comes out of the pack.
         let one = lost[0]
         Damage.remove(
             fixture.base.device.path + "/objects/" + StoreLayout.objectPath(one.address))
         fixture.origin.put(nil, at: "/" + OriginLayout.object(one.address))
         fixture.origin.forgetRequests()
-        #expect(try source.objects([one]) == [one.address])
-        #expect(fixture.asked.first == "/" + OriginLayout.object(one.address))
-        #expect(
-            try fixture.base.device.reopened().store.read(one.address, limit: 1 << 20)
-                == fixture.contents()[one.address])
+        try expect(source.objects([one]), equals: [one.address])
+        expect(fixture.asked.first, equals: "/" + OriginLayout.object(one.address))
+        try expect(
+            fixture.base.device.reopened().store.read(one.address, limit: 1 << 20),
+            equals: fixture.contents()[one.address])
     }
 
     @Test("are not needed by a client that does not know them, nor missed by one that does")
@@ -122,14 +123,14 @@ import VersionTree
             $0.contents["/" + OriginLayout.pointer(.stable)]?.bytes
         }
         // What castree 0.1.0 reads of a release stands there as it stood before.
-        let text = String(decoding: try #require(bytes), as: UTF8.self)
+        let text = String(decoding: try require(bytes), as: UTF8.self)
         for key in ["content", "createdAt", "manifest", "manifestBytes", "sequence", "version"] {
-            #expect(text.contains("\"\(key)\":"))
+            expect(text.contains("\"\(key)\":"))
         }
-        #expect(text.contains("\"castreeChannel\":1"))
+        expect(text.contains("\"castreeChannel\":1"))
         try fixture.base.serve()
         try fixture.run()
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(try fixture.fallbacks() == [])
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        try expect(fixture.fallbacks(), equals: [])
     }
 }

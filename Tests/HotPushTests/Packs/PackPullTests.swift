@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -13,14 +14,14 @@ import VersionTree
         let fixture = try PackedFixture()
         let paths = try fixture.serve([fixture.whole("1")])
         let report = try fixture.run()
-        #expect(fixture.asked.count == 3)
-        #expect(fixture.asked.first == "/channels/stable.json")
-        #expect(fixture.asked.last == paths[0])
-        #expect(fixture.origin.requests.last?["range"] == nil)
-        #expect(report.requests == 3)
-        #expect(report.figures.files == Set(PublishingPlace.first.values).count)
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
-        #expect(try fixture.fallbacks() == [])
+        expect(fixture.asked.count, equals: 3)
+        expect(fixture.asked.first, equals: "/channels/stable.json")
+        expect(fixture.asked.last, equals: paths[0])
+        expect(fixture.origin.requests.last?["range"] == nil)
+        expect(report.requests, equals: 3)
+        expect(report.figures.files, equals: Set(PublishingPlace.first.values).count)
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
+        try expect(fixture.fallbacks(), equals: [])
         try fixture.base.expectClean()
     }
 
@@ -32,12 +33,12 @@ import VersionTree
         let paths = try fixture.serve([fixture.whole("2"), fixture.update()])
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(fixture.asked.count == 3)
-        #expect(fixture.asked.last == paths[1])
-        #expect(report.figures.files == 2)
-        #expect(try fixture.base.tree("2") == PublishingPlace.second)
-        #expect(Damage.names(fixture.base.device.path + "/staging") == [])
-        #expect(try fixture.fallbacks() == [])
+        expect(fixture.asked.count, equals: 3)
+        expect(fixture.asked.last, equals: paths[1])
+        expect(report.figures.files, equals: 2)
+        try expect(fixture.base.tree("2"), equals: PublishingPlace.second)
+        expect(Damage.names(fixture.base.device.path + "/staging"), equals: [])
+        try expect(fixture.fallbacks(), equals: [])
         try fixture.base.expectClean()
     }
 
@@ -46,8 +47,8 @@ import VersionTree
         let fixture = try PackedFixture()
         try fixture.serve([fixture.whole("1")])
         try fixture.run { $0.takesPacks = false }
-        #expect(!fixture.asked.contains { $0.hasPrefix("/packs/") || $0.hasPrefix("/deliveries/") })
-        #expect(try fixture.base.tree("1") == PublishingPlace.first)
+        expect(!fixture.asked.contains { $0.hasPrefix("/packs/") || $0.hasPrefix("/deliveries/") })
+        try expect(fixture.base.tree("1"), equals: PublishingPlace.first)
     }
 
     @Test("takes by ranges what a store with another version lacks")
@@ -72,10 +73,10 @@ import VersionTree
         try fixture.run()
         let packs = fixture.origin.requests(for: path)
         // The opening, and a range for each of the two, or one if they are neighbours.
-        #expect(2...3 ~= packs.count)
-        #expect(packs.allSatisfy { $0["range"] != nil })
-        #expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
-        #expect(try fixture.base.tree("new") == new)
+        expect(2...3 ~= packs.count)
+        expect(packs.allSatisfy { $0["range"] != nil })
+        expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
+        try expect(fixture.base.tree("new"), equals: new)
         try fixture.base.expectClean()
     }
 
@@ -102,14 +103,14 @@ import VersionTree
             fixture.origin.play([.cut(after: end)], on: paths[0])
             try attempt.run()
             let asked = fixture.origin.requests(for: paths[0])
-            #expect(asked.count == 2, "cut after \(end) of \(count)")
-            #expect(
-                asked.last?["range"] == (end == 0 ? nil : "bytes=\(end)-"),
+            expect(asked.count, equals: 2, "cut after \(end) of \(count)")
+            expect(
+                asked.last?["range"], equals: (end == 0 ? nil : "bytes=\(end)-"),
                 "cut after \(end) of \(count)")
-            #expect(
-                try attempt.base.tree(isUpdate ? "2" : "1")
-                    == (isUpdate ? PublishingPlace.second : PublishingPlace.first))
-            #expect(!attempt.asked.contains { $0.hasPrefix("/objects/") })
+            try expect(
+                attempt.base.tree(isUpdate ? "2" : "1"),
+                equals: (isUpdate ? PublishingPlace.second : PublishingPlace.first))
+            expect(!attempt.asked.contains { $0.hasPrefix("/objects/") })
         }
     }
 
@@ -132,24 +133,24 @@ import VersionTree
             var options = PullingFixture.options
             let interrupted = Interruption()
             options.isInterrupted = { interrupted.isSet }
-            #expect(
+            expect(
                 code {
                     first.stopped = { interrupted.set() }
                     _ = try Pull(into: device.versions, over: first, options).run("http://origin")
-                } == .interrupted)
+                }, equals: .interrupted)
             let second = MemoryTransport(contents)
             let versions = try device.reopened()
             let report = try Pull(into: versions, over: second, PullingFixture.options)
                 .run("http://origin")
-            #expect(report?.version == (isUpdate ? "2" : "1"))
+            expect(report?.version, equals: (isUpdate ? "2" : "1"))
             let asked = second.asked.filter { $0.path == path }
-            #expect(asked.count == 1, "stopped at \(end) of \(count)")
-            #expect(
-                asked.first?.range == (end == 0 ? nil : "bytes=\(end)-"),
+            expect(asked.count, equals: 1, "stopped at \(end) of \(count)")
+            expect(
+                asked.first?.range, equals: (end == 0 ? nil : "bytes=\(end)-"),
                 "stopped at \(end) of \(count)")
-            #expect(!second.asked.contains { $0.path.hasPrefix("/objects/") })
-            #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
-            #expect(Damage.names(device.path + "/staging") == [])
+            expect(!second.asked.contains { $0.path.hasPrefix("/objects/") })
+            try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
+            expect(Damage.names(device.path + "/staging"), equals: [])
         }
     }
 
@@ -164,12 +165,12 @@ import VersionTree
             Issue.record("no release")
             return
         }
-        let ways = try #require(found.choice?.ways)
-        #expect(ways.map(\.name) == ["from", "whole", "objects"] || ways[0].name == "from")
-        #expect(ways.count == 3)
-        #expect(ways[0].requestCount == 1)
+        let ways = try require(found.choice?.ways)
+        expect(ways.map(\.name) == ["from", "whole", "objects"] || ways[0].name == "from")
+        expect(ways.count, equals: 3)
+        expect(ways[0].requestCount, equals: 1)
         for way in ways {
-            #expect(way.cost == way.byteCount + way.requestCount * 8192)
+            expect(way.cost, equals: way.byteCount + way.requestCount * 8192)
         }
     }
 
@@ -181,9 +182,9 @@ import VersionTree
         try fixture.base.publish("2")
         let paths = try fixture.serve([fixture.update()])
         try fixture.run()
-        #expect(fixture.asked.last == paths[0])
-        #expect(fixture.asked.count == 3)
-        #expect(try fixture.base.tree("2") == PublishingPlace.second)
+        expect(fixture.asked.last, equals: paths[0])
+        expect(fixture.asked.count, equals: 3)
+        try expect(fixture.base.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test("asks for a pointer with its tag, and a 304 is all that comes when nothing is new")
@@ -193,12 +194,12 @@ import VersionTree
         try fixture.run()
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.isUnchanged)
-        #expect(fixture.asked == ["/channels/stable.json"])
-        #expect(fixture.origin.requests[0]["if-none-match"] != nil)
+        expect(report.isUnchanged)
+        expect(fixture.asked, equals: ["/channels/stable.json"])
+        expect(fixture.origin.requests[0]["if-none-match"] != nil)
         // Whatever became of what was kept, the answer is the whole pointer.
         let kept = Damage.names(fixture.base.device.path + "/pointers")
-        #expect(kept.count == 1)
+        expect(kept.count, equals: 1)
         for name in kept {
             let path = fixture.base.device.path + "/pointers/" + name
             var bytes = try Damage.contents(path)
@@ -207,7 +208,7 @@ import VersionTree
         }
         fixture.origin.forgetRequests()
         try fixture.run()
-        #expect(fixture.origin.requests[0]["if-none-match"] == nil)
+        expect(fixture.origin.requests[0]["if-none-match"] == nil)
     }
 }
 

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -53,8 +54,8 @@ struct PackedFixture {
     func serve(
         _ packs: [TestPack], changing change: (inout [UInt8]) -> Void = { _ in }
     ) throws -> [String] {
-        let pointer = try #require(try DirectoryOrigin(base.place.origin).pointer(.stable))
-        let version = try #require(pointer.releases[0].version)
+        let pointer = try require(try DirectoryOrigin(base.place.origin).pointer(.stable))
+        let version = try require(pointer.releases[0].version)
         var delivery = Delivery(manifest: version.manifest, packs: [])
         var paths: [String] = []
         for pack in packs {
@@ -70,7 +71,7 @@ struct PackedFixture {
         origin.put(
             Content(bytes, type: "application/json"),
             at: "/" + OriginLayout.delivery(published.address))
-        let next = try #require(
+        let next = try require(
             pointer.delivering(version.manifest, by: published, now: pointer.createdAt))
         origin.put(
             Content(next.serialized(), type: "application/json"),
@@ -83,8 +84,8 @@ struct PackedFixture {
         let bytes = origin.state.shared.withLock {
             $0.contents["/" + OriginLayout.pointer(.stable)]?.bytes
         }
-        let pointer = try ChannelPointer(parsing: #require(bytes), of: .stable)
-        return "/" + OriginLayout.delivery(try #require(pointer.releases[0].delivery).address)
+        let pointer = try ChannelPointer(parsing: require(bytes), of: .stable)
+        return "/" + OriginLayout.delivery(try require(pointer.releases[0].delivery).address)
     }
 
     /// The paths asked for, in order, without repetitions of one after the other.

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -60,16 +61,16 @@ import VersionTree
     private func offered(_ place: PackingFixture, _ channel: ChannelName) throws -> String? {
         let origin = try DirectoryOrigin(place.place.origin)
         guard let release = try origin.pointer(channel)?.releases.first else { return nil }
-        let version = try #require(release.version)
-        #expect(try origin.manifest(version.manifest) != nil)
-        for object in try #require(try origin.manifest(version.manifest)).references {
+        let version = try require(release.version)
+        try expect(origin.manifest(version.manifest) != nil)
+        for object in try require(try origin.manifest(version.manifest)).references {
             let path = "\(place.place.origin)/\(OriginLayout.object(object.address))"
-            #expect(try ObjectID(of: Damage.contents(path)) == object.address)
+            try expect(ObjectID(of: Damage.contents(path)), equals: object.address)
         }
         if let published = release.delivery {
             for pack in try place.reader.delivery(of: version, published).packs {
                 let path = "\(place.place.origin)/\(OriginLayout.pack(pack.address))"
-                #expect(try ObjectID(of: Damage.contents(path)) == pack.address)
+                try expect(ObjectID(of: Damage.contents(path)), equals: pack.address)
             }
         }
         return version.name.description
@@ -90,25 +91,25 @@ import VersionTree
         do throws(StoreError) {
             try place.publisher(moment, on: disk).publish("r2", of: place.place.versions, as: offer)
         } catch {
-            #expect(error.code == .outOfSpace)
+            expect(error.code, equals: .outOfSpace)
             message = error.message
         }
         let comment: Comment = "full after \(count): \(message)"
         let after = try offered(place, channel)
         if message.isEmpty {
-            #expect(after == "r2", comment)
+            expect(after, equals: "r2", comment)
         } else if message.contains("channel \(channel) offers what it did before") {
-            #expect(after == before, comment)
+            expect(after, equals: before, comment)
         } else {
-            #expect(message.contains("channel \(channel) offers version r2"), comment)
-            #expect(after == "r2", comment)
+            expect(message.contains("channel \(channel) offers version r2"), comment)
+            expect(after, equals: "r2", comment)
         }
-        if !message.isEmpty { #expect(message.contains("castree prune"), comment) }
+        if !message.isEmpty { expect(message.contains("castree prune"), comment) }
         // With room the same command ends it.
         try place.publisher(moment).publish("r2", of: place.place.versions, as: offer)
-        #expect(try offered(place, channel) == "r2", comment)
+        try expect(offered(place, channel), equals: "r2", comment)
         let list = try Damage.contents(place.place.origin + "/channels.json")
-        #expect(try ChannelList.names(parsing: list).contains(channel), comment)
+        try expect(ChannelList.names(parsing: list).contains(channel), comment)
         return disk.isFull
     }
 
@@ -118,6 +119,6 @@ import VersionTree
     func full(_ channel: String, _ moment: PackOptions.Moment) throws {
         let channel = try ChannelName(channel)
         let share = TestShare(oneIn: 12, of: "filling \(channel) \(moment)")
-        #expect(try share.count { try survive(after: $0, channel, moment) } > 8)
+        try expect(share.count { try survive(after: $0, channel, moment) } > 8)
     }
 }

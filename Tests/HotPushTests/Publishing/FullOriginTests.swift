@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -63,30 +64,30 @@ import VersionTree
 
     private func release(_ version: String) throws {
         let content = try place.read()
-        #expect(content?.version == version)
-        #expect(content?.files["shared"] == "same")
+        expect(content?.version, equals: version)
+        expect(content?.files["shared"], equals: "same")
     }
 
     @Test("deletes what has waited long enough before it writes a byte, and then does the rest")
     func frees() throws {
         let hour = OriginRetention(releaseCount: 3, graceSeconds: 3600)
         // 10 is offered no more, and its time runs.
-        #expect(try place.publisher().collect(hour).waiting.count == 1)
+        try expect(place.publisher().collect(hour).waiting.count, equals: 1)
         place.clock.advance(by: 3600)
         let disk = StuffedFileSystem()
         let retention = OriginRetention(releaseCount: 2, graceSeconds: 3600)
         let planned = try place.publisher().planCollection(retention)
         let plan = try place.publisher(on: disk).collect(retention)
-        #expect(plan == planned)
-        #expect(disk.refusedCalls.isEmpty)
-        #expect(try !stands("content 10") && stands("content 11") && stands("content 12"))
-        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        #expect(pointer.releases.map { $0.version?.name.description } == ["13", "12"])
+        expect(plan, equals: planned)
+        expect(disk.refusedCalls.isEmpty)
+        try expect(!stands("content 10") && stands("content 11") && stands("content 12"))
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(pointer.releases.map { $0.version?.name.description }, equals: ["13", "12"])
         try release("13")
         // What was trimmed has been noted: its time runs too.
         place.clock.advance(by: 3600)
-        #expect(try place.publisher().collect(retention).manifests.count == 1)
-        #expect(try !stands("content 11"))
+        try expect(place.publisher().collect(retention).manifests.count, equals: 1)
+        try expect(!stands("content 11"))
     }
 
     @Test(
@@ -100,24 +101,23 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).collect(none)
         }
-        #expect(error?.code == .outOfSpace)
+        expect(error?.code, equals: .outOfSpace)
         // The advice is an origin's: `castree gc` makes room in a store.
-        #expect(
+        expect(
             error?.message.hasSuffix(
                 "nothing that a channel offers is gone; make room in \(place.origin), then repeat the command"
-            )
-                == true)
-        #expect(try !stands("content 10"))
+            ), equals: true)
+        try expect(!stands("content 10"))
         // Named by the pointer that could not be replaced.
-        #expect(try stands("content 11") && stands("content 12"))
+        try expect(stands("content 11") && stands("content 12"))
         let reader = try DirectoryOrigin(place.origin)
-        for release in try #require(try reader.pointer(.stable)).releases {
-            let version = try #require(release.version)
-            #expect(try place.files(of: version, in: reader)["shared"] == "same")
+        for release in try require(try reader.pointer(.stable)).releases {
+            let version = try require(release.version)
+            try expect(place.files(of: version, in: reader)["shared"], equals: "same")
         }
         // With room again the same call does the rest.
-        #expect(try place.publisher().collect(none).manifests.count == 2)
-        #expect(try !stands("content 11") && !stands("content 12") && stands("content 13"))
+        try expect(place.publisher().collect(none).manifests.count, equals: 2)
+        try expect(!stands("content 11") && !stands("content 12") && stands("content 13"))
     }
 
     @Test("is what a withdrawal advises that finds no room")
@@ -126,9 +126,9 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
         }
-        #expect(error?.code == .outOfSpace)
-        #expect(error?.message.contains("castree prune") == true)
-        #expect(error?.message.contains("castree gc") == false)
+        expect(error?.code, equals: .outOfSpace)
+        expect(error?.message.contains("castree prune"), equals: true)
+        expect(error?.message.contains("castree gc"), equals: false)
         try release("13")
     }
 
@@ -139,19 +139,19 @@ import VersionTree
         let disk = StuffedFileSystem()
         let plan = try place.publisher(on: disk).collect(
             OriginRetention(releaseCount: 10, graceSeconds: 3600))
-        #expect(plan.objects.map(\.address.description) == [digits])
+        expect(plan.objects.map(\.address.description), equals: [digits])
         try release("13")
     }
 
     @Test("keeps what a release needs that is offered still, also if its manifest is damaged")
     func damagedTrimmed() throws {
-        let first = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        let oldest = try #require(first.releases.last?.version)
+        let first = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        let oldest = try require(first.releases.last?.version)
         let path = place.origin + "/" + OriginLayout.manifest(oldest.manifest)
         try Damage.overwriteOrCreate(path, with: [1])
         let disk = StuffedFileSystem(isEverFree: false)
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
-        #expect(code { try place.publisher(on: disk).collect(none) } == .outOfSpace)
-        for number in 10..<14 { #expect(try stands("content \(number)")) }
+        expect(code { try place.publisher(on: disk).collect(none) }, equals: .outOfSpace)
+        for number in 10..<14 { try expect(stands("content \(number)")) }
     }
 }

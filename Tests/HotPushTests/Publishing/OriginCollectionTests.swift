@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -31,44 +32,45 @@ import VersionTree
     func keepsNewest() throws {
         try publishMany(5)
         let plan = try collect(2, grace: 0)
-        #expect(plan.releaseCount == 3)
-        #expect(plan.manifests.count == 3)
-        #expect(plan.objects.count == 3)
-        #expect(plan.byteCount == 3 * Int64("content 10".utf8.count))
-        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        #expect(pointer.releases.map { $0.version?.name.description } == ["14", "13"])
+        expect(plan.releaseCount, equals: 3)
+        expect(plan.manifests.count, equals: 3)
+        expect(plan.objects.count, equals: 3)
+        expect(plan.byteCount, equals: 3 * Int64("content 10".utf8.count))
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(pointer.releases.map { $0.version?.name.description }, equals: ["14", "13"])
         for release in pointer.releases {
-            let version = try #require(release.version)
-            #expect(
-                try place.files(of: version, in: DirectoryOrigin(place.origin))["shared"] == "same")
+            let version = try require(release.version)
+            try expect(
+                place.files(of: version, in: DirectoryOrigin(place.origin))["shared"],
+                equals: "same")
         }
-        #expect(try collect(2, grace: 0) == OriginCollectionPlan())
+        try expect(collect(2, grace: 0), equals: OriginCollectionPlan())
     }
 
     @Test("waits before it deletes what a client with an older pointer may still download")
     func grace() throws {
         try publishMany(3)
         let first = try collect(1, grace: 3600)
-        #expect(first.releaseCount == 2)
-        #expect(first.manifests.isEmpty && first.objects.isEmpty && first.waiting.count == 2)
+        expect(first.releaseCount, equals: 2)
+        expect(first.manifests.isEmpty && first.objects.isEmpty && first.waiting.count == 2)
         place.clock.advance(by: 3599)
-        #expect(try collect(1, grace: 3600).manifests.isEmpty)
-        #expect(try stands("content 10"))
+        try expect(collect(1, grace: 3600).manifests.isEmpty)
+        try expect(stands("content 10"))
         place.clock.advance(by: 1)
         let last = try collect(1, grace: 3600)
-        #expect(last.manifests.count == 2 && last.objects.count == 2)
-        #expect(try !stands("content 10"))
+        expect(last.manifests.count == 2 && last.objects.count == 2)
+        try expect(!stands("content 10"))
     }
 
     @Test("begins the time anew for a version that was offered again in between")
     func graceAgain() throws {
         try publishMany(2)
-        #expect(try collect(1, grace: 3600).waiting.count == 1)
+        try expect(collect(1, grace: 3600).waiting.count, equals: 1)
         place.clock.advance(by: 3000)
         try place.publish("10")
         _ = try place.publisher().withdraw(VersionName("10"))
         place.clock.advance(by: 1000)
-        #expect(try collect(1, grace: 3600).manifests.isEmpty)
+        try expect(collect(1, grace: 3600).manifests.isEmpty)
     }
 
     @Test("deletes at once what a killed publisher left, since nobody can know of it")
@@ -78,8 +80,8 @@ import VersionTree
         try writeTree(
             place.origin, ["objects/cd/\(digits.dropFirst(2))": "left", "objects/cd/mine": "mine"])
         let plan = try collect(1, grace: 3600)
-        #expect(plan.objects.map(\.address.description) == [digits])
-        #expect(FileManager.default.fileExists(atPath: place.origin + "/objects/cd/mine"))
+        expect(plan.objects.map(\.address.description), equals: [digits])
+        expect(FileManager.default.fileExists(atPath: place.origin + "/objects/cd/mine"))
     }
 
     @Test("keeps what any channel offers, and older releases that some devices still come to")
@@ -90,10 +92,10 @@ import VersionTree
         let offer = ReleaseOffer(requirements: [Requirement(kind: "minimumAppVersion", value: "3")])
         try place.publisher().publish("2", of: place.versions, as: offer)
         _ = try collect(1, grace: 0)
-        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
         // Version 2 is for some; the others come to 1, and nobody to 10.
-        #expect(pointer.releases.map { $0.version?.name.description } == ["2", "1"])
-        #expect(try place.read(ChannelName("beta"))?.files["own"] == "content 10")
+        expect(pointer.releases.map { $0.version?.name.description }, equals: ["2", "1"])
+        try expect(place.read(ChannelName("beta"))?.files["own"], equals: "content 10")
     }
 
     @Test("plans exactly what it does, and then deletes nothing")
@@ -102,32 +104,32 @@ import VersionTree
         let before = try place.published()
         let retention = OriginRetention(releaseCount: 2, graceSeconds: 0)
         let planned = try place.publisher().planCollection(retention)
-        #expect(try place.published() == before)
-        #expect(try place.publisher().collect(retention) == planned)
+        try expect(place.published(), equals: before)
+        try expect(place.publisher().collect(retention), equals: planned)
     }
 
     @Test("deletes nothing while a manifest that is to be kept is gone or damaged")
     func damaged() throws {
         try publishMany(3)
-        let newest = try #require(try DirectoryOrigin(place.origin).pointer(.stable)).releases[0]
-        let path = place.origin + "/" + OriginLayout.manifest(try #require(newest.version).manifest)
+        let newest = try require(try DirectoryOrigin(place.origin).pointer(.stable)).releases[0]
+        let path = place.origin + "/" + OriginLayout.manifest(try require(newest.version).manifest)
         let bytes = try Damage.contents(path)
         for damage in [{ Damage.remove(path) }, { try Damage.overwriteOrCreate(path, with: [1]) }] {
             try damage()
             let before = try place.published()
-            #expect(code { try collect(1, grace: 0) } == .damagedOrigin)
-            #expect(try place.published() == before)
+            expect(code { try collect(1, grace: 0) }, equals: .damagedOrigin)
+            try expect(place.published(), equals: before)
             try Damage.overwriteOrCreate(path, with: bytes)
         }
-        #expect(try collect(1, grace: 0).manifests.count == 2)
+        try expect(collect(1, grace: 0).manifests.count, equals: 2)
     }
 
     @Test("is refused where there is no origin")
     func noOrigin() throws {
-        #expect(code { try collect(1, grace: 0) } == .noOrigin)
+        expect(code { try collect(1, grace: 0) }, equals: .noOrigin)
         try writeTree(place.origin, ["index.html": "a site"])
-        #expect(code { try collect(1, grace: 0) } == .noOrigin)
-        #expect(Damage.names(place.origin) == ["index.html"])
+        expect(code { try collect(1, grace: 0) }, equals: .noOrigin)
+        expect(Damage.names(place.origin), equals: ["index.html"])
     }
 }
 
@@ -142,28 +144,29 @@ import VersionTree
 
     @Test("lets the channel offer the release before it, under a higher number")
     func withdraw() throws {
-        let before = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
+        let before = try require(try DirectoryOrigin(place.origin).pointer(.stable))
         let after = try place.publisher().withdraw(VersionName("2"))
-        #expect(after.sequence > before.sequence)
-        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == after)
-        #expect(try place.read()?.version == "1")
-        #expect(try place.read()?.files == PublishingPlace.first)
+        expect(after.sequence > before.sequence)
+        try expect(DirectoryOrigin(place.origin).pointer(.stable), equals: after)
+        try expect(place.read()?.version, equals: "1")
+        try expect(place.read()?.files, equals: PublishingPlace.first)
         let last = try place.publisher().withdraw(VersionName("1"))
-        #expect(last.releases.isEmpty)
+        expect(last.releases.isEmpty)
         // It can be offered again.
-        #expect(try place.publish("2").objects.isEmpty)
-        #expect(try place.read()?.version == "2")
+        try expect(place.publish("2").objects.isEmpty)
+        try expect(place.read()?.version, equals: "2")
     }
 
     @Test("can send every device back to what was shipped with the app")
     func embedded() throws {
         let after = try place.publisher().withdraw(VersionName("2"), toEmbedded: true)
-        #expect(after.releases.map { $0.version?.name.description } == [nil, "1"])
-        #expect(after.releases[0].target == .embedded)
-        #expect(after.releases[0].sequence == after.sequence)
+        expect(after.releases.map { $0.version?.name.description }, equals: [nil, "1"])
+        expect(after.releases[0].target, equals: .embedded)
+        expect(after.releases[0].sequence, equals: after.sequence)
         // What is published next stands before it.
-        #expect(
-            try place.publish("2").pointer.releases.map(\.version?.name.description) == [
+        try expect(
+            place.publish("2").pointer.releases.map(\.version?.name.description),
+            equals: [
                 "2", nil, "1",
             ])
     }
@@ -171,10 +174,10 @@ import VersionTree
     @Test("is refused where it is not offered")
     func notOffered() throws {
         let publisher = place.publisher()
-        #expect(code { try publisher.withdraw(VersionName("3")) } == .notOffered)
+        expect(code { try publisher.withdraw(VersionName("3")) }, equals: .notOffered)
         let beta = try ChannelName("beta")
-        #expect(code { try publisher.withdraw(VersionName("1"), from: beta) } == .notOffered)
+        expect(code { try publisher.withdraw(VersionName("1"), from: beta) }, equals: .notOffered)
         let nowhere = Publisher(place.store.directory.appending("nowhere"))
-        #expect(code { try nowhere.withdraw(VersionName("1")) } == .noOrigin)
+        expect(code { try nowhere.withdraw(VersionName("1")) }, equals: .noOrigin)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -63,7 +64,7 @@ import VersionTree
             let found = try place.read()
         else { return nil }
         let whole = found.version == "1" ? PublishingPlace.first : PublishingPlace.second
-        #expect(found.files == whole)
+        expect(found.files, equals: whole)
         return found.version
     }
 
@@ -83,15 +84,15 @@ import VersionTree
         let comment: Comment =
             "\(verb.testDescription) met \(fault) at \(at): \(String(describing: failure))"
         let found = try look(place)
-        #expect(found == verb.before || found == verb.after, comment)
-        if failure == nil { #expect(found == verb.after, comment) }
+        expect(found == verb.before || found == verb.after, comment)
+        if failure == nil { expect(found, equals: verb.after, comment) }
         // Repeated without the fault it is done, and nothing is left of the attempt.
         try verb.run(place, place.publisher())
-        #expect(try look(place) == verb.after, comment)
+        try expect(look(place), equals: verb.after, comment)
         let left = Damage.names(place.origin).filter {
             $0.contains("/.") || $0.hasPrefix(".origin") || $0.hasPrefix(".publish/staging/")
         }
-        #expect(left == [], comment)
+        expect(left, equals: [], comment)
         return fired
     }
 
@@ -105,26 +106,26 @@ import VersionTree
 
     @Test("shows the old release or the new one when every call fails once", arguments: verbs)
     func failing(_ verb: Verb) throws {
-        #expect(try count(verb, from: 1) { .fail(EIO, at: $0) } > 10)
+        try expect(count(verb, from: 1) { .fail(EIO, at: $0) } > 10)
     }
 
     @Test(
         "shows the old release or the new one when the disk is full for a moment", arguments: verbs)
     func full(_ verb: Verb) throws {
         let verbs = FaultyFileSystem.Verb.allocating
-        #expect(try count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 3)
+        try expect(count(verb, from: 1) { .fail(ENOSPC, at: $0, of: verbs) } > 3)
     }
 
     @Test(
         "shows the old release or the new one when it is killed after every call", arguments: verbs)
     func killed(_ verb: Verb) throws {
-        #expect(try count(verb, from: 0) { .stop(after: $0) } > 10)
+        try expect(count(verb, from: 0) { .stop(after: $0) } > 10)
     }
 
     @Test(
         "shows the old release or the new one when a write is torn", arguments: [publish, withdraw])
     func torn(_ verb: Verb) throws {
-        #expect(try count(verb, from: 1) { .tear(ENOSPC, at: $0) } > 0)
+        try expect(count(verb, from: 1) { .tear(ENOSPC, at: $0) } > 0)
     }
 
     @Test("acknowledges nothing when a sync fails", arguments: [publish, publishFirst, withdraw])
@@ -138,12 +139,12 @@ import VersionTree
                 try verb.run(place, place.publisher(on: disk, PublisherOptions()))
             }
             guard disk.hasFired else { break }
-            #expect(failure == .io, "sync \(position)")
+            expect(failure, equals: .io, "sync \(position)")
             let found = try look(place)
-            #expect(found == verb.before || found == verb.after)
+            expect(found == verb.before || found == verb.after)
             position += 1
         }
-        #expect(position > 2)
+        expect(position > 2)
     }
 
     @Test("makes bytes durable before their names, and all of it before the pointer")
@@ -158,16 +159,16 @@ import VersionTree
             case .write where operation.path.contains("/staging/"): isSynced = false
             case .syncAll: isSynced = true
             case .rename:
-                #expect(isSynced, "\(operation)")
+                expect(isSynced, "\(operation)")
                 let path = operation.path.dropFirst(place.origin.utf8.count + 1)
                 let directory = String(path.prefix { $0 != "/" })
                 if renamed.last != directory { renamed.append(directory) }
             default: break
             }
         }
-        #expect(renamed == ["objects", "manifests", "channels"])
+        expect(renamed, equals: ["objects", "manifests", "channels"])
         // Many objects, few syncs.
         let syncs = disk.operations.filter { $0.verb == .sync || $0.verb == .syncAll }
-        #expect(syncs.count <= 6, "\(syncs)")
+        expect(syncs.count <= 6, "\(syncs)")
     }
 }

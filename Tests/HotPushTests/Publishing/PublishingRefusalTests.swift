@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -17,7 +18,7 @@ import VersionTree
 
     @Test("a version that is not there")
     func noVersion() throws {
-        #expect(code { try place.publish("9") } == .noVersion)
+        expect(code { try place.publish("9") }, equals: .noVersion)
     }
 
     @Test("a version that lacks objects, and makes nothing")
@@ -27,9 +28,11 @@ import VersionTree
             version: VersionName("3"), ordinal: 3, createdAt: 1,
             entries: [.init(path: path, address: address(of: "not here"), byteCount: 8)])
         try place.versions.register(manifest)
-        #expect(code { try place.publish("3") } == .incompleteVersion)
-        #expect(code { try place.publisher().plan("3", of: place.versions) } == .incompleteVersion)
-        #expect(!FileManager.default.fileExists(atPath: place.origin))
+        expect(code { try place.publish("3") }, equals: .incompleteVersion)
+        expect(
+            code { try place.publisher().plan("3", of: place.versions) }, equals: .incompleteVersion
+        )
+        expect(!FileManager.default.fileExists(atPath: place.origin))
     }
 
     @Test("a version whose manifest somebody has edited, and makes nothing")
@@ -37,13 +40,13 @@ import VersionTree
         let path = place.store.path + "/manifests/1.json"
         let text = String(decoding: try Damage.contents(path), as: UTF8.self)
         let edited = text.replacing("\"index.html\"", with: "\"index.htm\"")
-        try #require(edited != text)
+        try require(edited != text)
         try Damage.overwrite(path, with: Array(edited.utf8))
-        #expect(code { try place.publisher().plan("1", of: place.versions) } == .badManifest)
-        #expect(code { try place.publish("1") } == .badManifest)
-        #expect(!FileManager.default.fileExists(atPath: place.origin))
+        expect(code { try place.publisher().plan("1", of: place.versions) }, equals: .badManifest)
+        expect(code { try place.publish("1") }, equals: .badManifest)
+        expect(!FileManager.default.fileExists(atPath: place.origin))
         try place.publish("2")
-        #expect(try place.read()?.version == "2")
+        try expect(place.read()?.version, equals: "2")
     }
 
     @Test("to write through a link in the place of a directory of objects")
@@ -57,9 +60,9 @@ import VersionTree
         // Another object may share the directory.
         try? files.removeItem(at: shard)
         try files.createSymbolicLink(atPath: shard.path, withDestinationPath: outside)
-        #expect(code { try place.publish("2") } == .badOrigin)
-        #expect(Damage.names(outside).isEmpty)
-        #expect(try place.published()["channels/stable.json"] == before)
+        expect(code { try place.publish("2") }, equals: .badOrigin)
+        expect(Damage.names(outside).isEmpty)
+        try expect(place.published()["channels/stable.json"], equals: before)
     }
 
     @Test("damaged bytes, and the channel offers what it did before")
@@ -67,18 +70,18 @@ import VersionTree
         try place.publish("1")
         let before = try place.published()["channels/stable.json"]
         try Damage.flip(try storePath("<h1>two</h1>"), at: 3)
-        #expect(code { try place.publish("2") } == .damagedObject)
-        #expect(try place.published()["channels/stable.json"] == before)
-        #expect(try place.read()?.files == PublishingPlace.first)
+        expect(code { try place.publish("2") }, equals: .damagedObject)
+        try expect(place.published()["channels/stable.json"], equals: before)
+        try expect(place.read()?.files, equals: PublishingPlace.first)
         let path = try place.objectPath("<h1>two</h1>")
-        #expect(!FileManager.default.fileExists(atPath: path))
+        expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test("an object that vanished from the store")
     func vanished() throws {
         Damage.remove(try storePath("<h1>one</h1>"))
-        #expect(code { try place.publish("1") } == .missingObject)
-        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == nil)
+        expect(code { try place.publish("1") }, equals: .missingObject)
+        try expect(DirectoryOrigin(place.origin).pointer(.stable) == nil)
     }
 
     @Test("another content under a name that some channel offers")
@@ -86,24 +89,25 @@ import VersionTree
         try place.publish("1", to: "beta")
         let other = try TemporaryStore()
         try other.add("1", ["index.html": "other"])
-        #expect(code { try place.publisher().publish("1", of: other.versions) } == .versionExists)
+        expect(
+            code { try place.publisher().publish("1", of: other.versions) }, equals: .versionExists)
         let same = try TemporaryStore()
         try same.add("1", PublishingPlace.first)
-        #expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
+        expect(code { try place.publisher().publish("1", of: same.versions) } == nil)
     }
 
     @Test("a store, a directory with objects of somebody else's, a file")
     func wrongDirectories() throws {
         let store = Publisher(place.store.path)
-        #expect(code { try store.publish("1", of: place.versions) } == .insideStore)
-        #expect(code { try store.plan("1", of: place.versions) } == .insideStore)
-        #expect(!Damage.names(place.store.path).contains { $0.hasPrefix(".publish") })
+        expect(code { try store.publish("1", of: place.versions) }, equals: .insideStore)
+        expect(code { try store.plan("1", of: place.versions) }, equals: .insideStore)
+        expect(!Damage.names(place.store.path).contains { $0.hasPrefix(".publish") })
         try writeTree(place.origin, ["objects/mine": "mine"])
-        #expect(code { try place.publish("1") } == .badOrigin)
-        #expect(Damage.names(place.origin) == ["objects", "objects/mine"])
+        expect(code { try place.publish("1") }, equals: .badOrigin)
+        expect(Damage.names(place.origin), equals: ["objects", "objects/mine"])
         let file = place.store.directory.appending("file")
         try Damage.overwriteOrCreate(file, with: [])
-        #expect(code { try Publisher(file).publish("1", of: place.versions) } == .io)
+        expect(code { try Publisher(file).publish("1", of: place.versions) }, equals: .io)
     }
 
     @Test("an origin or a pointer of a newer format, and leaves it as it is")
@@ -111,22 +115,22 @@ import VersionTree
         try place.publish("1")
         let pointer = place.origin + "/channels/stable.json"
         try Damage.overwrite(pointer, with: Array(#"{"castreeChannel":2,"x":1}"#.utf8))
-        #expect(code { try place.publish("2") } == .unsupportedFormat)
-        #expect(code { try place.publisher().collect() } == .unsupportedFormat)
+        expect(code { try place.publish("2") }, equals: .unsupportedFormat)
+        expect(code { try place.publisher().collect() }, equals: .unsupportedFormat)
         try Damage.overwrite(
             place.origin + "/origin.json", with: Array(#"{"castreeOrigin":3}"#.utf8))
         let before = try place.published()
-        #expect(code { try place.publish("2") } == .unsupportedFormat)
-        #expect(code { try DirectoryOrigin(place.origin) } == .unsupportedFormat)
-        #expect(try place.published() == before)
+        expect(code { try place.publish("2") }, equals: .unsupportedFormat)
+        expect(code { try DirectoryOrigin(place.origin) }, equals: .unsupportedFormat)
+        try expect(place.published(), equals: before)
     }
 
     @Test("a pointer that cannot be read, in any channel")
     func brokenPointer() throws {
         try place.publish("1", to: "beta")
         try Damage.truncate(place.origin + "/channels/beta.json", to: 40)
-        #expect(code { try place.publish("2") } == .badPointer)
-        #expect(code { try place.publisher().collect() } == .badPointer)
+        expect(code { try place.publish("2") }, equals: .badPointer)
+        expect(code { try place.publisher().collect() }, equals: .badPointer)
     }
 
     @Test("to begin where the disk has no room, and says how much is needed")
@@ -135,10 +139,10 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).publish("2", of: place.versions)
         }
-        #expect(error?.code == .outOfSpace)
-        #expect(error?.message.contains("bytes are needed") == true)
-        #expect(try DirectoryOrigin(place.origin).pointer(.stable) == nil)
-        #expect(try place.published().keys.sorted() == ["origin.json"])
+        expect(error?.code, equals: .outOfSpace)
+        expect(error?.message.contains("bytes are needed"), equals: true)
+        try expect(DirectoryOrigin(place.origin).pointer(.stable) == nil)
+        try expect(place.published().keys.sorted(), equals: ["origin.json"])
     }
 
     @Test("to go on when it is asked to stop; the next one goes on")
@@ -148,9 +152,9 @@ import VersionTree
         options.isDurable = false
         options.isInterrupted = { true }
         let stopped = place.publisher(on: POSIXFileSystem(), options)
-        #expect(code { try stopped.publish("2", of: place.versions) } == .interrupted)
-        #expect(try place.read()?.version == "1")
+        expect(code { try stopped.publish("2", of: place.versions) }, equals: .interrupted)
+        try expect(place.read()?.version, equals: "1")
         try place.publish("2")
-        #expect(try place.read()?.files == PublishingPlace.second)
+        try expect(place.read()?.files, equals: PublishingPlace.second)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -71,16 +72,16 @@ struct PublishingPlace {
 
     func files(of version: PublishedVersion, in reader: DirectoryOrigin) throws -> [String: String]
     {
-        let manifest = try Manifest(parsing: #require(try reader.manifestBytes(version.manifest)))
-        #expect(manifest.version == version.name)
-        #expect(try manifest.contentAddress() == version.content)
+        let manifest = try Manifest(parsing: require(try reader.manifestBytes(version.manifest)))
+        expect(manifest.version, equals: version.name)
+        try expect(manifest.contentAddress(), equals: version.content)
         var files: [String: String] = [:]
         for entry in manifest.entries {
             let bytes = try Damage.contents(
                 "\(reader.path)/\(OriginLayout.object(entry.address))")
-            #expect(Int64(bytes.count) == entry.byteCount)
+            expect(Int64(bytes.count), equals: entry.byteCount)
             var hasher = try ObjectHasher()
-            #expect(bytes.withUnsafeBytes { hasher.hash($0).address } == entry.address)
+            expect(bytes.withUnsafeBytes { hasher.hash($0).address }, equals: entry.address)
             files[entry.path.description] = String(decoding: bytes, as: UTF8.self)
         }
         return files

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -13,13 +14,14 @@ import VersionTree
     @Test("makes an origin from which a reader gets the release byte for byte")
     func wholeRelease() throws {
         let plan = try place.publish("1")
-        let read = try #require(try place.read())
-        #expect(read.version == "1")
-        #expect(read.files == PublishingPlace.first)
-        #expect(plan.objects.count == 5)
-        #expect(
-            plan.byteCount == PublishingPlace.first.values.reduce(0) { $0 + Int64($1.utf8.count) })
-        #expect(plan.reusedObjectCount == 0 && plan.writesManifest && plan.writesPointer)
+        let read = try require(try place.read())
+        expect(read.version, equals: "1")
+        expect(read.files, equals: PublishingPlace.first)
+        expect(plan.objects.count, equals: 5)
+        expect(
+            plan.byteCount,
+            equals: PublishingPlace.first.values.reduce(0) { $0 + Int64($1.utf8.count) })
+        expect(plan.reusedObjectCount == 0 && plan.writesManifest && plan.writesPointer)
     }
 
     @Test("lays the origin out as docs/origin-format.md says")
@@ -29,15 +31,18 @@ import VersionTree
         let bytes = try place.versions.manifest(of: "1").serialized()
         let manifest = try address(of: String(decoding: bytes, as: UTF8.self)).description
         let published = try place.published()
-        #expect(published["origin.json"] == Array("{\"castreeOrigin\":1}\n".utf8))
-        #expect(published["objects/\(css.prefix(2))/\(css.dropFirst(2))"] == Array("body {}".utf8))
-        #expect(published["manifests/\(manifest).json"] == bytes)
-        #expect(published["channels.json"] == Array("{\"channels\":[\"stable\"]}\n".utf8))
-        #expect(published.count == 1 + 5 + 1 + 1 + 1)
+        expect(published["origin.json"], equals: Array("{\"castreeOrigin\":1}\n".utf8))
+        expect(
+            published["objects/\(css.prefix(2))/\(css.dropFirst(2))"], equals: Array("body {}".utf8)
+        )
+        expect(published["manifests/\(manifest).json"], equals: bytes)
+        expect(published["channels.json"], equals: Array("{\"channels\":[\"stable\"]}\n".utf8))
+        expect(published.count, equals: 1 + 5 + 1 + 1 + 1)
         let content = try place.versions.manifest(of: "1").contentAddress()
         let pointer = String(decoding: published["channels/stable.json"] ?? [], as: UTF8.self)
-        #expect(
-            pointer == """
+        expect(
+            pointer,
+            equals: """
                 {"castreeChannel":1,"channel":"stable","createdAt":1760000000,"releases":[\
                 {"content":"\(content)","createdAt":1760000000,"manifest":"\(manifest)",\
                 "manifestBytes":\(bytes.count),"sequence":1760000000,"version":"1"}],\
@@ -52,9 +57,9 @@ import VersionTree
         let before = try place.published()
         place.clock.advance(by: 100)
         let again = try place.publish("1")
-        #expect(again.objects.isEmpty && !again.writesManifest && !again.writesPointer)
-        #expect(again.reusedObjectCount == 5)
-        #expect(try place.published() == before)
+        expect(again.objects.isEmpty && !again.writesManifest && !again.writesPointer)
+        expect(again.reusedObjectCount, equals: 5)
+        try expect(place.published(), equals: before)
     }
 
     @Test("writes of the next release only what the origin lacks")
@@ -62,29 +67,29 @@ import VersionTree
         try place.publish("1")
         let plan = try place.publish("2")
         let new = ["index.html", "large"].compactMap { PublishingPlace.second[$0] }
-        #expect(Set(plan.objects.map(\.address)) == Set(try new.map { try address(of: $0) }))
-        #expect(plan.reusedObjectCount == 2)
-        #expect(try place.read()?.files == PublishingPlace.second)
+        expect(Set(plan.objects.map(\.address)), equals: Set(try new.map { try address(of: $0) }))
+        expect(plan.reusedObjectCount, equals: 2)
+        try expect(place.read()?.files, equals: PublishingPlace.second)
     }
 
     @Test("plans without writing anything, and then does what it planned")
     func dryRun() throws {
         let planned = try place.publisher().plan("1", of: place.versions)
-        #expect(!FileManager.default.fileExists(atPath: place.origin))
-        #expect(try place.publish("1") == planned)
+        expect(!FileManager.default.fileExists(atPath: place.origin))
+        try expect(place.publish("1"), equals: planned)
         let before = try place.published()
         let next = try place.publisher().plan("2", of: place.versions)
-        #expect(try place.published() == before)
-        #expect(try place.publish("2") == next)
+        try expect(place.published(), equals: before)
+        try expect(place.publish("2"), equals: next)
     }
 
     @Test("numbers each change of a channel one higher, and the older releases stay listed")
     func sequence() throws {
         let numbers = try ["1", "2", "1"].map { try place.publish($0).pointer.sequence }
-        #expect(numbers == [numbers[0], numbers[0] + 1, numbers[0] + 2])
-        let pointer = try #require(try DirectoryOrigin(place.origin).pointer(.stable))
-        #expect(pointer.releases.map { $0.version?.name.description } == ["1", "2"])
-        #expect(pointer.releases.map(\.sequence) == [numbers[2], numbers[1]])
+        expect(numbers, equals: [numbers[0], numbers[0] + 1, numbers[0] + 2])
+        let pointer = try require(try DirectoryOrigin(place.origin).pointer(.stable))
+        expect(pointer.releases.map { $0.version?.name.description }, equals: ["1", "2"])
+        expect(pointer.releases.map(\.sequence), equals: [numbers[2], numbers[1]])
     }
 
     @Test("never falls back behind a pointer that was lost")
@@ -93,19 +98,19 @@ import VersionTree
         let last = try place.publish("2").pointer.sequence
         Damage.remove(place.origin)
         place.clock.advance(by: 60)
-        #expect(try place.publish("1").pointer.sequence > last)
+        try expect(place.publish("1").pointer.sequence > last)
     }
 
     @Test("keeps channels apart, and their objects together")
     func channels() throws {
         try place.publish("1")
         let plan = try place.publish("1", to: "beta")
-        #expect(plan.objects.isEmpty && !plan.writesManifest && plan.writesPointer)
+        expect(plan.objects.isEmpty && !plan.writesManifest && plan.writesPointer)
         try place.publish("2", to: "beta")
-        #expect(try place.read()?.version == "1")
-        #expect(try place.read(ChannelName("beta"))?.version == "2")
+        try expect(place.read()?.version, equals: "1")
+        try expect(place.read(ChannelName("beta"))?.version, equals: "2")
         let names = try DirectoryOrigin(place.origin).channels().map(\.description)
-        #expect(names == ["beta", "stable"])
+        expect(names, equals: ["beta", "stable"])
     }
 
     @Test("offers with a roll-out, requirements and force, and widens a roll-out in place")
@@ -118,19 +123,20 @@ import VersionTree
             ], isMandatory: true)
         try place.publish("1")
         try place.publisher().publish("2", of: place.versions, as: offer)
-        var releases = try #require(try DirectoryOrigin(place.origin).pointer(.stable)).releases
-        #expect(releases.map { $0.version?.name.description } == ["2", "1"])
-        #expect(releases[0].rollout == Rollout(perMille: 100, salt: "2"))
-        #expect(releases[0].requirements.map(\.kind) == ["compatibility", "minimumAppVersion"])
-        #expect(releases[0].isMandatory && !releases[1].isMandatory)
+        var releases = try require(try DirectoryOrigin(place.origin).pointer(.stable)).releases
+        expect(releases.map { $0.version?.name.description }, equals: ["2", "1"])
+        expect(releases[0].rollout, equals: Rollout(perMille: 100, salt: "2"))
+        expect(
+            releases[0].requirements.map(\.kind), equals: ["compatibility", "minimumAppVersion"])
+        expect(releases[0].isMandatory && !releases[1].isMandatory)
         offer.rollout = Rollout(perMille: 500, salt: "2")
         let wider = try place.publisher().publish("2", of: place.versions, as: offer)
-        #expect(wider.objects.isEmpty && wider.writesPointer)
+        expect(wider.objects.isEmpty && wider.writesPointer)
         releases = wider.pointer.releases
-        #expect(releases.map { $0.rollout?.perMille } == [500, nil])
+        expect(releases.map { $0.rollout?.perMille }, equals: [500, nil])
         offer.rollout = Rollout(perMille: 1000, salt: "2")
         let all = try place.publisher().publish("2", of: place.versions, as: offer)
-        #expect(all.pointer.releases[0].rollout == nil)
+        expect(all.pointer.releases[0].rollout == nil)
     }
 
     @Test("refuses offers that no pointer may hold")
@@ -146,9 +152,9 @@ import VersionTree
                 ]),
         ] {
             let refusal = code { try place.publisher().publish("1", of: place.versions, as: offer) }
-            #expect(refusal == .badPointer, "\(offer)")
+            expect(refusal, equals: .badPointer, "\(offer)")
         }
-        #expect(!FileManager.default.fileExists(atPath: place.origin))
+        expect(!FileManager.default.fileExists(atPath: place.origin))
     }
 
     @Test("writes files and directories as the umask says, readable by a web server")
@@ -157,11 +163,11 @@ import VersionTree
         defer { umask(mask) }
         try place.publish("1")
         let object = try place.objectPath("body {}")
-        #expect(try Damage.mode(object) == 0o644)
-        #expect(try Damage.mode(place.origin + "/channels/stable.json") == 0o644)
-        #expect(try Damage.mode((object as NSString).deletingLastPathComponent) == 0o755)
+        try expect(Damage.mode(object), equals: 0o644)
+        try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o644)
+        try expect(Damage.mode((object as NSString).deletingLastPathComponent), equals: 0o755)
         for name in ["", "/origin.json", "/objects", "/manifests", "/channels"] {
-            #expect(try Damage.mode(place.origin + name) & 0o444 == 0o444, "\(name)")
+            try expect(Damage.mode(place.origin + name) & 0o444, equals: 0o444, "\(name)")
         }
     }
 
@@ -170,8 +176,8 @@ import VersionTree
         try place.publish("1")
         let object = try place.objectPath("body {}")
         try Damage.overwrite(object, with: Array("hacked!".utf8))
-        #expect(try place.versions.store.read(address(of: "body {}"), limit: 100) != nil)
-        #expect(try place.store.reopened().check().findings.isEmpty)
+        try expect(place.versions.store.read(address(of: "body {}"), limit: 100) != nil)
+        try expect(place.store.reopened().check().findings.isEmpty)
     }
 
     @Test("trusts an object of the right size, and reads it when asked to verify")
@@ -179,13 +185,13 @@ import VersionTree
         try place.publish("1")
         let object = try place.objectPath("body {}")
         try Damage.overwrite(object, with: Array("hacked!".utf8))
-        #expect(try place.publish("1").objects.isEmpty)
+        try expect(place.publish("1").objects.isEmpty)
         var options = PublisherOptions()
         options.verifiesObjects = true
         let plan = try place.publisher(on: POSIXFileSystem(), options).publish(
             "1", of: place.versions)
-        #expect(plan.objects.map(\.address) == [try address(of: "body {}")])
-        #expect(try place.read()?.files == PublishingPlace.first)
+        expect(plan.objects.map(\.address), equals: [try address(of: "body {}")])
+        try expect(place.read()?.files, equals: PublishingPlace.first)
     }
 
     @Test(
@@ -196,8 +202,8 @@ import VersionTree
     func strangers(_ stranger: Damage.Stranger) throws {
         try place.publish("1")
         try Damage.replace(try place.objectPath("run(1)"), by: stranger)
-        #expect(try place.publish("1").objects.count == 1)
-        #expect(try place.read()?.files == PublishingPlace.first)
+        try expect(place.publish("1").objects.count, equals: 1)
+        try expect(place.read()?.files, equals: PublishingPlace.first)
     }
 
     @Test("mends a manifest that was cut or changed")
@@ -205,8 +211,8 @@ import VersionTree
         let plan = try place.publish("1")
         let path = place.origin + "/" + OriginLayout.manifest(plan.version.manifest)
         try Damage.flip(path, at: 40)
-        #expect(code { try place.read() } == .damagedOrigin)
-        #expect(try place.publish("1").writesManifest)
-        #expect(try place.read()?.files == PublishingPlace.first)
+        expect(code { try place.read() }, equals: .damagedOrigin)
+        try expect(place.publish("1").writesManifest)
+        try expect(place.read()?.files, equals: PublishingPlace.first)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -32,17 +33,18 @@ import VersionTree
                     numbers.withLock { $0.append(plan.pointer.sequence) }
                 }
             })
-        #expect(failures.isEmpty, "\(failures)")
+        expect(failures.isEmpty, "\(failures)")
         let given = numbers.withLock { $0 }
-        #expect(Set(given).count == names.count)
+        expect(Set(given).count, equals: names.count)
         let reader = try DirectoryOrigin(place.origin)
-        let pointer = try #require(try reader.pointer(.stable))
-        #expect(pointer.sequence == given.max())
-        #expect(Set(pointer.releases.compactMap { $0.version?.name.description }) == Set(names))
+        let pointer = try require(try reader.pointer(.stable))
+        expect(pointer.sequence, equals: given.max())
+        expect(
+            Set(pointer.releases.compactMap { $0.version?.name.description }), equals: Set(names))
         for release in pointer.releases {
-            let version = try #require(release.version)
-            #expect(
-                try place.files(of: version, in: reader)["own"] == "content \(version.name)")
+            let version = try require(release.version)
+            try expect(
+                place.files(of: version, in: reader)["own"], equals: "content \(version.name)")
         }
     }
 
@@ -81,15 +83,16 @@ import VersionTree
             try place.publisher(on: disk).publish("2", of: place.versions)
             if count.withLock(\.self) < at { return false }
             let found = refusal.withLock(\.self)
-            #expect(
+            expect(
                 found == nil || found == .busy,
                 "before operation \(at): \(String(describing: found))")
             let pointer = try DirectoryOrigin(place.origin).pointer(.stable)
-            #expect(pointer?.releases.count == (found == nil ? 2 : 1), "before operation \(at)")
-            #expect(try place.read()?.version == "2")
+            expect(
+                pointer?.releases.count, equals: (found == nil ? 2 : 1), "before operation \(at)")
+            try expect(place.read()?.version, equals: "2")
             return true
         }
-        #expect(moments > 50)
+        expect(moments > 50)
     }
 
     @Test("that will not wait are told that another one is at work")
@@ -107,8 +110,8 @@ import VersionTree
             ]
             refusals.withLock { $0 = found }
         }
-        #expect(refusals.withLock { $0 } == [.busy, .busy, .busy])
-        #expect(try place.read()?.version == "2")
+        expect(refusals.withLock { $0 }, equals: [.busy, .busy, .busy])
+        try expect(place.read()?.version, equals: "2")
     }
 
     @Test("that wait say so, and stop waiting when they are asked to")
@@ -124,9 +127,9 @@ import VersionTree
             let found = code { try place.publisher(on: POSIXFileSystem(), options).collect() }
             refusal.withLock { $0 = found }
         }
-        #expect(refusal.withLock { $0 } == .interrupted)
-        #expect(heard.withLock { $0.count } == 1)
-        #expect(heard.withLock { $0.first?.contains("waiting for it") } == true)
+        expect(refusal.withLock { $0 }, equals: .interrupted)
+        expect(heard.withLock { $0.count }, equals: 1)
+        expect(heard.withLock { $0.first?.contains("waiting for it") }, equals: true)
     }
 
     @Test("never let a reader see less than a whole release, whatever it is in the middle of")
@@ -149,8 +152,8 @@ import VersionTree
         }
         try place.publisher(on: disk).publish("2", of: place.versions)
         try place.publisher(on: disk).collect(OriginRetention(releaseCount: 1, graceSeconds: 0))
-        #expect(odd.withLock { $0 } == [])
-        #expect(looks.withLock { $0 } > 50)
+        expect(odd.withLock { $0 }, equals: [])
+        expect(looks.withLock { $0 } > 50)
     }
 
     @Test("do not let the store's collector take what is being copied")
@@ -163,7 +166,7 @@ import VersionTree
             refusal.withLock { $0 = found }
         }
         try place.publisher(on: disk).publish("2", of: place.versions)
-        #expect(refusal.withLock { $0 } == .versionInUse)
-        #expect(try place.read()?.files == PublishingPlace.second)
+        expect(refusal.withLock { $0 }, equals: .versionInUse)
+        try expect(place.read()?.files, equals: PublishingPlace.second)
     }
 }

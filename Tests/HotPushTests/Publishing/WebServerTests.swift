@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import SocketTestSupport
@@ -17,24 +18,24 @@ struct WebServerTests {
         defer { server.stop() }
         for (path, bytes) in try place.published() {
             let answer = try server.fetch(path)
-            #expect(answer.body == bytes, "\(path)")
-            #expect(answer.head.hasPrefix("HTTP/1.1 200"), "\(path)")
+            expect(answer.body, equals: bytes, "\(path)")
+            expect(answer.head.hasPrefix("HTTP/1.1 200"), "\(path)")
         }
         let pointer = try server.fetch(OriginLayout.pointer(.stable))
-        #expect(try ChannelPointer(parsing: pointer.body, of: .stable) == plan.pointer)
-        #expect(pointer.head.contains("Cache-Control: no-cache"))
-        #expect(pointer.head.contains("Content-Type: application/json"))
+        try expect(ChannelPointer(parsing: pointer.body, of: .stable), equals: plan.pointer)
+        expect(pointer.head.contains("Cache-Control: no-cache"))
+        expect(pointer.head.contains("Content-Type: application/json"))
         let object = try server.fetch(OriginLayout.object(plan.objects[0].address))
-        #expect(object.head.contains("Cache-Control: public, max-age=31536000, immutable"))
-        #expect(object.head.contains("Content-Type: application/octet-stream"))
-        #expect(!object.head.contains("Content-Encoding"))
-        #expect(try server.fetch(".publish/lock").head.hasPrefix("HTTP/1.1 404"))
+        expect(object.head.contains("Cache-Control: public, max-age=31536000, immutable"))
+        expect(object.head.contains("Content-Type: application/octet-stream"))
+        expect(!object.head.contains("Content-Encoding"))
+        try expect(server.fetch(".publish/lock").head.hasPrefix("HTTP/1.1 404"))
         // Nothing new is one small answer.
-        let tag = try #require(
+        let tag = try require(
             pointer.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }?.dropFirst(6))
         let again = try server.fetch(
             OriginLayout.pointer(.stable), fields: ["If-None-Match: \(tag)"])
-        #expect(again.head.hasPrefix("HTTP/1.1 304") && again.body.isEmpty)
+        expect(again.head.hasPrefix("HTTP/1.1 304") && again.body.isEmpty)
     }
 }
 
@@ -85,7 +86,7 @@ final class NginxServer {
         // Until it listens; a loaded machine may take its time.
         let ready = try fetch(
             "origin.json", more: ["--retry", "120", "--retry-connrefused", "--retry-delay", "1"])
-        try #require(ready.head.hasPrefix("HTTP/1.1 "), "nginx did not start")
+        try require(ready.head.hasPrefix("HTTP/1.1 "), "nginx did not start")
     }
 
     /// Ends the server, and its worker with it.

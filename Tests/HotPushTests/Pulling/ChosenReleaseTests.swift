@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -25,10 +26,10 @@ import VersionTree
     @Test("is taken in place of the channel's newest", arguments: ["1", "2"])
     func taken(_ release: String) throws {
         let fixture = try fixture()
-        #expect(try fixture.run(choosing(release)).version == release)
-        #expect(
-            try fixture.tree(release)
-                == (release == "1" ? PublishingPlace.first : PublishingPlace.second))
+        try expect(fixture.run(choosing(release)).version, equals: release)
+        try expect(
+            fixture.tree(release),
+            equals: (release == "1" ? PublishingPlace.first : PublishingPlace.second))
         try fixture.expectClean()
     }
 
@@ -36,20 +37,20 @@ import VersionTree
     func sequence() throws {
         let fixture = try fixture()
         try fixture.run(choosing("1"))
-        #expect(!Damage.names(fixture.device.path).contains("channels.json"))
+        expect(!Damage.names(fixture.device.path).contains("channels.json"))
         // The channel's own is taken as before.
-        #expect(try fixture.run().version == "2")
-        #expect(Damage.names(fixture.device.path).contains("channels.json"))
-        #expect(try fixture.run(choosing("1")).isUnchanged)
+        try expect(fixture.run().version, equals: "2")
+        expect(Damage.names(fixture.device.path).contains("channels.json"))
+        try expect(fixture.run(choosing("1")).isUnchanged)
     }
 
     @Test("is refused, with what there is, if the channel does not offer it")
     func absent() throws {
         let fixture = try fixture()
         let error = #expect(throws: StoreError.self) { try fixture.run(choosing("3")) }
-        #expect(error?.code == .notOffered)
-        #expect(error?.message.contains("it offers 2, 1") == true)
-        #expect(fixture.origin.requests.count == 1)
+        expect(error?.code, equals: .notOffered)
+        expect(error?.message.contains("it offers 2, 1"), equals: true)
+        expect(fixture.origin.requests.count, equals: 1)
     }
 
     @Test("still has to be for this device, unless forced")
@@ -60,17 +61,17 @@ import VersionTree
         try fixture.place.publisher().publish("1", of: fixture.place.versions, as: offer)
         try fixture.serve()
         var options = choosing("1")
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
         options.isForced = true
-        #expect(try fixture.run(options).version == "1")
+        try expect(fixture.run(options).version, equals: "1")
     }
 
     @Test("stands only in a channel of castree's own origins")
     func elsewhere() throws {
         let fixture = try PullingFixture()
-        #expect(code { try fixture.run(choosing("1")) } == .notFound)
+        expect(code { try fixture.run(choosing("1")) }, equals: .notFound)
         var options = choosing("1")
         options.format = "meteor"
-        #expect(code { try fixture.run(options) } == .unsupported)
+        expect(code { try fixture.run(options) }, equals: .unsupported)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -29,9 +30,9 @@ import VersionTree
     }
 
     private func expectWhole(_ answer: DocumentFetch.Answer) {
-        #expect(String(decoding: answer.bytes, as: UTF8.self) == Self.text)
-        #expect(answer.head.status == 200)
-        #expect(answer.head["content-type"] == "application/json")
+        expect(String(decoding: answer.bytes, as: UTF8.self), equals: Self.text)
+        expect(answer.head.status, equals: 200)
+        expect(answer.head["content-type"], equals: "application/json")
     }
 
     private var asked: [[String?]] {
@@ -44,17 +45,17 @@ import VersionTree
     func cut(_ count: Int) throws {
         origin.play([.cut(after: count)], on: Self.path)
         expectWhole(try fetch())
-        #expect(asked == [[nil, nil], ["bytes=\(count)-", tag]])
+        expect(asked, equals: [[nil, nil], ["bytes=\(count)-", tag]])
         // Ranges count the bytes as they are.
-        #expect(origin.requests.last?["accept-encoding"] == "identity")
+        expect(origin.requests.last?["accept-encoding"], equals: "identity")
     }
 
     @Test("goes on as often as something new comes")
     func cutOften() throws {
         origin.play((0..<20).map { _ in .cut(after: 10_000) }, on: Self.path)
         expectWhole(try fetch())
-        #expect(origin.requests.count == 21)
-        #expect(origin.requests.last?["range"] == "bytes=200000-")
+        expect(origin.requests.count, equals: 21)
+        expect(origin.requests.last?["range"], equals: "bytes=200000-")
     }
 
     @Test("begins anew where nothing makes sure that the rest fits")
@@ -63,15 +64,15 @@ import VersionTree
         origin.put(content, at: Self.path)
         origin.play([.cut(after: 100_000)], on: Self.path)
         expectWhole(try fetch())
-        #expect(asked == [[nil, nil], [nil, nil]])
+        expect(asked, equals: [[nil, nil], [nil, nil]])
     }
 
     @Test("takes the new document whole if it has changed meanwhile")
     func changed() throws {
         let new = Content(String(Self.text.reversed()), type: "application/json")
         origin.play([.switchAll(after: 100_000, to: [Self.path: new])], on: Self.path)
-        #expect(try fetch().bytes == new.bytes)
-        #expect(origin.requests.last?["if-range"] == tag)
+        try expect(fetch().bytes, equals: new.bytes)
+        expect(origin.requests.last?["if-range"], equals: tag)
     }
 
     @Test(
@@ -85,7 +86,7 @@ import VersionTree
         origin.play([.cut(after: 100_000), fault], on: Self.path)
         // An answer that was not asked to be encoded is refused, as for files.
         if case .gzip = fault {
-            #expect(code { try fetch() } == .network)
+            expect(code { try fetch() }, equals: .network)
         } else {
             expectWhole(try fetch())
         }
@@ -99,11 +100,12 @@ import VersionTree
             + "Content-Length: \(encoded)\r\nETag: \"x\"\r\n\r\n"
         origin.play([.raw(head), .raw(head), .cut(after: 100_000)], on: Self.path)
         expectWhole(try fetch())
-        #expect(
-            origin.requests.map { $0["accept-encoding"] == "identity" } == [
+        expect(
+            origin.requests.map { $0["accept-encoding"] == "identity" },
+            equals: [
                 false, false, true, true,
             ])
-        #expect(origin.requests.last?["range"] == "bytes=100000-")
+        expect(origin.requests.last?["range"], equals: "bytes=100000-")
     }
 
     /// An answer with bytes of the document, and whatever fields are given.
@@ -125,9 +127,9 @@ import VersionTree
                         "Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/300000")
                 }, on: Self.path)
         expectWhole(try fetch())
-        #expect(
-            origin.requests.map { $0["range"] }
-                == [nil] + [100_000, 100_100, 250_000, 299_999].map { "bytes=\($0)-" })
+        expect(
+            origin.requests.map { $0["range"] },
+            equals: [nil] + [100_000, 100_100, 250_000, 299_999].map { "bytes=\($0)-" })
     }
 
     @Test("is asked for encoded again where it never comes otherwise")
@@ -138,35 +140,35 @@ import VersionTree
             + "Content-Length: \(encoded)\r\nETag: \"x\"\r\n\r\n"
         origin.play([.raw(head), .raw(head), .gzip, .raw(head), .gzip], on: Self.path)
         expectWhole(try fetch { $0.failureCountMax = 8 })
-        #expect(
-            origin.requests.map { $0["accept-encoding"] == "identity" }
-                == [false, false, true, false, false])
+        expect(
+            origin.requests.map { $0["accept-encoding"] == "identity" },
+            equals: [false, false, true, false, false])
         // Such an answer is a failure as any other: there is an end to it.
         origin.forgetRequests()
         origin.play([.raw(head), .raw(head), .gzip], on: Self.path)
         origin.always(.raw(head), on: Self.path)
-        #expect(code { try fetch { $0.failureCountMax = 6 } } == .network)
-        #expect(origin.requests.count == 6)
+        expect(code { try fetch { $0.failureCountMax = 6 } }, equals: .network)
+        expect(origin.requests.count, equals: 6)
     }
 
     @Test("is given up when nothing new comes, and when there is too much of it")
     func givenUp() throws {
-        #expect(code { try fetch(limit: 299_999) } == .tooLarge)
+        expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
         origin.play([.cut(after: 200_000)], on: Self.path)
-        #expect(code { try fetch(limit: 299_999) } == .tooLarge)
+        expect(code { try fetch(limit: 299_999) }, equals: .tooLarge)
         origin.forgetRequests()
         origin.always(.hangUp(), on: Self.path)
-        #expect(code { try fetch() } == .network)
-        #expect(origin.requests.count == PullingFixture.options.retries.failureCountMax)
+        expect(code { try fetch() }, equals: .network)
+        expect(origin.requests.count, equals: PullingFixture.options.retries.failureCountMax)
     }
 
     @Test("that drips is given up for another connection, and what has come stays")
     func drip() throws {
         origin.play([.drip(milliseconds: 20)], on: Self.path)
         expectWhole(try fetch { $0.dripTime = .milliseconds(100) })
-        #expect(origin.requests.count == 2)
+        expect(origin.requests.count, equals: 2)
         let offset = origin.requests.last?["range"].map { Int($0.dropFirst(6).dropLast()) ?? 0 }
-        #expect(offset ?? 0 > 0)
+        expect(offset ?? 0 > 0)
     }
 
     // MARK: Within a pull
@@ -178,7 +180,7 @@ import VersionTree
         let fixture = try PullingFixture()
         try fixture.publish("2")
         let names = try fixture.place.published().keys.filter { $0.hasPrefix(folder + "/") }
-        let path = "/" + (try #require(names.first))
+        let path = "/" + (try require(names.first))
         for count in [0, 1, 100] {
             let device = try TemporaryStore()
             fixture.origin.forgetRequests()
@@ -186,10 +188,10 @@ import VersionTree
             let pull = Pull(
                 into: device.versions, over: try PullingFixture.transport(),
                 PullingFixture.options)
-            #expect(try pull.run(fixture.origin.url)?.version == "2")
+            try expect(pull.run(fixture.origin.url)?.version, equals: "2")
             let ranges = fixture.origin.requests(for: path).map { $0["range"] }
-            #expect(ranges == [nil, count > 0 ? "bytes=\(count)-" : nil])
-            #expect(try readTree(device.path + "/versions/2") == PublishingPlace.second)
+            expect(ranges, equals: [nil, count > 0 ? "bytes=\(count)-" : nil])
+            try expect(readTree(device.path + "/versions/2"), equals: PublishingPlace.second)
         }
     }
 
@@ -201,8 +203,8 @@ import VersionTree
         fixture.origin.play([.cut(after: count)], on: path)
         try fixture.run()
         let ranges = fixture.origin.requests(for: path).map { $0["range"] }
-        #expect(ranges == [nil, count > 0 ? "bytes=\(count)-" : nil])
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(ranges, equals: [nil, count > 0 ? "bytes=\(count)-" : nil])
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 }

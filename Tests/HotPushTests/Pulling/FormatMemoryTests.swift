@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -40,22 +41,22 @@ import VersionTree
     func remembered() throws {
         offer("c1")
         // A dry run changes nothing.
-        for _ in 1...2 { #expect(try asked { $0.isDryRun = true }.first == pointer) }
+        for _ in 1...2 { try expect(asked { $0.isDryRun = true }.first, equals: pointer) }
         let first = try asked()
-        #expect(first.first == pointer && first.last == eightFit && first.count > 2)
-        #expect(try asked() == [eightFit])
+        expect(first.first == pointer && first.last == eightFit && first.count > 2)
+        try expect(asked(), equals: [eightFit])
         offer("c2")
-        #expect(try asked() == [eightFit])
-        #expect(try fixture.tree("c2") == ["a": "c2"])
+        try expect(asked(), equals: [eightFit])
+        try expect(fixture.tree("c2"), equals: ["a": "c2"])
         // Who names a format, a channel, or insists, is obeyed.
-        #expect(try asked { $0.isForced = true }.first == pointer)
-        #expect(code { _ = try asked { $0.channel = "beta" } } == nil)
-        #expect(fixture.origin.requests.first?.path == "/channels/beta.json")
-        #expect(code { _ = try asked { $0.format = "castree" } } == .notFound)
+        try expect(asked { $0.isForced = true }.first, equals: pointer)
+        expect(code { _ = try asked { $0.channel = "beta" } } == nil)
+        expect(fixture.origin.requests.first?.path, equals: "/channels/beta.json")
+        expect(code { _ = try asked { $0.format = "castree" } }, equals: .notFound)
         // The origin becomes castree's own.
         try fixture.publish("1")
-        #expect(try asked().prefix(2) == [eightFit, pointer])
-        #expect(try asked() == [pointer])
+        try expect(asked().prefix(2), equals: [eightFit, pointer])
+        try expect(asked(), equals: [pointer])
     }
 
     @Test("is not forgotten for trouble, and is for a document that cannot be read")
@@ -63,13 +64,13 @@ import VersionTree
         offer("c1")
         _ = try asked()
         fixture.origin.always(.status(503), on: eightFit)
-        #expect(code { _ = try asked() } == .network)
+        expect(code { _ = try asked() }, equals: .network)
         fixture.origin.always(nil, on: eightFit)
-        #expect(try asked() == [eightFit])
+        try expect(asked(), equals: [eightFit])
         fixture.origin.put(Content("{\"commit\":", type: "application/json"), at: eightFit)
-        #expect(code { _ = try asked() } == .badRelease)
-        #expect(code { _ = try asked() } == .badRelease)
-        #expect(fixture.origin.requests.first?.path == pointer)
+        expect(code { _ = try asked() }, equals: .badRelease)
+        expect(code { _ = try asked() }, equals: .badRelease)
+        expect(fixture.origin.requests.first?.path, equals: pointer)
     }
 
     @Test("is asked for anew if what was noted is damaged")
@@ -83,9 +84,9 @@ import VersionTree
             for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
                 try Data(junk.utf8).write(to: URL(filePath: directory + "/" + name))
             }
-            #expect(try asked().first == pointer)
+            try expect(asked().first, equals: pointer)
         }
-        #expect(try asked() == [eightFit])
+        try expect(asked(), equals: [eightFit])
     }
 }
 
@@ -98,7 +99,7 @@ import VersionTree
         var options = PullingFixture.options
         set(&options)
         let error = #expect(throws: StoreError.self) { try fixture.pull(options).ask(origin) }
-        #expect(error?.code == .notFound)
+        expect(error?.code, equals: .notFound)
         return error?.message ?? ""
     }
 
@@ -109,19 +110,19 @@ import VersionTree
         let (directory, url) = (fixture.place.origin, fixture.origin.url)
         let empty = TemporaryDirectory()
         for format in [nil, "castree"] {
-            #expect(
-                try message(directory + "/no") { $0.format = format }
+            try expect(
+                message(directory + "/no") { $0.format = format }
                     .contains("there is no directory \(directory)/no; check the path"))
             for origin in [directory, url] {
                 let text = try message(origin) {
                     $0.format = format
                     $0.channel = "beta"
                 }
-                #expect(text == "the origin \(origin) has no channel \"beta\"; it has stable")
+                expect(text, equals: "the origin \(origin) has no channel \"beta\"; it has stable")
             }
             let nothing = try message(empty.path) { $0.format = format }
-            #expect(nothing.contains(empty.path) && nothing.contains("channel \"stable\""))
-            #expect(!nothing.contains("it has"))
+            expect(nothing.contains(empty.path) && nothing.contains("channel \"stable\""))
+            expect(!nothing.contains("it has"))
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -9,7 +10,7 @@ func label(_ algorithm: DigestAlgorithm, _ content: String) throws -> Label {
     var digester = try Digester(algorithm)
     var text = content
     text.withUTF8 { digester.update(UnsafeRawBufferPointer($0)) }
-    return try #require(Label(algorithm, bytes: digester.finish { Array($0) }))
+    return try require(Label(algorithm, bytes: digester.finish { Array($0) }))
 }
 
 /// A file whose content is named by these.

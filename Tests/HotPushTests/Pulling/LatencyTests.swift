@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -14,7 +15,7 @@ import Testing
         let asked = Mutex<Set<String>>([])
         let isOver = Mutex(false)
         let texts = Set(PublishingPlace.second.values.filter { !$0.isEmpty })
-        #expect(texts.count >= count)
+        expect(texts.count >= count)
         for text in texts {
             let path = try fixture.path(of: text)
             fixture.origin.before(path) { _ in
@@ -27,6 +28,6 @@ import Testing
         }
         defer { isOver.withLock { $0 = true } }
         try fixture.run(parallel: count)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -25,11 +26,11 @@ import Testing
         let before = try Manifest(parsing: manifest(fixture))
         Damage.remove(path(fixture))
         let report = try fixture.run()
-        #expect(report.version == "2" && report.figures.files == 0)
+        expect(report.version == "2" && report.figures.files == 0)
         let now = try Manifest(parsing: manifest(fixture))
-        #expect(try now.contentAddress() == before.contentAddress())
-        #expect(now.received == before.received && now.foreign == before.foreign)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(now.contentAddress(), equals: before.contentAddress())
+        expect(now.received == before.received && now.foreign == before.foreign)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -45,9 +46,9 @@ import Testing
             try Damage.flip(path(fixture, "1"), at: 3)
         }
         try fixture.publish("2")
-        #expect(try fixture.run().version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
-        #expect(try fixture.tree("1") == PublishingPlace.first)
+        try expect(fixture.run().version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
+        try expect(fixture.tree("1"), equals: PublishingPlace.first)
     }
 
     @Test(
@@ -67,7 +68,7 @@ import Testing
             }
             Damage.remove(fixture.device.path + "/versions/2/index.html")
             _ = try fixture.device.reopened().check(repairing: true)
-            #expect(try fixture.device.reopened().versions().map(\.state) == [.incomplete])
+            try expect(fixture.device.reopened().versions().map(\.state), equals: [.incomplete])
         } else if left == "nothing" {
             Damage.remove(fixture.device.path + "/versions/2")
         }
@@ -82,11 +83,12 @@ import Testing
                 plan = $0
                 return true
             })
-        #expect(plan?.steps.contains { $0.deed == .fetchManifest && $0.version == "2" } == true)
-        #expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
+        expect(
+            plan?.steps.contains { $0.deed == .fetchManifest && $0.version == "2" }, equals: true)
+        expect(!report.findings.contains { !$0.isRepaired }, "\(report.findings)")
         let now = try Manifest(parsing: manifest(fixture))
-        #expect(now.received == before.received && now.foreign == before.foreign)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(now.received == before.received && now.foreign == before.foreign)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -96,9 +98,9 @@ import Testing
         try fixture.publish("2")
         let pull = try fixture.pull()
         let other = LostManifest(version: "2", content: try address(of: "other content"))
-        #expect(try pull.fetch([other], from: fixture.origin.url) == [])
-        #expect(try pull.fetch([LostManifest(version: "3")], from: fixture.origin.url) == [])
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        try expect(pull.fetch([other], from: fixture.origin.url), equals: [])
+        try expect(pull.fetch([LostManifest(version: "3")], from: fixture.origin.url), equals: [])
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("comes with its routes, though the tree gave it back without them")
@@ -106,22 +108,22 @@ import Testing
         let place = try MeteorPlace()
         try place.ship(ServedMeteor(1))
         try place.live(ServedMeteor(2))
-        let name = try #require(try place.current)
+        let name = try require(try place.current)
         let file = "\(place.device.path)/manifests/\(name).json"
         let before = try Manifest(parsing: Damage.contents(file))
-        try #require(before.entries.contains { !$0.routes.isEmpty })
+        try require(before.entries.contains { !$0.routes.isEmpty })
         Damage.remove(file)
         _ = try place.device.reopened().check(repairing: true)
         let between = try Manifest(parsing: Damage.contents(file))
-        #expect(!between.entries.contains { !$0.routes.isEmpty })
+        expect(!between.entries.contains { !$0.routes.isEmpty })
         try place.pull()
         let now = try Manifest(parsing: Damage.contents(file))
-        #expect(try now.contentAddress() == before.contentAddress())
+        try expect(now.contentAddress(), equals: before.contentAddress())
         // The page names a host of its own, so what it says of the app is not believed without what was shipped.
         func terms(_ manifest: Manifest) -> [String] {
             manifest.foreign.map(\.key).filter { $0 != "app" }
         }
-        #expect(terms(now) == terms(before))
+        expect(terms(now), equals: terms(before))
     }
 
     @Test("lets no release in that has what the version never had")
@@ -130,9 +132,9 @@ import Testing
         try fixture.publish("2")
         let pull = try fixture.pull()
         let some = try Set(PublishingPlace.second.values.map { try address(of: $0) })
-        let known = LostManifest(version: "2", named: some.subtracting([try #require(some.first)]))
-        #expect(try pull.fetch([known], from: fixture.origin.url) == [])
+        let known = LostManifest(version: "2", named: some.subtracting([try require(some.first)]))
+        try expect(pull.fetch([known], from: fixture.origin.url), equals: [])
         let all = LostManifest(version: "2", named: some)
-        #expect(try pull.fetch([all], from: fixture.origin.url) == ["2"])
+        try expect(pull.fetch([all], from: fixture.origin.url), equals: ["2"])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -56,14 +57,14 @@ import VersionTree
         "with more entries than are taken is refused at the first one too many, whatever follows it",
         arguments: formats)
     func entries(_ one: Case) throws {
-        #expect(try read(one, one.document(100, "")).files.count >= 100)
+        try expect(read(one, one.document(100, "")).files.count >= 100)
         let text = one.document(101, "")
         // It ends right behind: what comes later was not looked at.
         let cut = String(text.dropLast(2)) + "?"
         let error = #expect(throws: StoreError.self) { try read(one, cut) }
-        let message = try #require(error?.message)
-        #expect(message.contains("more than 100 entries"), "\(message)")
-        #expect(message.contains("--max-entries allows more"), "\(message)")
+        let message = try require(error?.message)
+        expect(message.contains("more than 100 entries"), "\(message)")
+        expect(message.contains("--max-entries allows more"), "\(message)")
     }
 
     @Test(
@@ -80,7 +81,7 @@ import VersionTree
         for more in texts {
             let error = #expect(throws: StoreError.self) { try read(one, one.document(1, more)) }
             let message = error?.message ?? ""
-            #expect(
+            expect(
                 message.contains("of memory") || message.contains("than may be kept"),
                 "\(message)")
         }
@@ -91,7 +92,7 @@ import VersionTree
         let more =
             #","labels":{"sha512":"\#(String(repeating: "cd", count: 64))"},"note":["a","b"]"#
         let text = Self.castree(3000, more)
-        #expect(try read(Self.formats[0], text, entries: 3000).files.count == 3000)
+        try expect(read(Self.formats[0], text, entries: 3000).files.count, equals: 3000)
     }
 
     @Test("of more bytes than its entries may need is not even fetched")
@@ -100,7 +101,7 @@ import VersionTree
         try fixture.publish("1")
         let path = OriginLayout.pointer(.stable)
         let published = try fixture.place.published()
-        var pointer = try ChannelPointer(parsing: try #require(published[path]), of: .stable)
+        var pointer = try ChannelPointer(parsing: try require(published[path]), of: .stable)
         guard case .version(var version) = pointer.releases[0].target else { return }
         version.manifestByteCount = 1 << 30
         pointer.releases[0].target = .version(version)
@@ -109,9 +110,9 @@ import VersionTree
         fixture.origin.forgetRequests()
         let pull = try fixture.pull()
         let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
-        #expect(error?.code == .tooLarge)
-        #expect(error?.message.contains("--max-entries allows more") == true)
-        #expect(fixture.origin.requests.map(\.path) == ["/" + path])
+        expect(error?.code, equals: .tooLarge)
+        expect(error?.message.contains("--max-entries allows more"), equals: true)
+        expect(fixture.origin.requests.map(\.path), equals: ["/" + path])
     }
 
     @Test(
@@ -129,7 +130,7 @@ import VersionTree
         let error = #expect(throws: StoreError.self) {
             try fixture.pull(options).run(fixture.origin.url)
         }
-        #expect(error?.code == .tooLarge, "\(String(describing: error))")
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        expect(error?.code, equals: .tooLarge, "\(String(describing: error))")
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -24,13 +25,13 @@ import Testing
         try fixture.publish("2")
         let wanted = try lost(Self.texts)
         let came = try fixture.pull().fetch(wanted, from: .web(fixture.origin.url))
-        #expect(came == Set(wanted.map(\.address)))
+        expect(came, equals: Set(wanted.map(\.address)))
         let other = try TemporaryStore()
         let pull = Pull(into: other.versions, over: DirectoryTransport("/nowhere"))
-        #expect(try pull.fetch(wanted, from: .directory(fixture.place.origin)) == came)
+        try expect(pull.fetch(wanted, from: .directory(fixture.place.origin)), equals: came)
         for store in [try fixture.device.reopened().store, other.versions.store] {
             for (one, text) in zip(wanted, Self.texts) {
-                #expect(try store.read(one.address, limit: 1 << 20) == Array(text.utf8))
+                try expect(store.read(one.address, limit: 1 << 20), equals: Array(text.utf8))
             }
         }
     }
@@ -48,11 +49,11 @@ import Testing
         let store = try fixture.device.reopened()
         let pull = Pull(into: store, over: DirectoryTransport("/nowhere"), options)
         let came = try pull.fetch(wanted, from: .directory(fixture.place.origin))
-        #expect(came == [wanted[1].address])
-        #expect(try store.store.contains(wanted[0].address) == false)
+        expect(came, equals: [wanted[1].address])
+        try expect(store.store.contains(wanted[0].address), equals: false)
         try fixture.serve()
         let again = try fixture.pull(options).fetch(wanted, from: .web(fixture.origin.url))
-        #expect(again == [wanted[1].address])
+        expect(again, equals: [wanted[1].address])
     }
 
     @Test func `a directory that is not there is no origin`() throws {
@@ -84,18 +85,18 @@ import Testing
         }
         let asked = error { try fixture.pull().ask(origin) }
         for found in try failures() {
-            #expect(found?.code == .noOrigin)
-            if !isDirectory { #expect(found?.message == asked?.message) }
+            expect(found?.code, equals: .noOrigin)
+            if !isDirectory { expect(found?.message, equals: asked?.message) }
         }
         guard !isDirectory else { return }
         // An origin that offers nothing yet, and one of another kind that cannot help, are there.
         fixture.origin.put(
             Content(Array("{\"castreeOrigin\":1}".utf8), type: "application/json"),
             at: "/origin.json")
-        #expect(try failures().allSatisfy { $0 == nil })
+        try expect(failures().allSatisfy { $0 == nil })
         fixture.origin.replaceAll(
             ["/__cordova/manifest.json": Content(Array("{}".utf8), type: "application/json")])
-        #expect(try failures().allSatisfy { $0 == nil })
+        try expect(failures().allSatisfy { $0 == nil })
     }
 
     private func error<R>(_ body: () throws -> R) -> StoreError? {

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -19,12 +20,12 @@ import VersionTree
         try fixture.serve()
         for origin in [fixture.place.origin, fixture.origin.url] {
             let pointers = try channels(origin)
-            #expect(pointers.map(\.channel.description) == ["beta", "stable"])
-            #expect(
-                pointers.map { $0.releases.first?.version?.name.description } == ["2", "1"])
+            expect(pointers.map(\.channel.description), equals: ["beta", "stable"])
+            expect(
+                pointers.map { $0.releases.first?.version?.name.description }, equals: ["2", "1"])
         }
         let paths = fixture.origin.requests.map(\.path)
-        #expect(paths == ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
+        expect(paths, equals: ["/channels.json", "/channels/beta.json", "/channels/stable.json"])
     }
 
     @Test("are one if the URL is that of a pointer")
@@ -33,8 +34,8 @@ import VersionTree
         try fixture.place.publish("1")
         try fixture.publish("2")
         let pointers = try channels(fixture.origin.url + "/channels/stable.json")
-        #expect(pointers.map(\.channel.description) == ["stable"])
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        expect(pointers.map(\.channel.description), equals: ["stable"])
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test("are found at an origin that has no list of them yet")
@@ -42,7 +43,7 @@ import VersionTree
         let fixture = try PullingFixture()
         try fixture.publish("1")
         fixture.origin.put(nil, at: "/channels.json")
-        #expect(try channels(fixture.origin.url).map(\.channel.description) == ["stable"])
+        try expect(channels(fixture.origin.url).map(\.channel.description), equals: ["stable"])
     }
 
     @Test("are named by their paths if they are in a directory", arguments: ["", "/"])
@@ -55,17 +56,17 @@ import VersionTree
                 "channels/stable.json", at: .directory(fixture.place.origin + end), byteCountMax: 1)
         }
         let message = error?.message ?? ""
-        #expect(message.contains("\(fixture.place.origin)/channels/stable.json has more"))
-        #expect(!message.contains("file:"))
+        expect(message.contains("\(fixture.place.origin)/channels/stable.json has more"))
+        expect(!message.contains("file:"))
     }
 
     @Test("are none where nothing was published")
     func none() throws {
         let fixture = try PullingFixture()
-        #expect(code { try channels(fixture.origin.url) } == .notFound)
-        #expect(code { try channels(fixture.place.origin) } == .noOrigin)
+        expect(code { try channels(fixture.origin.url) }, equals: .notFound)
+        expect(code { try channels(fixture.place.origin) }, equals: .noOrigin)
         fixture.origin.put(
             Content(Array("[]".utf8), type: "application/json"), at: "/channels.json")
-        #expect(code { try channels(fixture.origin.url) } == .badOrigin)
+        expect(code { try channels(fixture.origin.url) }, equals: .badOrigin)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -26,18 +27,18 @@ import VersionTree
 
     /// - Returns: the path at which the prune comes, just before the answer.
     private func path(_ gone: Gone, _ fixture: PullingFixture) throws -> String {
-        let pointer = try #require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
-        let version = try #require(pointer.releases[0].version)
+        let pointer = try require(try DirectoryOrigin(fixture.place.origin).pointer(.stable))
+        let version = try require(pointer.releases[0].version)
         switch gone {
         case .manifest: return "/" + OriginLayout.manifest(version.manifest)
         case .objects: return try fixture.path(of: "<h1>two</h1>")
         case .delivery:
-            return "/" + OriginLayout.delivery(try #require(pointer.releases[0].delivery).address)
+            return "/" + OriginLayout.delivery(try require(pointer.releases[0].delivery).address)
         case .pack:
             let reader = PackReader(
                 origin: fixture.place.origin, store: fixture.place.versions.store)
-            let delivery = try #require(try reader.delivery())
-            return "/" + OriginLayout.pack(try #require(delivery.packs.first).address)
+            let delivery = try require(try reader.delivery())
+            return "/" + OriginLayout.pack(try require(delivery.packs.first).address)
         }
     }
 
@@ -56,12 +57,12 @@ import VersionTree
         // As the program does it.
         let pull = try fixture.pull()
         var reply = try pull.inquire(fixture.origin.url)
-        let report = try #require(try pull.carryOut(&reply, of: fixture.origin.url))
+        let report = try require(try pull.carryOut(&reply, of: fixture.origin.url))
         let wasOvertaken = !isFirst.load(ordering: .relaxed)
-        #expect(wasOvertaken)
-        #expect(report.version == "1")
-        #expect(try fixture.tree("1") == PublishingPlace.first)
-        #expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count == 2)
+        expect(wasOvertaken)
+        expect(report.version, equals: "1")
+        try expect(fixture.tree("1"), equals: PublishingPlace.first)
+        expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count, equals: 2)
         try fixture.expectClean()
     }
 
@@ -77,8 +78,8 @@ import VersionTree
             var reply = try pull.inquire(fixture.origin.url)
             _ = try pull.carryOut(&reply, of: fixture.origin.url)
         }
-        #expect(failure == .notFound)
-        #expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count == 2)
+        expect(failure, equals: .notFound)
+        expect(fixture.origin.requests(for: "/" + OriginLayout.pointer(.stable)).count, equals: 2)
     }
 
     @Test("ends where releases are overtaken for ever")
@@ -99,7 +100,7 @@ import VersionTree
                 }
             } catch { Issue.record("\(error)") }
         }
-        #expect(code { _ = try fixture.pull().run(fixture.origin.url) } == .notFound)
-        #expect(fixture.origin.requests(for: pointer).count <= 5)
+        expect(code { _ = try fixture.pull().run(fixture.origin.url) }, equals: .notFound)
+        expect(fixture.origin.requests(for: pointer).count <= 5)
     }
 }

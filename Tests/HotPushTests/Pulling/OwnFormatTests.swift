@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -38,10 +39,11 @@ private struct ListFormat: ReleaseFormat {
         var options = PullingFixture.options
         options.reader = ListFormat()
         let report = try fixture.run(options)
-        #expect(report.version == "7" && report.figures.files == 2)
-        #expect(try fixture.tree("7") == ["index.html": "<h1>seven</h1>", "js/app.js": "run(7)"])
+        expect(report.version == "7" && report.figures.files == 2)
+        try expect(
+            fixture.tree("7"), equals: ["index.html": "<h1>seven</h1>", "js/app.js": "run(7)"])
         let received = try fixture.device.reopened().manifest(of: "7").received
-        #expect(received?.format == "list/1")
+        expect(received?.format, equals: "list/1")
         try fixture.expectClean()
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -29,10 +30,10 @@ struct PullAnswerTests {
         var options = MeteorPlace.options
         options.format = format == "auto" ? nil : format
         let failure = error { try place.pull(options) }
-        #expect(failure?.code == .network)
-        #expect(failure?.message.contains("\(status)") == true)
-        #expect(
-            failure?.message.contains("\(place.origin.url)/__cordova/manifest.json") == true)
+        expect(failure?.code, equals: .network)
+        expect(failure?.message.contains("\(status)"), equals: true)
+        expect(
+            failure?.message.contains("\(place.origin.url)/__cordova/manifest.json"), equals: true)
     }
 
     @Test("a file that a server in trouble does not give is not absent", arguments: [500, 503])
@@ -45,11 +46,12 @@ struct PullAnswerTests {
         let path = "/__cordova/" + MeteorFailure.template
         place.origin.always(.status(status), on: path)
         let failure = error { try place.pull() }
-        #expect(failure?.code == .network)
-        #expect(
+        expect(failure?.code, equals: .network)
+        expect(
             failure?.message.hasPrefix(
-                "Non-success status code \(status) for asset: /\(MeteorFailure.template)") == true)
-        #expect(failure?.message.contains(place.origin.url + path) == true)
+                "Non-success status code \(status) for asset: /\(MeteorFailure.template)"),
+            equals: true)
+        expect(failure?.message.contains(place.origin.url + path), equals: true)
     }
 
     @Test("a manifest that castree's origin cannot give now is not absent")
@@ -57,13 +59,13 @@ struct PullAnswerTests {
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let manifests = try fixture.place.published().keys.filter { $0.hasPrefix("manifests/") }
-        let path = "/" + (try #require(manifests.first))
+        let path = "/" + (try require(manifests.first))
         fixture.origin.always(.status(503), on: path)
         let failure = error { try fixture.run() }
-        #expect(failure?.code == .network)
-        #expect(failure?.message.contains("503") == true)
+        expect(failure?.code, equals: .network)
+        expect(failure?.message.contains("503"), equals: true)
         fixture.origin.always(.status(404), on: path)
-        #expect(error { try fixture.run() }?.code == .notFound)
+        expect(error { try fixture.run() }?.code, equals: .notFound)
     }
 
     // MARK: Names
@@ -78,12 +80,12 @@ struct PullAnswerTests {
         for isUnchanged in [false, true] {
             fixture.origin.forgetRequests()
             let report = try fixture.run(options)
-            #expect(report.version == "app")
-            #expect(report.isUnchanged == isUnchanged)
-            #expect(report.figures.files == 0 && report.figures.bytes == 0)
-            #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
-            #expect(try fixture.tree("app") == PublishingPlace.first)
-            #expect(try fixture.device.reopened().lifecycle().pending == "app")
+            expect(report.version, equals: "app")
+            expect(report.isUnchanged, equals: isUnchanged)
+            expect(report.figures.files == 0 && report.figures.bytes == 0)
+            expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
+            try expect(fixture.tree("app"), equals: PublishingPlace.first)
+            try expect(fixture.device.reopened().lifecycle().pending, equals: "app")
         }
         try fixture.expectClean()
     }
@@ -108,9 +110,9 @@ struct PullAnswerTests {
         _ = try fixture.place.publisher().withdraw(VersionName("2"), toEmbedded: true)
         try fixture.serve()
         let report = try fixture.run()
-        #expect(report.version == "shipped")
-        #expect(report.isUnchanged && report.figures.files == 0)
-        #expect(try fixture.device.reopened().lifecycle().pending == "shipped")
+        expect(report.version, equals: "shipped")
+        expect(report.isUnchanged && report.figures.files == 0)
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "shipped")
     }
 
     @Test("an app that was shipped with nothing stays, and is told why")
@@ -122,9 +124,9 @@ struct PullAnswerTests {
         try fixture.serve()
         let pull = try fixture.pull()
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try pull.carryOut(reply) == nil)
-        #expect(reply.reasons.count == 1)
-        #expect(try fixture.device.reopened().lifecycle().pending == "2")
+        try expect(pull.carryOut(reply) == nil)
+        expect(reply.reasons.count, equals: 1)
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
     }
 
     // MARK: What the log says
@@ -147,19 +149,19 @@ struct PullAnswerTests {
         release.add(asset: "app/private photo/of me.jpg", "secret")
         try place.serve(release)
         let path = "/__cordova/private%20photo/of%20me.jpg"
-        let file = try #require(release.files.last)
+        let file = try require(release.files.last)
         place.origin.put(Content("secret").tagged("\"\(try release.label(file))\""), at: path)
         place.origin.always(status == 0 ? .wrongBytes : .status(status), on: path)
         var options = MeteorPlace.options
         options.journal = Journal(try place.device.reopened())
-        #expect(error { try place.pull(options) } != nil)
+        expect(error { try place.pull(options) } != nil)
         let entries = try Journal(place.device.versions).entries()
-        let reason = try #require(Self.reason(in: entries))
+        let reason = try require(Self.reason(in: entries))
         for part in ["private", "photo", "of me", "me.jpg", "/__cordova"] {
-            #expect(!reason.contains(part), "\(reason)")
+            expect(!reason.contains(part), "\(reason)")
         }
         // What went wrong is still said.
-        #expect(reason.contains(status == 0 ? "Hash mismatch" : "\(status)"))
+        expect(reason.contains(status == 0 ? "Hash mismatch" : "\(status)"))
     }
 
     @Test("a failed pull from castree's own origin leaves none either")
@@ -173,10 +175,10 @@ struct PullAnswerTests {
             var options = PullingFixture.options
             let journal = Journal(try fixture.device.reopened())
             options.journal = journal
-            #expect(error { try fixture.run(options) } != nil)
-            let reason = try #require(Self.reason(in: journal.entries()))
+            expect(error { try fixture.run(options) } != nil)
+            let reason = try require(Self.reason(in: journal.entries()))
             for part in ["private", "photo", "of me", "me.jpg"] {
-                #expect(!reason.contains(part), "\(reason)")
+                expect(!reason.contains(part), "\(reason)")
             }
         }
     }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -11,7 +12,7 @@ struct PullComplaintTests {
     private func objectPath(_ text: String, in fixture: PullingFixture) throws -> String {
         let name = try address(of: text).description
         let objects = fixture.device.path + "/objects"
-        return try #require(
+        return try require(
             Damage.names(objects).first { $0.replacing("/", with: "").hasSuffix(name) }
                 .map { objects + "/" + $0 })
     }
@@ -26,20 +27,20 @@ struct PullComplaintTests {
         let path = try objectPath(PullFaultTests.large, in: fixture)
         // Through its links as well: a tree that still had the bytes would give them back.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-        let file = try #require(FileHandle(forWritingAtPath: path))
+        let file = try require(FileHandle(forWritingAtPath: path))
         try file.truncate(atOffset: 1000)
         try file.close()
         if isMissing { Damage.remove(path) }
         let versions = try fixture.device.reopened()
         _ = try versions.check(CheckOptions(isDeep: true), repairing: true)
-        #expect(try versions.missing(of: "2").map(\.paths) == [["large"]])
-        #expect(try versions.versions().map(\.state) == [.incomplete])
+        try expect(versions.missing(of: "2").map(\.paths), equals: [["large"]])
+        try expect(versions.versions().map(\.state), equals: [.incomplete])
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.figures.files == 1)
+        expect(report.figures.files, equals: 1)
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        #expect(objects == [try fixture.path(of: PullFaultTests.large)])
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(objects, equals: [try fixture.path(of: PullFaultTests.large)])
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -58,8 +59,8 @@ struct PullComplaintTests {
         fixture.origin.forgetRequests()
         try fixture.run()
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        #expect(try Set(objects) == [fixture.path(of: "run(9)"), fixture.path(of: "more()")])
-        #expect(objects.count == 2)
+        try expect(Set(objects), equals: [fixture.path(of: "run(9)"), fixture.path(of: "more()")])
+        expect(objects.count, equals: 2)
     }
 
     @Test(
@@ -82,10 +83,10 @@ struct PullComplaintTests {
         }
         let live = files.values.reduce(0) { $0 + $1.utf8.count }
         let usage = try store.versions.store.usage()
-        #expect(usage.unreferencedBytes == 0)
-        #expect(usage.objectBytes <= Int64(live + 400))
-        #expect(largest <= 100 * 200 + 400)
-        #expect(try Set(store.versions.versions().map(\.version)) == ["49", "50"])
+        expect(usage.unreferencedBytes, equals: 0)
+        expect(usage.objectBytes <= Int64(live + 400))
+        expect(largest <= 100 * 200 + 400)
+        try expect(Set(store.versions.versions().map(\.version)), equals: ["49", "50"])
     }
 
     @Test("a version that failed once is banned for ever: its name with other content is free")
@@ -98,10 +99,10 @@ struct PullComplaintTests {
         try versions.confirm(first.version, token: first.token)
         try fixture.publish("2")
         try fixture.run()
-        #expect(try versions.boot().version == "2")
+        try expect(versions.boot().version, equals: "2")
         _ = try versions.rollback(reason: "white page")
         _ = try versions.retire("2")
-        #expect(code { try fixture.run() } == .bannedVersion)
+        expect(code { try fixture.run() }, equals: .bannedVersion)
         let mended = try PublishingPlace()
         mended.clock.advance(by: 1000)
         _ = try mended.versions.retire("2")
@@ -115,8 +116,8 @@ struct PullComplaintTests {
             contents["/" + path] = Content(bytes, type: type)
         }
         fixture.origin.replaceAll(contents)
-        #expect(try fixture.run().version == "2")
-        #expect(try fixture.device.reopened().boot().version == "2")
-        #expect(try fixture.tree("2") == files)
+        try expect(fixture.run().version, equals: "2")
+        try expect(fixture.device.reopened().boot().version, equals: "2")
+        try expect(fixture.tree("2"), equals: files)
     }
 }

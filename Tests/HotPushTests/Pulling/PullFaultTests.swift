@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -22,12 +23,12 @@ import VersionTree
         let count = Self.byteCount * tenth / 10
         fixture.origin.play([.cut(after: count)], on: path)
         let report = try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let requests = fixture.origin.requests(for: path)
-        #expect(requests.count == 2)
-        #expect(requests.last?["range"] == (count > 0 ? "bytes=\(count)-" : nil))
+        expect(requests.count, equals: 2)
+        expect(requests.last?["range"], equals: (count > 0 ? "bytes=\(count)-" : nil))
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
-        #expect(report.figures.bytes == Int64(sizes))
+        expect(report.figures.bytes, equals: Int64(sizes))
         try fixture.expectClean()
     }
 
@@ -38,17 +39,18 @@ import VersionTree
         let count = Self.byteCount * tenth / 10
         fixture.origin.play([.cut(after: count)], on: path)
         fixture.origin.play([.status(404)], on: path)
-        #expect(code { try fixture.run(parallel: 1) } == .notFound)
-        #expect(try fixture.device.reopened().versions().map(\.state) == [.incomplete])
-        #expect(try fixture.device.reopened().lifecycle().pending == nil)
+        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+        try expect(fixture.device.reopened().versions().map(\.state), equals: [.incomplete])
+        try expect(fixture.device.reopened().lifecycle().pending == nil)
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.figures.resumedBytes == Int64(count))
-        #expect(
-            fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }.map(\.path) == [path])
-        #expect(fixture.origin.requests(for: path).first?["range"] == "bytes=\(count)-")
-        #expect(report.figures.bytes == Int64(Self.byteCount - count))
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report.figures.resumedBytes, equals: Int64(count))
+        expect(
+            fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }.map(\.path),
+            equals: [path])
+        expect(fixture.origin.requests(for: path).first?["range"], equals: "bytes=\(count)-")
+        expect(report.figures.bytes, equals: Int64(Self.byteCount - count))
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -58,12 +60,12 @@ import VersionTree
     func useless(_ fault: Fault) throws {
         let (fixture, path) = try fixture()
         fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
-        #expect(code { try fixture.run(parallel: 1) } == .notFound)
+        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
         fixture.origin.play([fault], on: path)
         let report = try fixture.run()
-        #expect(report.figures.resumedBytes == 0)
-        #expect(report.figures.bytes >= Int64(Self.byteCount))
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report.figures.resumedBytes, equals: 0)
+        expect(report.figures.bytes >= Int64(Self.byteCount))
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test(
@@ -77,7 +79,7 @@ import VersionTree
         let (fixture, path) = try fixture()
         fixture.origin.play([fault], on: path)
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -92,7 +94,7 @@ import VersionTree
         let (fixture, path) = try fixture()
         fixture.origin.play([.cut(after: 300_000), fault], on: path)
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -106,14 +108,14 @@ import VersionTree
     func lasting(_ fault: Fault, _ expected: StoreError.Code) throws {
         let (fixture, path) = try fixture()
         fixture.origin.always(fault, on: path)
-        #expect(code { try fixture.run() } == expected)
+        expect(code { try fixture.run() }, equals: expected)
         let versions = try fixture.device.reopened()
-        #expect(try versions.versions().map(\.state) == [.incomplete])
-        #expect(try versions.lifecycle().pending == nil)
-        #expect(code { try versions.activate("2") } == .incompleteVersion)
+        try expect(versions.versions().map(\.state), equals: [.incomplete])
+        try expect(versions.lifecycle().pending == nil)
+        expect(code { try versions.activate("2") }, equals: .incompleteVersion)
         fixture.origin.always(nil, on: path)
         try fixture.run()
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -138,8 +140,8 @@ import VersionTree
         origin.play([.hangUp()], on: path)
         let pull = try fixture.pull(options)
         let report = try pull.run(origin.url)
-        #expect(report?.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(report?.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     @Test("keeps what came when it is interrupted, and fetches only the rest afterwards")
@@ -153,14 +155,14 @@ import VersionTree
         pullOptions.progress = { if $0.bytes >= 320_000 { flag.set() } }
         let pull = Pull(
             into: versions, over: try PullingFixture.transport(), pullOptions)
-        #expect(code { try pull.run(fixture.origin.url) } == .interrupted)
+        expect(code { try pull.run(fixture.origin.url) }, equals: .interrupted)
         fixture.origin.always(nil, on: path)
         let report = try fixture.run()
         let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
-        #expect(report.figures.resumedBytes >= 320_000)
-        #expect(
-            report.figures.bytes + report.figures.resumedBytes + report.figures.reusedBytes
-                == Int64(sizes))
+        expect(report.figures.resumedBytes >= 320_000)
+        expect(
+            report.figures.bytes + report.figures.resumedBytes + report.figures.reusedBytes,
+            equals: Int64(sizes))
         try fixture.expectClean()
     }
 
@@ -177,7 +179,7 @@ import VersionTree
             }
             try await group.waitForAll()
         }
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 }

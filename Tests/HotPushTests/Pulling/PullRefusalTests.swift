@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -14,13 +15,13 @@ import VersionTree
         try fixture.publish("1")
         let bytes = try Damage.contents(fixture.place.origin + "/channels/stable.json")
         let pointer = try ChannelPointer(parsing: bytes, of: .stable)
-        let promised = try #require(pointer.releases.first?.version?.content.description)
+        let promised = try require(pointer.releases.first?.version?.content.description)
         let text = String(decoding: bytes, as: UTF8.self).replacingOccurrences(
             of: promised, with: String(repeating: "5", count: 64))
         fixture.origin.put(
             Content(Array(text.utf8), type: "application/json"), at: "/channels/stable.json")
-        #expect(code { try fixture.run() } == .damagedOrigin)
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        expect(code { try fixture.run() }, equals: .damagedOrigin)
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("stops while it compares content with labels")
@@ -30,7 +31,7 @@ import VersionTree
         try store.add("1", ["large": text])
         var file = ReleaseFile(path: try TreePath("other"), byteCount: Int64(text.utf8.count))
         file.checks = [
-            .digest(try #require(Label(.md5, bytes: Array(repeating: 1, count: 16))))
+            .digest(try require(Label(.md5, bytes: Array(repeating: 1, count: 16))))
         ]
         let asked = Mutex(0)
         let digests = StoredDigests(store.versions.store, for: [file]) {
@@ -40,8 +41,8 @@ import VersionTree
             }
         }
         var known = try KnownContent(store.versions, for: [file], digests)
-        #expect(code { _ = try known.address(of: file) } == .interrupted)
-        #expect(asked.withLock { $0 } == 2)
+        expect(code { _ = try known.address(of: file) }, equals: .interrupted)
+        expect(asked.withLock { $0 }, equals: 2)
     }
 
     @Test("that only plans leaves no trace in the store")
@@ -56,7 +57,7 @@ import VersionTree
             Issue.record("nothing is offered")
             return
         }
-        #expect(try pull.plan(found).contents.count == PublishingPlace.first.count)
-        #expect(Damage.names(fixture.device.path).filter { !before.contains($0) } == [])
+        try expect(pull.plan(found).contents.count, equals: PublishingPlace.first.count)
+        expect(Damage.names(fixture.device.path).filter { !before.contains($0) }, equals: [])
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -19,7 +20,7 @@ import VersionTree
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
         let expected = try ["<h1>two</h1>", "run(1)", "body {}", PullFaultTests.large]
             .map { try fixture.path(of: $0) }
-        #expect(objects == expected)
+        expect(objects, equals: expected)
     }
 
     @Test("of a Meteor release the page, its scripts and style sheets come before all else")
@@ -32,8 +33,8 @@ import VersionTree
         let asked = place.origin.requests.map { $0.path.replacing("/__cordova/", with: "") }
         let launch = Set(
             [""] + release.files.filter { ["js", "css"].contains($0.type) }.map(\.path))
-        #expect(asked.first == "manifest.json")
-        #expect(Set(asked.dropFirst().prefix(launch.count)) == launch)
+        expect(asked.first, equals: "manifest.json")
+        expect(Set(asked.dropFirst().prefix(launch.count)), equals: launch)
     }
 
     // MARK: Space
@@ -56,15 +57,15 @@ import VersionTree
                 && message.contains("4096 are free")
         }
         // It was the store that failed, and not the origin.
-        let failed = try #require(try Journal(versions).entries().last)
+        let failed = try require(try Journal(versions).entries().last)
         guard case .failed(_, let failure, _) = failed.event else {
             Issue.record("\(failed)")
             return
         }
-        #expect(failure == JournalFailure(code: "outOfSpace", isOfStore: true))
-        #expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
-        #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        expect(failure, equals: JournalFailure(code: "outOfSpace", isOfStore: true))
+        expect(failed.sentence.hasPrefix("the store failed"), "\(failed.sentence)")
+        expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     // MARK: The network
@@ -84,9 +85,9 @@ import VersionTree
                 // Not `.notFound`: its exit status is 1.
                 .network ~= error && (error as? StoreError)?.message.contains("circle") == true
             }
-            #expect(fixture.origin.requests(for: path).count == 1)
-            #expect(try fixture.device.reopened().versions().map(\.state) == [.incomplete])
-            #expect(try fixture.device.reopened().lifecycle().pending == nil)
+            expect(fixture.origin.requests(for: path).count, equals: 1)
+            try expect(fixture.device.reopened().versions().map(\.state), equals: [.incomplete])
+            try expect(fixture.device.reopened().lifecycle().pending == nil)
         }
     }
 
@@ -100,9 +101,9 @@ import VersionTree
         options.retries.dripTime = .milliseconds(100)
         let report = try fixture.run(options)
         let ranges = fixture.origin.requests(for: path).map { $0["range"] }
-        #expect(ranges.count == 2 && ranges[0] == nil && ranges[1] != nil)
-        #expect(report.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(ranges.count == 2 && ranges[0] == nil && ranges[1] != nil)
+        expect(report.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -121,11 +122,11 @@ import VersionTree
         arguments: [(2048, 16), (100, 16), (1, 256), (10_000, 1)])
     func rate(_ byteRate: Int64, _ parallel: Int) {
         let time = DripLimit(RetryPolicy(), over: Slow(byteRate, parallel)).time
-        #expect(time >= .seconds(60))
+        expect(time >= .seconds(60))
         // The share of one transfer, twice over.
         let share = Double(byteRate) / Double(parallel) * Double(time.components.seconds)
-        #expect(share >= 2 * Double(DripLimit.byteCount))
-        #expect(DripLimit(RetryPolicy(), over: Slow(nil, parallel)).time == .seconds(60))
+        expect(share >= 2 * Double(DripLimit.byteCount))
+        expect(DripLimit(RetryPolicy(), over: Slow(nil, parallel)).time, equals: .seconds(60))
     }
 
     @Test("a directory is read no faster than the rate, and as well")
@@ -140,9 +141,9 @@ import VersionTree
         let began = ContinuousClock.now
         let report = try pull.run(fixture.place.origin)
         // 640,000 bytes at 2 MiB a second take 0.3 s; a machine that is slow takes longer.
-        #expect(ContinuousClock.now - began > .milliseconds(200))
-        #expect(report?.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(ContinuousClock.now - began > .milliseconds(200))
+        expect(report?.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
     }
 
     // MARK: A kill
@@ -162,8 +163,8 @@ import VersionTree
             disk.arm(.stop(after: 0))
         }
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
-        #expect(code { try pull.run(fixture.origin.url) } != nil)
-        #expect(isDead.isSet)
+        expect(code { try pull.run(fixture.origin.url) } != nil)
+        expect(isDead.isSet)
     }
 
     @Test(
@@ -179,12 +180,12 @@ import VersionTree
         fixture.origin.forgetRequests()
         let report = try fixture.run()
         let asked = fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }
-        #expect(asked.map(\.path) == [path])
-        let offset = try #require(asked.first?["range"].flatMap { Int($0.dropFirst(6).dropLast()) })
+        expect(asked.map(\.path), equals: [path])
+        let offset = try require(asked.first?["range"].flatMap { Int($0.dropFirst(6).dropLast()) })
         // The server sent so many bytes, and all had come.
-        #expect(count - 64 * 1024 <= offset && offset <= count)
-        #expect(report.figures.bytes == Int64(PullFaultTests.byteCount - offset))
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(count - 64 * 1024 <= offset && offset <= count)
+        expect(report.figures.bytes, equals: Int64(PullFaultTests.byteCount - offset))
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -210,14 +211,14 @@ import VersionTree
             }
         }
         let report = try fixture.run(parallel: 1)
-        #expect(hasChanged.isSet)
-        #expect(report.version == "3")
+        expect(hasChanged.isSet)
+        expect(report.version, equals: "3")
         let versions = try fixture.device.reopened()
-        #expect(try versions.lifecycle().pending == "3")
-        #expect(
-            try fixture.tree("3") == ["index.html": "<h1>three</h1>", "js/app.js": "run(1)"])
+        try expect(versions.lifecycle().pending, equals: "3")
+        try expect(
+            fixture.tree("3"), equals: ["index.html": "<h1>three</h1>", "js/app.js": "run(1)"])
         for row in try versions.versions() where row.version != "3" {
-            #expect(row.state == .incomplete)
+            expect(row.state, equals: .incomplete)
         }
         try fixture.expectClean()
     }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -12,14 +13,14 @@ import VersionTree
         try fixture.publish("1")
         let report = try fixture.run()
         let distinct = Set(PublishingPlace.first.values)
-        #expect(report.version == "1")
-        #expect(report.files == PublishingPlace.first.count)
-        #expect(report.figures.files == distinct.count)
-        #expect(report.figures.bytes == Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
-        #expect(report.requests == fixture.origin.requests.count)
-        #expect(fixture.origin.requests.map(\.path).sorted().count == 2 + distinct.count - 1)
-        #expect(try fixture.tree("1") == PublishingPlace.first)
-        #expect(try fixture.device.reopened().lifecycle().pending == "1")
+        expect(report.version, equals: "1")
+        expect(report.files, equals: PublishingPlace.first.count)
+        expect(report.figures.files, equals: distinct.count)
+        expect(report.figures.bytes, equals: Int64(distinct.reduce(0) { $0 + $1.utf8.count }))
+        expect(report.requests, equals: fixture.origin.requests.count)
+        expect(fixture.origin.requests.map(\.path).sorted().count, equals: 2 + distinct.count - 1)
+        try expect(fixture.tree("1"), equals: PublishingPlace.first)
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "1")
         try fixture.expectClean()
     }
 
@@ -30,8 +31,8 @@ import VersionTree
         try fixture.run()
         fixture.origin.forgetRequests()
         let report = try fixture.run()
-        #expect(report.isUnchanged)
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        expect(report.isUnchanged)
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test("fetches only what no version has")
@@ -43,11 +44,11 @@ import VersionTree
         fixture.origin.forgetRequests()
         let report = try fixture.run()
         let objects = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        let large = try #require(PublishingPlace.second["large"])
-        #expect(
-            try Set(objects) == [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
-        #expect(report.reusedObjects == 2)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        let large = try require(PublishingPlace.second["large"])
+        try expect(
+            Set(objects), equals: [fixture.path(of: "<h1>two</h1>"), fixture.path(of: large)])
+        expect(report.reusedObjects, equals: 2)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -63,9 +64,9 @@ import VersionTree
         try fixture.place.store.add("3", files)
         try fixture.publish("3")
         let report = try fixture.run()
-        #expect(report.figures.files == 0)
-        #expect(report.figures.bytes == 0)
-        #expect(try fixture.tree("3") == files)
+        expect(report.figures.files, equals: 0)
+        expect(report.figures.bytes, equals: 0)
+        try expect(fixture.tree("3"), equals: files)
     }
 
     @Test("makes a version current at once, or leaves it alone, when asked to")
@@ -76,21 +77,21 @@ import VersionTree
         options.destination = .kept
         try fixture.run(options)
         var lifecycle = try fixture.device.reopened().lifecycle()
-        #expect(lifecycle.current == nil && lifecycle.pending == nil)
+        expect(lifecycle.current == nil && lifecycle.pending == nil)
         options.destination = .current
         try fixture.run(options)
         lifecycle = try fixture.device.reopened().lifecycle()
-        #expect(lifecycle.current == "1")
+        expect(lifecycle.current, equals: "1")
     }
 
     @Test("takes a directory as it takes a server")
     func directory() throws {
         let fixture = try PullingFixture()
         try fixture.place.publish("2")
-        let report = try #require(try fixture.pull().run(fixture.place.origin))
-        #expect(report.version == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
-        #expect(fixture.origin.requests.isEmpty)
+        let report = try require(try fixture.pull().run(fixture.place.origin))
+        expect(report.version, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
+        expect(fixture.origin.requests.isEmpty)
     }
 
     @Test("does not wait for another pull that is writing the same manifest")
@@ -98,13 +99,13 @@ import VersionTree
         let fixture = try PullingFixture()
         try fixture.publish("1")
         let origin = try DirectoryOrigin(fixture.place.origin)
-        let published = try #require(try origin.pointer(.stable)?.releases.first?.version)
+        let published = try require(try origin.pointer(.stable)?.releases.first?.version)
         let other = try fixture.device.reopened().store
         var arrival = try Arrivals(other).begin(published.manifest, byteCount: nil)
         // Too much to be in memory: it stands in staging, and is locked.
         try arrival.append([UInt8](repeating: 32, count: 300_000).span.bytes)
-        #expect(try fixture.run().version == "1")
-        #expect(try fixture.tree("1") == PublishingPlace.first)
+        try expect(fixture.run().version, equals: "1")
+        try expect(fixture.tree("1"), equals: PublishingPlace.first)
         try arrival.discard()
         try fixture.expectClean()
     }
@@ -122,11 +123,11 @@ import VersionTree
             return
         }
         let plan = try pull.plan(found)
-        #expect(fixture.origin.requests.count == 2)
+        expect(fixture.origin.requests.count, equals: 2)
         let report = try pull.fetch(plan, of: found)
-        #expect(plan.byteCount == report.figures.bytes)
-        #expect(plan.contents.count == report.figures.files)
-        #expect(plan.reusedObjects == report.reusedObjects)
+        expect(plan.byteCount, equals: report.figures.bytes)
+        expect(plan.contents.count, equals: report.figures.files)
+        expect(plan.reusedObjects, equals: report.reusedObjects)
     }
 
     @Test("refuses content that is banned here before a byte of it is fetched")
@@ -143,12 +144,12 @@ import VersionTree
         options.destination = .current
         try fixture.run(options)
         let boot = try versions.boot()
-        #expect(boot.version == "2")
+        expect(boot.version, equals: "2")
         _ = try versions.rollback(reason: "white page")
         _ = try versions.retire("2")
         fixture.origin.forgetRequests()
-        #expect(code { try fixture.run() } == .bannedVersion)
-        #expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
+        expect(code { try fixture.run() }, equals: .bannedVersion)
+        expect(!fixture.origin.requests.contains { $0.path.hasPrefix("/objects/") })
     }
 
     @Test(
@@ -157,15 +158,15 @@ import VersionTree
     func wrongURL(_ url: String) throws {
         let fixture = try PullingFixture()
         #expect(throws: StoreError.self) { try fixture.pull().run(url) }
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("says so when nothing at the URL describes a release, page or 404")
     func noRelease() throws {
         let fixture = try PullingFixture()
-        #expect(code { try fixture.run() } == .notFound)
+        expect(code { try fixture.run() }, equals: .notFound)
         fixture.origin.always(.page)
-        #expect(code { try fixture.run() } == .notFound)
+        expect(code { try fixture.run() }, equals: .notFound)
     }
 }
 
@@ -183,12 +184,12 @@ import VersionTree
         }
         let pull = try fixture.pull()
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try pull.carryOut(reply) == nil)
-        #expect(reply.reasons.count == 1)
-        #expect(try fixture.device.reopened().lifecycle().pending == "2")
+        try expect(pull.carryOut(reply) == nil)
+        expect(reply.reasons.count, equals: 1)
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
         var options = PullingFixture.options
         options.isForced = true
-        #expect(try fixture.run(options).version == "1")
+        try expect(fixture.run(options).version, equals: "1")
         try fixture.expectClean()
     }
 
@@ -197,8 +198,8 @@ import VersionTree
         let fixture = try PullingFixture()
         try fixture.publish("1")
         fixture.origin.always(.status(status))
-        #expect(code { try fixture.run() } == .network)
-        #expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
+        expect(code { try fixture.run() }, equals: .network)
+        expect(fixture.origin.requests.allSatisfy { $0.path == "/channels/stable.json" })
     }
 
     @Test("the same content under a new name was not here before")
@@ -211,8 +212,8 @@ import VersionTree
         try fixture.place.store.add("3", files)
         try fixture.publish("3")
         let report = try fixture.run()
-        #expect(!report.isUnchanged)
-        #expect(report.figures.files == 0)
+        expect(!report.isUnchanged)
+        expect(report.figures.files, equals: 0)
     }
 
     @Test("that a server knows no ranges is said once, and not where the file has changed there")
@@ -234,9 +235,9 @@ import VersionTree
             let notices = SignedNotices()
             var options = PullingFixture.options
             options.notice = { notices.add($0) }
-            #expect(try fixture.run(options).version == "2")
+            try expect(fixture.run(options).version, equals: "2")
             let said = notices.all.filter { $0.contains("no parts") }
-            #expect(said.count == 1 && said[0].contains("\(had) bytes"), "\(said)")
+            expect(said.count == 1 && said[0].contains("\(had) bytes"), "\(said)")
         }
     }
 
@@ -252,7 +253,7 @@ import VersionTree
                 fixture.origin.play([.raw(head + part)], on: path)
             }
         }
-        #expect(code { try fixture.run() } == .network)
-        #expect(fixture.origin.requests(for: path).count < 20)
+        expect(code { try fixture.run() }, equals: .network)
+        expect(fixture.origin.requests(for: path).count < 20)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -44,10 +45,10 @@ import VersionTree
         options.version = "app"
         let pull = Pull(
             into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
-        #expect(try pull.run(url)?.version == "app")
-        #expect(answer.withLock { $0 } == .versionExists)
-        #expect(try fixture.tree("app") == PublishingPlace.second)
-        #expect(try fixture.device.reopened().versions().map(\.version) == ["app"])
+        try expect(pull.run(url)?.version, equals: "app")
+        expect(answer.withLock { $0 }, equals: .versionExists)
+        try expect(fixture.tree("app"), equals: PublishingPlace.second)
+        try expect(fixture.device.reopened().versions().map(\.version), equals: ["app"])
         try fixture.expectClean()
     }
 
@@ -72,14 +73,14 @@ import VersionTree
             into: try fixture.device.reopened(), over: try Self.patientTransport(), options)
         let failure = code { _ = try pull.run(fixture.origin.url) }
         hasEnded.signal()
-        #expect(failure == (endsEarly ? .interrupted : nil))
-        #expect(other.end() == nil)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(failure, equals: (endsEarly ? .interrupted : nil))
+        expect(other.end() == nil)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let asked = fixture.origin.requests.map(\.path).filter { $0.hasPrefix("/objects/") }
-        #expect(Set(asked).count == PublishingPlace.second.count)
-        if !endsEarly { #expect(asked.count == Set(asked).count) }
-        #expect(
-            try !FileManager.default.contentsOfDirectory(atPath: fixture.device.path + "/leases")
+        expect(Set(asked).count, equals: PublishingPlace.second.count)
+        if !endsEarly { expect(asked.count, equals: Set(asked).count) }
+        try expect(
+            !FileManager.default.contentsOfDirectory(atPath: fixture.device.path + "/leases")
                 .contains { $0.hasPrefix(".fetch-") })
         try fixture.expectClean()
     }
@@ -102,9 +103,9 @@ import VersionTree
         }
         let pull = Pull(
             into: try fixture.device.reopened(), over: try Self.patientTransport(), Self.kept)
-        #expect(try pull.run(url)?.version == "2")
-        #expect(answer.withLock { $0 } == nil)
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(pull.run(url)?.version, equals: "2")
+        expect(answer.withLock { $0 } == nil)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -120,15 +121,15 @@ import VersionTree
             return
         }
         let plan = try pull.plan(found)
-        #expect(plan.reusedObjects == 2)
+        expect(plan.reusedObjects, equals: 2)
         let other = try fixture.device.reopened()
         try other.retire("1")
-        #expect(try other.store.collect().objectCount > 0)
+        try expect(other.store.collect().objectCount > 0)
         let report = try pull.fetch(plan, of: found)
-        #expect(report.figures.files == PublishingPlace.second.count)
-        #expect(report.reusedObjects == 0 && report.figures.reusedBytes == 0)
+        expect(report.figures.files, equals: PublishingPlace.second.count)
+        expect(report.reusedObjects == 0 && report.figures.reusedBytes == 0)
         try pull.show("2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -72,7 +73,7 @@ struct PullingFixture {
     func run(
         _ options: PullOptions = PullingFixture.options, parallel: Int = 4
     ) throws -> PullReport {
-        try #require(try pull(options, parallel: parallel).run(origin.url))
+        try require(try pull(options, parallel: parallel).run(origin.url))
     }
 
     /// The tree of a version on the device: path to text.

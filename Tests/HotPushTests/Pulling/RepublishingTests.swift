@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -12,18 +13,18 @@ import VersionTree
         let place = try PublishingPlace()
         try place.publish("1")
         let mirror = try TemporaryStore()
-        _ = try #require(
+        _ = try require(
             try Pull(into: mirror.versions, over: DirectoryTransport(place.origin))
                 .run(place.origin))
         let second = mirror.directory.appending("origin")
         try Publisher(second).publish("1", of: mirror.versions)
 
         let device = try TemporaryStore()
-        _ = try #require(
+        _ = try require(
             try Pull(into: device.versions, over: DirectoryTransport(second)).run(second))
-        #expect(try readTree(device.path + "/versions/1") == PublishingPlace.first)
-        #expect(try device.reopened().check(CheckOptions(isDeep: true)).findings == [])
+        try expect(readTree(device.path + "/versions/1"), equals: PublishingPlace.first)
+        try expect(device.reopened().check(CheckOptions(isDeep: true)).findings, equals: [])
         let terms = try device.versions.manifest(of: "1").foreign.filter { $0.key == "terms" }
-        #expect(terms.count == 1)
+        expect(terms.count, equals: 1)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -24,7 +25,7 @@ import VersionTree
     /// Serves the published pointer with another sequence, and other releases if given.
     @discardableResult
     private func serve(_ sequence: Int64, isEmpty: Bool = false) throws -> ChannelPointer {
-        let bytes = try #require(try fixture.place.published()[OriginLayout.pointer(.stable)])
+        let bytes = try require(try fixture.place.published()[OriginLayout.pointer(.stable)])
         var pointer = try ChannelPointer(parsing: bytes, of: .stable)
         pointer.sequence = sequence
         if isEmpty {
@@ -54,13 +55,13 @@ import VersionTree
         let sequence = try serve(Self.now + 5).sequence
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try noted() == nil, "asking is not obeying")
+        try expect(noted() == nil, "asking is not obeying")
         _ = try pull.carryOut(reply)
-        #expect(try noted() == sequence)
+        try expect(noted(), equals: sequence)
         // What is here is obeyed without a byte of it.
         try serve(Self.now + 6)
-        #expect(try fixture.run(options).isUnchanged)
-        #expect(try noted() == Self.now + 6)
+        try expect(fixture.run(options).isUnchanged)
+        try expect(noted(), equals: Self.now + 6)
     }
 
     @Test("is not remembered of what is refused, fails, or is only asked about")
@@ -72,30 +73,30 @@ import VersionTree
         var reply = try asked.inquire(fixture.origin.url)
         reply.answer = .nothing([])
         _ = try asked.carryOut(reply)
-        #expect(try noted() == nil)
+        try expect(noted() == nil)
         fixture.origin.always(.status(404), on: try fixture.path(of: "<h1>one</h1>"))
-        #expect(code { try fixture.run(options) } != nil)
-        #expect(try noted() == nil)
+        expect(code { try fixture.run(options) } != nil)
+        try expect(noted() == nil)
         fixture.origin.always(nil, on: try fixture.path(of: "<h1>one</h1>"))
         try fixture.place.publisher().publish(
             "2", of: fixture.place.versions,
             as: ReleaseOffer(requirements: [Requirement(kind: "minimumAppVersion", value: "9")]))
         try fixture.serve()
         try serve(Self.now + 9)
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
-        #expect(try noted() == nil)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(noted() == nil)
     }
 
     @Test("without releases ends no updates: the next one comes, with the smaller sequence")
     func emptyAndAbsurd() throws {
         try serve(ChannelPointer.sequenceMax, isEmpty: true)
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
         try serve(Self.now + 100, isEmpty: true)
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
-        #expect(try noted() == nil)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(noted() == nil)
         try serve(Self.now)
-        #expect(try fixture.run(options).version == "1")
-        #expect(try noted() == Self.now)
+        try expect(fixture.run(options).version, equals: "1")
+        try expect(noted(), equals: Self.now)
     }
 
     @Test("is used and not remembered when it is more than a year ahead, and orders nothing")
@@ -105,13 +106,13 @@ import VersionTree
         var options = options
         options.now = { now }
         try serve(now + Self.year + 1000)
-        #expect(try fixture.run(options).version == "1")
-        #expect(try noted() == nil)
+        try expect(fixture.run(options).version, equals: "1")
+        try expect(noted() == nil)
         let manifest = try fixture.device.reopened().manifest(of: "1")
-        #expect(ReleaseTerms(of: manifest).order == nil)
+        expect(ReleaseTerms(of: manifest).order == nil)
         try serve(now + Self.year)
         try fixture.run(options)
-        #expect(try noted() == now + Self.year)
+        try expect(noted(), equals: now + Self.year)
     }
 
     @Test("is remembered on a device whose clock begins in 1970, by the times that it has seen")
@@ -124,7 +125,7 @@ import VersionTree
         // The version that came says when: the store's clock is right.
         try serve(Self.now + 1)
         try fixture.run(options)
-        #expect(try noted() == Self.now + 1)
+        try expect(noted(), equals: Self.now + 1)
     }
 
     @Test("that 0.1.0 remembered without a bound stops nothing")
@@ -136,9 +137,9 @@ import VersionTree
         try serve(Self.now)
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try pull.carryOut(reply)?.version == "1")
-        #expect(!reply.isOlderCopy)
-        #expect(try noted() == Self.now)
+        try expect(pull.carryOut(reply)?.version, equals: "1")
+        expect(!reply.isOlderCopy)
+        try expect(noted(), equals: Self.now)
     }
 
     @Test("is lowered by whoever insists, for good")
@@ -148,17 +149,17 @@ import VersionTree
         try serve(Self.now)
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try pull.carryOut(reply) == nil)
-        #expect(reply.isOlderCopy)
+        try expect(pull.carryOut(reply) == nil)
+        expect(reply.isOlderCopy)
         var forced = options
         forced.isForced = true
         try fixture.run(forced)
-        #expect(try noted() == Self.now)
-        #expect(try fixture.run(options).isUnchanged)
+        try expect(noted(), equals: Self.now)
+        try expect(fixture.run(options).isUnchanged)
         // Also where the channel offers nothing just now.
         try serve(Self.now - 5, isEmpty: true)
-        #expect(try fixture.pull(forced).run(fixture.origin.url) == nil)
-        #expect(try noted() == Self.now - 5)
+        try expect(fixture.pull(forced).run(fixture.origin.url) == nil)
+        try expect(noted(), equals: Self.now - 5)
     }
 
     @Test("of a withdrawal is remembered when it takes back what waits")
@@ -169,22 +170,22 @@ import VersionTree
         try fixture.publish("2")
         try serve(Self.now + 10)
         try fixture.run(options)
-        #expect(try fixture.device.reopened().lifecycle().pending == "2")
+        try expect(fixture.device.reopened().lifecycle().pending, equals: "2")
         try serve(Self.now + 11, isEmpty: true)
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
         let lifecycle = try fixture.device.reopened().lifecycle()
-        #expect(lifecycle.pending == nil && lifecycle.current == "1")
-        #expect(try noted() == Self.now + 11)
+        expect(lifecycle.pending == nil && lifecycle.current == "1")
+        try expect(noted(), equals: Self.now + 11)
         // A cache that is behind does not bring it back.
         try serve(Self.now + 10)
         let pull = try fixture.pull(options)
         let reply = try pull.inquire(fixture.origin.url)
-        #expect(try pull.carryOut(reply) == nil)
-        #expect(reply.isOlderCopy)
+        try expect(pull.carryOut(reply) == nil)
+        expect(reply.isOlderCopy)
         // Nothing was to be taken back by the next one.
         try serve(Self.now + 12, isEmpty: true)
-        #expect(try fixture.pull(options).run(fixture.origin.url) == nil)
-        #expect(try noted() == Self.now + 11)
+        try expect(fixture.pull(options).run(fixture.origin.url) == nil)
+        try expect(noted(), equals: Self.now + 11)
     }
 }
 
@@ -221,15 +222,15 @@ import VersionTree
     func largest() throws {
         let long = String(repeating: "x", count: 4000)
         for number in 0..<40 { try note(100, of: "https://example.org/\(long)/\(number)") }
-        let size = try #require(FileManager.default.contents(atPath: file)).count
-        #expect(size <= SeenSequences.byteCountMax)
-        #expect(size > SeenSequences.byteCountMax - 5000, "no more go than must")
-        #expect(try isKnown("https://example.org/\(long)/39"))
-        #expect(try isKnown("https://example.org/\(long)/30"))
-        #expect(try !isKnown("https://example.org/\(long)/0"))
+        let size = try require(FileManager.default.contents(atPath: file)).count
+        expect(size <= SeenSequences.byteCountMax)
+        expect(size > SeenSequences.byteCountMax - 5000, "no more go than must")
+        try expect(isKnown("https://example.org/\(long)/39"))
+        try expect(isKnown("https://example.org/\(long)/30"))
+        try expect(!isKnown("https://example.org/\(long)/0"))
         // A name that has no room pushes out nobody.
         try note(100, of: "https://example.org/" + String(repeating: "y", count: 60_000))
-        #expect(try isKnown("https://example.org/\(long)/39"))
+        try expect(isKnown("https://example.org/\(long)/39"))
     }
 
     @Test("holds 64 channels; one that is in use stays though it has nothing new")
@@ -237,9 +238,9 @@ import VersionTree
         for number in 0..<SeenSequences.countMax { try note(100, of: "https://h/\(number)") }
         try note(100, of: "https://h/0")
         try note(100, of: "https://h/new")
-        #expect(try isKnown("https://h/0") && isKnown("https://h/new"))
-        #expect(try !isKnown("https://h/1"))
-        #expect(try isKnown("https://h/2"))
+        try expect(isKnown("https://h/0") && isKnown("https://h/new"))
+        try expect(!isKnown("https://h/1"))
+        try expect(isKnown("https://h/2"))
     }
 
     @Test("that 0.1.0 let grow beyond its own limit is read, and shortened by the next change")
@@ -250,22 +251,22 @@ import VersionTree
         }
         try Data(JSONWriter.serialize(.object(members), sortedKeys: false))
             .write(to: URL(filePath: file))
-        #expect(try isKnown("https://h/\(long)/0"))
+        try expect(isKnown("https://h/\(long)/0"))
         try note(200, of: "https://h/\(long)/0")
-        #expect(
-            try #require(FileManager.default.contents(atPath: file)).count
+        try expect(
+            require(FileManager.default.contents(atPath: file)).count
                 <= SeenSequences.byteCountMax)
-        #expect(try seen().memory(of: sighting(150, of: "https://h/\(long)/0")).newer == 200)
-        #expect(try isKnown("https://h/\(long)/63"))
+        try expect(seen().memory(of: sighting(150, of: "https://h/\(long)/0")).newer, equals: 200)
+        try expect(isKnown("https://h/\(long)/63"))
     }
 
     @Test("is made anew where it is damaged, or larger than castree ever wrote it")
     func damaged() throws {
         for text in ["{", "[]", String(repeating: " ", count: SeenSequences.readByteCountMax + 1)] {
             try Data(text.utf8).write(to: URL(filePath: file))
-            #expect(try !isKnown("https://h/a"))
+            try expect(!isKnown("https://h/a"))
             try note(100, of: "https://h/a")
-            #expect(try isKnown("https://h/a"))
+            try expect(isKnown("https://h/a"))
         }
     }
 }

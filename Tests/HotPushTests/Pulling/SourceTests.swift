@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -28,17 +29,17 @@ private func file(
     @Test("are asked one after the other when one does not have it")
     func absent() throws {
         fixture.offer("1", ["/b": Content("run(1)")])
-        #expect(try fixture.run(KnownFormat(file("a", "b"))).figures.files == 1)
-        #expect(fixture.asked == ["/a", "/b"])
-        #expect(try fixture.tree("1") == ["app.js": "run(1)"])
+        try expect(fixture.run(KnownFormat(file("a", "b"))).figures.files, equals: 1)
+        expect(fixture.asked, equals: ["/a", "/b"])
+        try expect(fixture.tree("1"), equals: ["app.js": "run(1)"])
         try fixture.expectClean()
     }
 
     @Test("all fail before the pull does, and the last one's error is told")
     func allAbsent() throws {
         fixture.offer("1", [:])
-        #expect(try failure(KnownFormat(file("a", "b"))).code == .notFound)
-        #expect(fixture.asked == ["/a", "/b"])
+        try expect(failure(KnownFormat(file("a", "b"))).code, equals: .notFound)
+        expect(fixture.asked, equals: ["/a", "/b"])
     }
 
     @Test("take turns while they are in trouble")
@@ -47,7 +48,7 @@ private func file(
         fixture.origin.always(.status(503, retryAfter: nil), on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/b")
         _ = try fixture.run(KnownFormat(file("a", "b")))
-        #expect(fixture.asked.prefix(2) == ["/a", "/b"] && fixture.asked.last == "/b")
+        expect(fixture.asked.prefix(2) == ["/a", "/b"] && fixture.asked.last == "/b")
     }
 
     @Test("are each tried as often as a single one would be")
@@ -56,9 +57,9 @@ private func file(
         for path in ["/a", "/b", "/c"] {
             fixture.origin.always(.status(503, retryAfter: nil), on: path)
         }
-        #expect(try failure(KnownFormat(file("a", "b", "c"))).code == .network)
+        try expect(failure(KnownFormat(file("a", "b", "c"))).code, equals: .network)
         let counts = ["/a", "/b", "/c"].map { fixture.origin.requests(for: $0).count }
-        #expect(counts == [3, 3, 3])
+        expect(counts, equals: [3, 3, 3])
     }
 
     @Test("do not wait for what another asks to wait for")
@@ -70,14 +71,14 @@ private func file(
         options.retries.retryAfterMax = .seconds(3600)
         options.reader = KnownFormat(try file("a", "b"))
         try fixture.run(options)
-        #expect(fixture.asked == ["/a", "/b"])
+        expect(fixture.asked, equals: ["/a", "/b"])
         // The other way round: the first one may be asked again at once.
         fixture.offer("2", ["/a": Content("run(2)")])
         fixture.origin.always(nil, on: "/a")
         fixture.origin.play([.status(503, retryAfter: nil)], on: "/a")
         fixture.origin.always(.status(503, retryAfter: "3600"), on: "/b")
         try fixture.run(options)
-        #expect(fixture.asked == ["/a", "/b", "/a"])
+        expect(fixture.asked, equals: ["/a", "/b", "/a"])
     }
 
     @Test("of files without digests tell their contents apart, also by the fields of the request")
@@ -91,7 +92,7 @@ private func file(
         var options = PullingFixture.options
         options.reader = KnownFormat(files[0], files[1])
         try fixture.run(options, parallel: 1)
-        #expect(try fixture.tree("1") == ["none": "none", "two": "two"])
+        try expect(fixture.tree("1"), equals: ["none": "none", "two": "two"])
     }
 
     private let long = String(repeating: "0123456789", count: 30_000)
@@ -101,8 +102,8 @@ private func file(
         fixture.offer("1", ["/a": Content(long), "/b": Content(long).tagged("\"b\"")])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         _ = try fixture.run(KnownFormat(file("a", "b", content: long)))
-        let request = try #require(fixture.origin.requests(for: "/b").first)
-        #expect(request["range"] == "bytes=100000-" && request["if-range"] == nil)
+        let request = try require(fixture.origin.requests(for: "/b").first)
+        expect(request["range"] == "bytes=100000-" && request["if-range"] == nil)
         try fixture.expectClean()
     }
 
@@ -113,8 +114,8 @@ private func file(
         fixture.offer("1", ["/a": Content(long), "/b": Content(other)])
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         _ = try fixture.run(KnownFormat(file("a", "b")))
-        #expect(fixture.origin.requests(for: "/b").map { $0["range"] } == [nil])
-        #expect(try fixture.tree("1") == ["app.js": other])
+        expect(fixture.origin.requests(for: "/b").map { $0["range"] }, equals: [nil])
+        try expect(fixture.tree("1"), equals: ["app.js": other])
     }
 
     @Test("are stayed with as long as bytes come, and where a part is of use there only")
@@ -124,10 +125,10 @@ private func file(
             [.cut(after: 100_000), .status(503, retryAfter: nil), .cut(after: 100_000)], on: "/a")
         fixture.origin.always(.cut(after: 100_000), on: "/b")
         _ = try fixture.run(KnownFormat(file("a", "b")))
-        #expect(
-            fixture.origin.requests(for: "/a").map { $0["range"] }
-                == [nil, "bytes=100000-", "bytes=100000-", "bytes=200000-"])
-        #expect(fixture.origin.requests(for: "/b").isEmpty)
+        expect(
+            fixture.origin.requests(for: "/a").map { $0["range"] },
+            equals: [nil, "bytes=100000-", "bytes=100000-", "bytes=200000-"])
+        expect(fixture.origin.requests(for: "/b").isEmpty)
     }
 
     @Test("keep what others have sent when one answers with something else")
@@ -136,7 +137,7 @@ private func file(
         fixture.origin.play([.cut(after: 100_000), .status(404, retryAfter: nil)], on: "/a")
         fixture.origin.always(.total("999"), on: "/b")
         _ = try fixture.run(KnownFormat(file("a", "b", "c", content: long)))
-        #expect(fixture.origin.requests(for: "/c").map { $0["range"] } == ["bytes=100000-"])
+        expect(fixture.origin.requests(for: "/c").map { $0["range"] }, equals: ["bytes=100000-"])
         try fixture.expectClean()
     }
 
@@ -148,8 +149,8 @@ private func file(
         var archived = try file("a.zip", content: "run(1)", path: "b.js")
         archived.sources[0].steps = [.extract("zip", path: "b.js")]
         _ = try fixture.run(KnownFormat(map, archived, file("good", content: "run(1)")))
-        #expect(fixture.asked == ["/good"])
-        #expect(try fixture.tree("1").count == 3)
+        expect(fixture.asked, equals: ["/good"])
+        try expect(fixture.tree("1").count, equals: 3)
     }
 
     @Test("give content whose size nobody tells, or only one of its files")
@@ -162,10 +163,10 @@ private func file(
         format.files = files
         _ = try fixture.run(format)
         let tree = ["a": "run(1)", "b": "run(2)", "c": "run(1)", "d": "run(2)"]
-        #expect(try fixture.tree("1") == tree)
+        try expect(fixture.tree("1"), equals: tree)
         fixture.offer("2", [:])
         _ = try fixture.run(format)
-        #expect(try fixture.tree("2") == tree)
+        try expect(fixture.tree("2"), equals: tree)
         try fixture.expectClean()
     }
 
@@ -176,9 +177,9 @@ private func file(
         map.sources[0].steps = [.decompress("br")]
         map.isOptional = true
         let report = try fixture.run(KnownFormat(map, file("app.js")))
-        #expect(report.skipped == ["app.js.map"] && fixture.asked == ["/app.js"])
+        expect(report.skipped == ["app.js.map"] && fixture.asked == ["/app.js"])
         // As many as the version has.
-        #expect(report.files == 1)
+        expect(report.files, equals: 1)
         try fixture.expectClean()
     }
 
@@ -187,8 +188,8 @@ private func file(
         fixture.offer("1", ["/app.js": Content("run(1)")])
         var app = try file("app.js")
         app.sources[0].fields = [.init("Host", "elsewhere")]
-        #expect(try failure(KnownFormat(app)).code == .badRelease)
-        #expect(fixture.asked.isEmpty)
+        try expect(failure(KnownFormat(app)).code, equals: .badRelease)
+        expect(fixture.asked.isEmpty)
     }
 
     @Test("keep the publisher's fields from other hosts")
@@ -199,16 +200,16 @@ private func file(
         var app = try file("app.js")
         app.sources[0].fields = [.init("X-Key", "secret")]
         _ = try fixture.run(KnownFormat(app))
-        #expect(fixture.origin.requests(for: "/app.js").first?["x-key"] == "secret")
-        #expect(other.requests.map { $0["x-key"] } == [nil])
+        expect(fixture.origin.requests(for: "/app.js").first?["x-key"], equals: "secret")
+        expect(other.requests.map { $0["x-key"] }, equals: [nil])
     }
 
     @Test("with wrong content are left for the next one")
     func wrong() throws {
         fixture.offer("1", ["/a": Content("run(0)"), "/b": Content("run(1)")])
         _ = try fixture.run(KnownFormat(file("a", "b", content: "run(1)")))
-        #expect(fixture.asked.last == "/b" && !fixture.asked.dropLast().contains("/b"))
-        #expect(try fixture.tree("1") == ["app.js": "run(1)"])
+        expect(fixture.asked.last == "/b" && !fixture.asked.dropLast().contains("/b"))
+        try expect(fixture.tree("1"), equals: ["app.js": "run(1)"])
     }
 
     @Test("that castree cannot read are passed over")
@@ -217,7 +218,7 @@ private func file(
         var app = try file("app.js.br", "app.js")
         app.sources[0].steps = [.decompress("br")]
         _ = try fixture.run(KnownFormat(app))
-        #expect(fixture.asked == ["/app.js"])
+        expect(fixture.asked, equals: ["/app.js"])
     }
 
     @Test("that can none of them be read are refused before a byte is fetched")
@@ -227,10 +228,10 @@ private func file(
         app.sources[0].steps = [.decrypt("aes-128-cbc"), .decompress("br")]
         app.sources[1].steps = [.patch("bsdiff", of: .init())]
         let error = try failure(KnownFormat(app, file("index.html", path: "index.html")))
-        #expect(error.code == .unsuitableRelease)
-        #expect(error.message.contains("\"app.js\" only as aes-128-cbc, br or bsdiff"))
-        #expect(fixture.asked.isEmpty)
-        #expect(try fixture.device.reopened().versions().isEmpty)
+        expect(error.code, equals: .unsuitableRelease)
+        expect(error.message.contains("\"app.js\" only as aes-128-cbc, br or bsdiff"))
+        expect(fixture.asked.isEmpty)
+        try expect(fixture.device.reopened().versions().isEmpty)
     }
 
     @Test("are asked with the fields that the publisher wants")
@@ -240,25 +241,25 @@ private func file(
         app.sources[0].fields = [.init("X-Asset", "one"), .init("Authorization", "Basic eA==")]
         fixture.origin.play([.status(404, retryAfter: nil)], on: "/a")
         _ = try fixture.run(KnownFormat(app))
-        let first = try #require(fixture.origin.requests(for: "/a").first)
-        #expect(first["x-asset"] == "one" && first["authorization"] == "Basic eA==")
-        let second = try #require(fixture.origin.requests(for: "/b").first)
-        #expect(second["x-asset"] == nil && second["authorization"] == nil)
+        let first = try require(fixture.origin.requests(for: "/a").first)
+        expect(first["x-asset"] == "one" && first["authorization"] == "Basic eA==")
+        let second = try require(fixture.origin.requests(for: "/b").first)
+        expect(second["x-asset"] == nil && second["authorization"] == nil)
     }
 
     @Test("are held against a checksum, which recognizes nothing by itself")
     func checksum() throws {
         // `python3 -c 'import zlib; print(hex(zlib.crc32(b"run(1)")))'`
         var app = try file("app.js")
-        app.checks = [.digest(try #require(Label(.crc32, hex: "af526a60")))]
+        app.checks = [.digest(try require(Label(.crc32, hex: "af526a60")))]
         app.byteCount = 6
         fixture.offer("1", ["/app.js": Content("run(2)")])
-        #expect(try failure(KnownFormat(app)).code == .mismatch)
+        try expect(failure(KnownFormat(app)).code, equals: .mismatch)
         fixture.offer("1", ["/app.js": Content("run(1)")])
         _ = try fixture.run(KnownFormat(app))
         fixture.offer("2", ["/app.js": Content("run(1)")])
         _ = try fixture.run(KnownFormat(app))
-        #expect(fixture.asked == ["/app.js"])
+        expect(fixture.asked, equals: ["/app.js"])
         try fixture.expectClean()
     }
 }
@@ -280,34 +281,35 @@ private func file(
             try fixture.run(options)
             return nil
         } catch let error as StoreError {
-            #expect(fixture.origin.requests(for: "/app.js").isEmpty)
+            expect(fixture.origin.requests(for: "/app.js").isEmpty)
             return error.code
         }
     }
 
     @Test("is left alone when its publisher has disabled it, unless somebody insists")
     func disabled() throws {
-        #expect(try code { $0.isDisabled = true } == .unsuitableRelease)
-        #expect(try code({ $0.isDisabled = true }, { $0.isForced = true }) == nil)
+        try expect(code { $0.isDisabled = true }, equals: .unsuitableRelease)
+        try expect(code({ $0.isDisabled = true }, { $0.isForced = true }) == nil)
     }
 
     @Test("is taken by those in one of its groups")
     func groups() throws {
-        #expect(try code { $0.groups = ["qa", "7"] } == .unsuitableRelease)
-        #expect(
-            try code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["8"] }) == .unsuitableRelease)
-        #expect(try code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["7"] }) == nil)
+        try expect(code { $0.groups = ["qa", "7"] }, equals: .unsuitableRelease)
+        try expect(
+            code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["8"] }), equals: .unsuitableRelease
+        )
+        try expect(code({ $0.groups = ["qa", "7"] }, { $0.app.groups = ["7"] }) == nil)
     }
 
     @Test("is left alone when nobody here knows how its devices are chosen")
     func foreignRule() throws {
         let partial = Rollout(perMille: 999, salt: "", rule: "murmur3")
-        #expect(
-            try code({ $0.rollout = partial }, { $0.device = "d" }) == .unsuitableRelease)
+        try expect(
+            code({ $0.rollout = partial }, { $0.device = "d" }), equals: .unsuitableRelease)
         let whole = Rollout(perMille: 1000, salt: "", rule: "murmur3")
-        #expect(try code { $0.rollout = whole } == nil)
+        try expect(code { $0.rollout = whole } == nil)
         let own = Rollout(perMille: 999, salt: "s")
-        #expect(try code({ $0.rollout = own }, { $0.device = "d" }) == nil)
+        try expect(code({ $0.rollout = own }, { $0.device = "d" }) == nil)
     }
 }
 
@@ -340,7 +342,7 @@ private func file(
             Issue.record("another answer")
             return
         }
-        #expect(reasons.count == 1)
+        expect(reasons.count, equals: 1)
     }
 
     @Test("sends devices back to what was shipped with the app, if there is such a thing")
@@ -353,6 +355,6 @@ private func file(
             Issue.record("another answer")
             return
         }
-        #expect(reasons.count == 1 && reasons[0].contains("shipped"))
+        expect(reasons.count == 1 && reasons[0].contains("shipped"))
     }
 }

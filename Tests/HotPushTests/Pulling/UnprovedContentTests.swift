@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Synchronization
@@ -46,10 +47,10 @@ import VersionTree
     func elsewhere() throws {
         fixture.offer("1", ["/b": Content("run(2)")])
         let files = [try labelled("a", address: "run(1)"), try labelled("b", address: "run(2)")]
-        #expect(try failure(files[0], files[1]) == .notFound)
+        try expect(failure(files[0], files[1]), equals: .notFound)
         try fixture.device.reopened().addText("other", "run(1)")
         try run(files[0], files[1])
-        #expect(try fixture.tree("1") == ["a": "run(1)", "b": "run(2)"])
+        try expect(fixture.tree("1"), equals: ["a": "run(1)", "b": "run(2)"])
         try fixture.expectClean()
     }
 
@@ -64,7 +65,7 @@ import VersionTree
             }
         }
         try run(labelled("b", address: "run(2)"), labelled("a", address: "run(1)"))
-        #expect(try fixture.tree("1") == ["a": "run(1)", "b": "run(2)"])
+        try expect(fixture.tree("1"), equals: ["a": "run(1)", "b": "run(2)"])
         try fixture.expectClean()
     }
 
@@ -72,30 +73,30 @@ import VersionTree
     func poisoned() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let wrong = try labelled("a", address: "run(1)", label(.sha1, "run(2)"))
-        #expect(try failure(wrong) == .mismatch)
+        try expect(failure(wrong), equals: .mismatch)
         try fixture.device.reopened().addText("other", "run(1)")
-        #expect(try state("1") == .incomplete)
-        #expect(try failure(wrong) == .badRelease)
+        try expect(state("1"), equals: .incomplete)
+        try expect(failure(wrong), equals: .badRelease)
         // Its publisher corrects it under the same name.
         let right = try labelled("a", address: "run(1)", label(.sha1, "run(1)"))
         try run(right)
         let manifest = try fixture.device.reopened().manifest(of: "1")
-        #expect(manifest[0].labels == [try label(.sha1, "run(1)")])
+        expect(manifest[0].labels, equals: [try label(.sha1, "run(1)")])
         try fixture.expectClean()
     }
 
     @Test("is held against a corrected label, and the wrong one is forgotten")
     func corrected() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
-        #expect(
-            try failure(labelled("a", address: "run(1)", label(.sha1, "run(2)"))) == .mismatch)
+        try expect(
+            failure(labelled("a", address: "run(1)", label(.sha1, "run(2)"))), equals: .mismatch)
         let right = try labelled("a", address: "run(1)", label(.sha1, "run(1)"))
         try run(right)
         let manifest = try fixture.device.reopened().manifest(of: "1")
-        #expect(manifest[0].labels == [try label(.sha1, "run(1)")])
+        expect(manifest[0].labels, equals: [try label(.sha1, "run(1)")])
         fixture.origin.forgetRequests()
-        #expect(try run(right).isUnchanged)
-        #expect(fixture.asked.isEmpty)
+        try expect(run(right).isUnchanged)
+        expect(fixture.asked.isEmpty)
     }
 
     @Test("is held against its labels also if it comes between plan and download")
@@ -109,8 +110,8 @@ import VersionTree
         }
         let plan = try pull.plan(found)
         try fixture.device.reopened().addText("other", "run(1)")
-        #expect(code { _ = try pull.fetch(plan, of: found) } == .mismatch)
-        #expect(try state("1") == .incomplete)
+        expect(code { _ = try pull.fetch(plan, of: found) }, equals: .mismatch)
+        try expect(state("1"), equals: .incomplete)
     }
 
     @Test("is looked at by its format, wherever it comes from", arguments: [true, false])
@@ -120,17 +121,17 @@ import VersionTree
         var file = try labelled("a", address: "run(1)")
         file.byteCount = 6
         file.needsInspection = true
-        #expect(try failure(file, refusing: ["run(1)"]) == .badRelease)
-        #expect(try [nil, .incomplete].contains(state("1")))
+        try expect(failure(file, refusing: ["run(1)"]), equals: .badRelease)
+        try expect([nil, .incomplete].contains(state("1")))
         try run(file)
-        #expect(try fixture.tree("1") == ["a": "run(1)"])
+        try expect(fixture.tree("1"), equals: ["a": "run(1)"])
     }
 
     @Test("is another version's of the same name, as its digest says")
     func sameName() throws {
         try fixture.device.reopened().addText("1", "run(1)")
         fixture.offer("1", ["/0": Content("run(2)")])
-        #expect(try failure(labelled("0", label(.sha256, "run(2)"))) == .versionExists)
+        try expect(failure(labelled("0", label(.sha256, "run(2)"))), equals: .versionExists)
     }
 
     @Test("is not taken for a label that only its publisher can compute, on a stranger's word")
@@ -151,8 +152,8 @@ import VersionTree
         var file = ReleaseFile(path: try TreePath("a"))
         file.checks = [.meteorLabel(name)]
         try run(file)
-        #expect(fixture.asked == ["/a"])
-        #expect(try fixture.tree("1") == ["a": "run(1)"])
+        expect(fixture.asked, equals: ["/a"])
+        try expect(fixture.tree("1"), equals: ["a": "run(1)"])
     }
 
     @Test("is not read where nothing that its release says could prove it")
@@ -168,9 +169,9 @@ import VersionTree
                 return false
             }
             var known = try KnownContent(versions, for: [file], digests)
-            #expect(try known.address(of: file) == nil)
+            try expect(known.address(of: file) == nil)
         }
-        #expect(asked.withLock { $0 } == 0)
+        expect(asked.withLock { $0 }, equals: 0)
     }
 
     @Test("is fetched if what stands in its place cannot be read")
@@ -182,7 +183,7 @@ import VersionTree
         var file = try labelled("a", label(.sha1, "run(2)"))
         file.byteCount = 6
         try run(file)
-        #expect(try fixture.tree("1") == ["a": "run(2)"])
+        try expect(fixture.tree("1"), equals: ["a": "run(2)"])
     }
 
     @Test("that is collected before it has a name is asked for where it must be had")
@@ -201,26 +202,26 @@ import VersionTree
             return
         }
         let plan = try pull.plan(found)
-        #expect(plan.contents.isEmpty)
+        expect(plan.contents.isEmpty)
         let versions = try fixture.device.reopened()
         try versions.retire("other")
         try versions.collect()
-        #expect(try pull.fetch(plan, of: found).figures.files == 1)
-        #expect(fixture.asked == ["/good"])
-        #expect(try state("1") == .complete)
+        try expect(pull.fetch(plan, of: found).figures.files, equals: 1)
+        expect(fixture.asked, equals: ["/good"])
+        try expect(state("1"), equals: .complete)
     }
 
     @Test("that is lost after it came is asked for again, whatever the server has by now")
     func lost() throws {
         fixture.offer("1", ["/a": Content("run(1)")])
         let files = try ["a", "b"].map { ReleaseFile(path: try TreePath($0)) }
-        #expect(try failure(files[0], files[1]) == .notFound)
+        try expect(failure(files[0], files[1]), equals: .notFound)
         let object = fixture.device.path + "/" + (try fixture.path(of: "run(1)").dropFirst())
         try Damage.flip(object, at: 0)
         _ = try fixture.device.reopened().check(CheckOptions(isDeep: true), repairing: true)
         fixture.offer("1", ["/a": Content("run(3)"), "/b": Content("run(2)")])
         try run(files[0], files[1])
-        #expect(try fixture.tree("1") == ["a": "run(3)", "b": "run(2)"])
+        try expect(fixture.tree("1"), equals: ["a": "run(3)", "b": "run(2)"])
         try fixture.expectClean()
     }
 
@@ -234,12 +235,12 @@ import VersionTree
             return
         }
         let plan = try late.plan(found)
-        #expect(try failure(files[0], files[1]) == .notFound)
+        try expect(failure(files[0], files[1]), equals: .notFound)
         fixture.offer("1", ["/b": Content("run(2)")])
-        #expect(code { _ = try late.fetch(plan, of: found) } == nil)
-        #expect(fixture.asked == ["/b"])
+        expect(code { _ = try late.fetch(plan, of: found) } == nil)
+        expect(fixture.asked, equals: ["/b"])
         try fixture.device.reopened().collect()
-        #expect(try state("1") == .complete)
+        try expect(state("1"), equals: .complete)
         try fixture.expectClean()
     }
 
@@ -252,13 +253,13 @@ import VersionTree
         fixture.origin.play(
             [.cut(after: 100_000), .less(thanAsked: 50_000), .less(thanAsked: 70_000)], on: "/a")
         try run(ReleaseFile(path: TreePath("a")))
-        #expect(try fixture.tree("1") == ["a": long])
+        try expect(fixture.tree("1"), equals: ["a": long])
         fixture.origin.replaceAll([
             "/version.txt": Content("2"), "/a": Content(long).tagged("\"two\""),
         ])
         fixture.origin.play([.cut(after: 100_000), .total("*")], on: "/a")
         try run(ReleaseFile(path: TreePath("a")))
-        #expect(try fixture.tree("2") == ["a": long])
+        try expect(fixture.tree("2"), equals: ["a": long])
     }
 
     @Test("is fetched to the end by the next pull, at whatever call this one is killed")
@@ -290,10 +291,10 @@ import VersionTree
             try again.addText("other", "run(1)", "run(2)")
             _ = try Pull(into: again, over: transport, options(files)).run(fixture.origin.url)
             let tree = try readTree(path + "/versions/1")
-            #expect(tree == ["a": "run(1)", "b": "run(2)", "c": "run(3)"], "\(position)")
+            expect(tree, equals: ["a": "run(1)", "b": "run(2)", "c": "run(3)"], "\(position)")
             return hasFired
         }
-        #expect(count > 50)
+        expect(count > 50)
     }
 }
 

@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -26,19 +27,19 @@ import VersionTree
     }
 
     private func pointer(_ channel: String = "stable") throws -> ChannelPointer {
-        let file = try #require(world.store.files["channels/\(channel).json"])
+        let file = try require(world.store.files["channels/\(channel).json"])
         return try ChannelPointer(parsing: file.bytes, of: ChannelName(channel))
     }
 
     private func expectSigned(by file: String, channel: String = "stable") throws {
         let keys = try TrustedKeys([people.key(file)])
-        #expect(try keys.judge(pointer(channel)).objection == nil)
+        try expect(keys.judge(pointer(channel)).objection == nil)
     }
 
     private func kinds() throws -> [String] {
         try world.store.files.keys.filter { $0.hasPrefix("log/") }.sorted().map { key in
-            let number = try #require(OriginLayout.number(ofLogEntry: key))
-            let bytes = try #require(world.store.files[key]).bytes
+            let number = try require(OriginLayout.number(ofLogEntry: key))
+            let bytes = try require(world.store.files[key]).bytes
             return try LogEntry(parsing: bytes, number: number).kind.name
         }
     }
@@ -46,8 +47,8 @@ import VersionTree
     /// What a stranger with write access does: the next entry, and its pointer's copy.
     private func intrude(_ change: (inout ChannelPointer) throws -> Void) throws {
         let log = OriginLog(world.bucket("mallory"))
-        let state = try #require(try log.state(from: 0))
-        var pointer = try #require(state.pointers[.stable]).renewed(now: world.store.clock.now)
+        let state = try require(try log.state(from: 0))
+        var pointer = try require(state.pointers[.stable]).renewed(now: world.store.clock.now)
         try change(&pointer)
         pointer.log = state.number + 1
         var entry = try LogEntry(after: state, .resign, now: world.store.clock.now)
@@ -64,20 +65,20 @@ import VersionTree
         try world.publish("2", by: alice)
         try expectSigned(by: people.alice)
         let pointer = try pointer()
-        #expect(pointer.log == 3)
-        let state = try #require(try OriginLog(world.bucket()).state(from: 0))
-        #expect(state.pointers[.stable] == pointer)
-        let origin = try #require(pointer.origin)
-        #expect(
-            world.store.files["origin.json"]?.bytes == OriginMarker.serialized(of: origin))
+        expect(pointer.log, equals: 3)
+        let state = try require(try OriginLog(world.bucket()).state(from: 0))
+        expect(state.pointers[.stable], equals: pointer)
+        let origin = try require(pointer.origin)
+        expect(
+            world.store.files["origin.json"]?.bytes, equals: OriginMarker.serialized(of: origin))
         // Withdrawn, and signed anew.
         _ = try alice.withdraw(VersionName("2"))
         _ = try alice.resign()
         try expectSigned(by: people.alice)
-        #expect(try kinds() == ["create", "publish", "publish", "withdraw", "resign"])
-        #expect(try self.pointer().origin == origin)
+        try expect(kinds(), equals: ["create", "publish", "publish", "withdraw", "resign"])
+        try expect(self.pointer().origin, equals: origin)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test("signs anew for each attempt that somebody else was faster than")
@@ -98,9 +99,9 @@ import VersionTree
         try world.publish("2", by: slow)
         try expectSigned(by: people.alice)
         let versions = try pointer().releases.compactMap { $0.version?.name.description }
-        #expect(versions == ["2", "5", "4", "3", "1"])
+        expect(versions, equals: ["2", "5", "4", "3", "1"])
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test(
@@ -119,16 +120,16 @@ import VersionTree
         }
         // Without a key that vouches for anything there is nothing to go on from.
         let bob = try publisher(people.sealing(people.bob))
-        #expect(refusal { try world.publish("3", by: bob) }?.code == .untrusted)
+        expect(refusal { try world.publish("3", by: bob) }?.code, equals: .untrusted)
         let entryCount = try kinds().count
         try world.publish("3", by: publisher(alice))
-        #expect(try kinds().count == entryCount + 1)
+        try expect(kinds().count, equals: entryCount + 1)
         try expectSigned(by: people.alice)
         let after = try pointer()
-        #expect(after.releases.dropFirst() == before.releases[...])
-        #expect(after.origin == before.origin && after.sequence > before.sequence)
+        expect(after.releases.dropFirst(), equals: before.releases[...])
+        expect(after.origin == before.origin && after.sequence > before.sequence)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test("refuses to go back before a change of keys, whoever asks")
@@ -141,23 +142,23 @@ import VersionTree
         let rotation = TrustRotation(
             adding: [try people.key(people.bob)], removing: [try people.key(people.alice).id])
         let (step, commits) = try publisher(both).rotate(rotation)
-        #expect(step.file.version == 2 && commits.count == 2)
-        let file = try #require(world.store.files["trust/2.json"])
+        expect(step.file.version == 2 && commits.count == 2)
+        let file = try require(world.store.files["trust/2.json"])
         try TrustFile(parsing: file.bytes, version: 2).check(
             follows: TrustedKeys([people.key(people.alice)]), 1, of: step.file.origin)
         for channel in ["beta", "stable"] {
             try expectSigned(by: people.bob, channel: channel)
-            #expect(try pointer(channel).trustVersion == 2)
+            try expect(pointer(channel).trustVersion, equals: 2)
         }
-        #expect(try kinds().suffix(2) == ["rotate", "rotate"])
-        #expect(refusal { try world.publish("2", by: publisher(alice)) }?.code == .untrusted)
+        try expect(kinds().suffix(2), equals: ["rotate", "rotate"])
+        expect(refusal { try world.publish("2", by: publisher(alice)) }?.code, equals: .untrusted)
         try world.publish("2", by: publisher(bob))
         try expectSigned(by: people.bob)
         // A prune keeps what devices that are behind need.
         _ = try BucketPruner(publisher(bob)).prune(keeping: 1, grace: 0)
-        #expect(world.store.files["trust/2.json"] != nil)
+        expect(world.store.files["trust/2.json"] != nil)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test("that is cut short in a rotation goes on with it, and no pointer names what is not there")
@@ -187,30 +188,30 @@ import VersionTree
                 $0.sealing = both
             }
             let failure = refusal { try dying.rotate(rotation) }
-            let state = try #require(try OriginLog(world.bucket()).state(from: 0))
+            let state = try require(try OriginLog(world.bucket()).state(from: 0))
             for pointer in state.pointers.values {
                 let keys = pointer.trustVersion == nil ? old : new
-                #expect(keys.judge(pointer).objection == nil, "\(index)")
-                #expect(pointer.trustVersion == nil || world.store.files["trust/2.json"] != nil)
+                expect(keys.judge(pointer).objection == nil, "\(index)")
+                expect(pointer.trustVersion == nil || world.store.files["trust/2.json"] != nil)
             }
             if failure != nil {
                 let again = world.publisher(options: { $0.sealing = both })
                 let refused = refusal { try again.rotate(rotation) }
-                #expect(refused == nil || refused?.message.contains("nothing changes") == true)
+                expect(refused == nil || refused?.message.contains("nothing changes") == true)
             }
-            let end = try #require(try OriginLog(world.bucket()).state(from: 0))
-            #expect(end.pointers.values.allSatisfy { new.judge($0).objection == nil }, "\(index)")
-            #expect(world.broken == [])
+            let end = try require(try OriginLog(world.bucket()).state(from: 0))
+            expect(end.pointers.values.allSatisfy { new.judge($0).objection == nil }, "\(index)")
+            expect(world.broken, equals: [])
             return wasReached.load(ordering: .relaxed)
         }
-        #expect(count > 5)
+        expect(count > 5)
     }
 
     @Test("remembers what it has signed before anybody sees it, and is kept from nothing by that")
     func memoryFirst() throws {
         let alice = try people.sealing(people.alice)
         try world.publish("1", by: publisher(alice))
-        let origin = try #require(try pointer().origin)
+        let origin = try require(try pointer().origin)
         let noted = try Damage.contents(people.alice + ".signed")
         let memory = SignedSequences(besideKey: people.alice)
         let count = try TestShare(oneIn: 2).count { index in
@@ -226,14 +227,14 @@ import VersionTree
             }
             _ = refusal { try dying.resign() }
             let used = try memory.used(of: .stable, in: origin)
-            let state = try #require(try OriginLog(world.bucket()).state(from: 0))
-            #expect(try #require(state.pointers[.stable]).sequence <= used, "\(index)")
+            let state = try require(try OriginLog(world.bucket()).state(from: 0))
+            try expect(require(state.pointers[.stable]).sequence <= used, "\(index)")
             let next = try world.publisher(options: { $0.sealing = alice }).resign()
-            #expect(next.allSatisfy { $0.pointer.sequence > used }, "\(index)")
-            #expect(world.broken == [])
+            expect(next.allSatisfy { $0.pointer.sequence > used }, "\(index)")
+            expect(world.broken, equals: [])
             return wasReached.load(ordering: .relaxed)
         }
-        #expect(count > 2)
+        expect(count > 2)
     }
 
     @Test("prunes with a key, and without one shortens no list")
@@ -242,18 +243,19 @@ import VersionTree
         for version in ["1", "2", "3"] { try world.publish(version, by: publisher(alice)) }
         let before = try pointer()
         let plain = BucketPruner(publisher(PointerSealing()))
-        #expect(try plain.prune(keeping: 1, grace: 0).trimmedCount == 0)
-        #expect(try pointer() == before)
-        #expect(try BucketPruner(publisher(alice)).prune(keeping: 1, grace: 0).trimmedCount == 2)
+        try expect(plain.prune(keeping: 1, grace: 0).trimmedCount, equals: 0)
+        try expect(pointer(), equals: before)
+        try expect(
+            BucketPruner(publisher(alice)).prune(keeping: 1, grace: 0).trimmedCount, equals: 2)
         try expectSigned(by: people.alice)
-        #expect(try pointer().releases.count == 1)
+        try expect(pointer().releases.count, equals: 1)
         let mallory = try BucketPruner(publisher(people.sealing(people.mallory)))
         try world.publish("4", by: publisher(alice))
         let whole = world.store.files.mapValues(\.bytes)
-        #expect(refusal { try mallory.prune(keeping: 1, grace: 0) }?.code == .untrusted)
-        #expect(world.store.files.mapValues(\.bytes) == whole)
+        expect(refusal { try mallory.prune(keeping: 1, grace: 0) }?.code, equals: .untrusted)
+        expect(world.store.files.mapValues(\.bytes), equals: whole)
         world.checkEnd()
-        #expect(world.broken == [])
+        expect(world.broken, equals: [])
     }
 
     @Test(
@@ -262,13 +264,14 @@ import VersionTree
     func adoption() throws {
         try world.publish("1", by: publisher(PointerSealing()))
         let alice = try people.sealing(people.alice)
-        #expect(refusal { try world.publish("2", by: publisher(alice)) }?.code == .untrusted)
-        #expect(try !pointer().isSigned)
+        expect(refusal { try world.publish("2", by: publisher(alice)) }?.code, equals: .untrusted)
+        try expect(!pointer().isSigned)
         let adopting = try people.sealing(people.alice) { $0.adopts = true }
         _ = try publisher(adopting).resign()
         try expectSigned(by: people.alice)
-        #expect(
-            refusal { try world.publish("2", by: publisher(PointerSealing())) }?.code == .untrusted)
+        expect(
+            refusal { try world.publish("2", by: publisher(PointerSealing())) }?.code,
+            equals: .untrusted)
         try expectSigned(by: people.alice)
     }
 
@@ -287,12 +290,12 @@ import VersionTree
             return BucketPublisher(ModelBucket(world.store), options: options, pause: { _ in })
         }
         let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
-        #expect(unsigned?.code == .untrusted)
+        expect(unsigned?.code, equals: .untrusted)
         _ = try taking(alice).publish("3", of: world.versions)
         try expectSigned(by: people.alice)
         let after = try pointer()
-        #expect(after.releases.count == 3 && after.sequence > before.sequence)
-        #expect(after.origin == before.origin && after.log == 2)
+        expect(after.releases.count == 3 && after.sequence > before.sequence)
+        expect(after.origin == before.origin && after.log == 2)
     }
 
     @Test("says who would sign, and writes nothing")
@@ -301,15 +304,15 @@ import VersionTree
         try world.publish("1", by: publisher(alice))
         let whole = world.store.files.mapValues(\.bytes)
         let plan = try publisher(alice).plan("2", of: world.versions)
-        #expect(plan.pointer.signatures.map(\.key) == [try people.key(people.alice).id])
-        #expect(refusal { try publisher(PointerSealing()).plan("2", of: world.versions) } != nil)
-        #expect(world.store.files.mapValues(\.bytes) == whole)
+        expect(plan.pointer.signatures.map(\.key), equals: [try people.key(people.alice).id])
+        expect(refusal { try publisher(PointerSealing()).plan("2", of: world.versions) } != nil)
+        expect(world.store.files.mapValues(\.bytes), equals: whole)
         // And in a directory.
         try people.publish("1", alice)
         let before = try people.place.published()
         let there = try people.publisher(alice).plan("2", of: people.place.versions)
-        #expect(there.pointer.signatures.map(\.key) == plan.pointer.signatures.map(\.key))
-        #expect(try people.place.published() == before)
+        expect(there.pointer.signatures.map(\.key), equals: plan.pointer.signatures.map(\.key))
+        try expect(people.place.published(), equals: before)
     }
 
     @Test("goes on from a signed directory that was copied whole, signatures and trust with it")
@@ -322,11 +325,11 @@ import VersionTree
         _ = try OriginCopy(publisher(PointerSealing()), from: people.place.origin).run()
         for name in ["channels/stable.json", "trust/2.json", "origin.json"] {
             let bytes = try Damage.contents("\(people.place.origin)/\(name)")
-            #expect(world.store.files[name]?.bytes == bytes, "\(name)")
+            expect(world.store.files[name]?.bytes, equals: bytes, "\(name)")
         }
         let bob = try publisher(people.sealing(people.bob))
         _ = try bob.publish("2", of: people.place.versions)
         try expectSigned(by: people.bob)
-        #expect(try pointer().trustVersion == 2)
+        try expect(pointer().trustVersion, equals: 2)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -57,18 +58,18 @@ import VersionTree
     func signedBytes() throws {
         let pointer = try signed(by: alice, bob)
         let wanted = "castree-pointer 1\n" + Self.text()
-        #expect(String(decoding: pointer.signedBytes, as: UTF8.self) == wanted)
+        expect(String(decoding: pointer.signedBytes, as: UTF8.self), equals: wanted)
     }
 
     @Test("is read and written without a byte of difference, and each key vouches for it")
     func roundTrip() throws {
         let pointer = try signed(by: alice, bob)
         let read = try parse(pointer.serialized())
-        #expect(read == pointer && read.serialized() == pointer.serialized())
-        #expect(read.origin == Self.origin && read.expiresAt == 1_766_600_000)
+        expect(read == pointer && read.serialized() == pointer.serialized())
+        expect(read.origin == Self.origin && read.expiresAt == 1_766_600_000)
         let ids = [alice.verificationKey.id, bob.verificationKey.id]
-        #expect(try trusted().signers(of: read) == ids)
-        #expect(try trusted(2).judge(read, of: Self.origin) == .vouched(by: ids))
+        try expect(trusted().signers(of: read), equals: ids)
+        try expect(trusted(2).judge(read, of: Self.origin), equals: .vouched(by: ids))
     }
 
     @Test("with one flipped bit anywhere is refused, or nobody vouches for it")
@@ -87,7 +88,7 @@ import VersionTree
             }
             return true
         }
-        #expect(passed > 500)
+        expect(passed > 500)
     }
 
     @Test("of which other readers of JSON would see other values is refused")
@@ -108,7 +109,7 @@ import VersionTree
         ]
         for text in texts {
             let error = refusal { try parse(Array(text.utf8)) }
-            #expect(error?.code == .badPointer, "\(text)")
+            expect(error?.code, equals: .badPointer, "\(text)")
         }
     }
 
@@ -117,19 +118,20 @@ import VersionTree
         for number in ["1.5", "1.0", "1e3", "-0", "9007199254740992", "-9007199254740992"] {
             let text = Self.text().replacingOccurrences(of: "[1,-2]", with: "[\(number)]")
             let pointer = try Self.pointer(text)
-            #expect(pointer.objectionToSigning != nil, "\(number)")
+            expect(pointer.objectionToSigning != nil, "\(number)")
             // Somebody has signed it all the same.
             let error = refusal { try parse(try signed(text, by: alice).serialized()) }
-            #expect(error?.code == .badPointer, "\(number)")
+            expect(error?.code, equals: .badPointer, "\(number)")
         }
         for number in ["9007199254740991", "-9007199254740991", "0"] {
             let text = Self.text().replacingOccurrences(of: "[1,-2]", with: "[\(number)]")
-            #expect(try Self.pointer(text).objectionToSigning == nil)
+            try expect(Self.pointer(text).objectionToSigning == nil)
             _ = try parse(try signed(text, by: alice).serialized())
         }
         let text = Self.text().replacingOccurrences(of: "\"origin\":\"\(Self.origin)\",", with: "")
-        #expect(
-            refusal { try parse(try signed(text, by: alice).serialized()) }?.code == .badPointer)
+        expect(
+            refusal { try parse(try signed(text, by: alice).serialized()) }?.code,
+            equals: .badPointer)
     }
 
     @Test("has one to eight signatures, sorted by key, each key once, each in one spelling")
@@ -141,14 +143,14 @@ import VersionTree
             wrong.signatures = signatures
             return refusal { try parse(wrong.serialized()) }?.code == .badPointer
         }
-        #expect(try refused([other, one]) && refused([one, one]))
+        try expect(refused([other, one]) && refused([one, one]))
         let many = (0..<9).map {
             PointerSignature(key: "000000000000000\($0)", signature: one.signature)
         }
-        #expect(try refused(many))
-        #expect(try !refused(Array(many.dropLast())))
+        try expect(refused(many))
+        try expect(!refused(Array(many.dropLast())))
         for wrong in [Array(one.signature.dropLast()), one.signature + [0], []] {
-            #expect(try refused([PointerSignature(key: one.key, signature: wrong)]))
+            try expect(refused([PointerSignature(key: one.key, signature: wrong)]))
         }
         let (key, value) = (one.key, Base64.string(one.signature))
         let lists = [
@@ -161,7 +163,7 @@ import VersionTree
         ]
         for list in lists {
             let text = Self.text(",\"signatures\":\(list)") + "\n"
-            #expect(refusal { try parse(Array(text.utf8)) }?.code == .badPointer, "\(list)")
+            expect(refusal { try parse(Array(text.utf8)) }?.code, equals: .badPointer, "\(list)")
         }
     }
 
@@ -174,8 +176,9 @@ import VersionTree
         ]
         for (field, value) in fields {
             let text = ChannelPointerTests.pointer("", more: ",\"\(field)\":\(value)")
-            #expect(
-                refusal { try parse(Array(text.utf8)) }?.code == .badPointer, "\(field) \(value)")
+            expect(
+                refusal { try parse(Array(text.utf8)) }?.code, equals: .badPointer,
+                "\(field) \(value)")
         }
     }
 
@@ -187,55 +190,55 @@ import VersionTree
             Issue.record("one signature is enough for two")
             return
         }
-        #expect(shortage.signers == [one] && shortage.threshold == 2)
+        expect(shortage.signers == [one] && shortage.threshold == 2)
         // One key's signature under the name of another is not the other's.
         var renamed = pointer
         renamed.signatures.append(
             PointerSignature(key: two, signature: pointer.signatures[0].signature))
-        #expect(
-            try trusted(2).judge(renamed)
-                == .tooFew(.init(signers: [one], threshold: 2, wrong: [two], unknown: [])))
+        try expect(
+            trusted(2).judge(renamed),
+            equals: .tooFew(.init(signers: [one], threshold: 2, wrong: [two], unknown: [])))
         let stranger = try TrustedKeys([bob.verificationKey])
-        #expect(
-            stranger.judge(pointer)
-                == .tooFew(.init(signers: [], threshold: 1, wrong: [], unknown: [one])))
-        #expect(try trusted().judge(Self.pointer()) == .unsigned)
-        #expect(
-            try trusted().judge(pointer, of: String(repeating: "1", count: 32))
-                == .otherOrigin(Self.origin))
+        expect(
+            stranger.judge(pointer),
+            equals: .tooFew(.init(signers: [], threshold: 1, wrong: [], unknown: [one])))
+        try expect(trusted().judge(Self.pointer()), equals: .unsigned)
+        try expect(
+            trusted().judge(pointer, of: String(repeating: "1", count: 32)),
+            equals: .otherOrigin(Self.origin))
         // A stranger's signature beside it takes nothing away.
         var joined = pointer
         joined.signatures.append(
             PointerSignature(key: "ffffffffffffffff", signature: pointer.signatures[0].signature))
-        #expect(try trusted().judge(joined) == .vouched(by: [one]))
+        try expect(trusted().judge(joined), equals: .vouched(by: [one]))
     }
 
     @Test("of one channel says nothing in another")
     func otherChannel() throws {
         let bytes = try signed(by: alice).serialized()
         let error = refusal { try ChannelPointer(parsing: bytes, of: ChannelName("beta")) }
-        #expect(error?.code == .badPointer)
+        expect(error?.code, equals: .badPointer)
         var moved = try signed(by: alice)
         moved.channel = try ChannelName("beta")
-        #expect(try trusted().judge(moved).objection != nil)
+        try expect(trusted().judge(moved).objection != nil)
     }
 
     @Test("loses its signatures with every change")
     func changes() throws {
         let pointer = try signed(by: alice)
-        let release = try #require(pointer.releases.first)
+        let release = try require(pointer.releases.first)
         let changed: [ChannelPointer?] = [
             pointer.renewed(now: 10), pointer.offering(release, now: 10),
             try pointer.withdrawing(VersionName("1.0"), now: 10),
             pointer.delivering(
-                try #require(release.version?.manifest),
+                try require(release.version?.manifest),
                 by: PublishedDelivery(address: try address(of: "d"), byteCount: 3), now: 10),
         ]
         for (index, pointer) in changed.enumerated() {
             guard let pointer else { continue }
-            #expect(!pointer.isSigned && pointer.origin == Self.origin, "\(index)")
+            expect(!pointer.isSigned && pointer.origin == Self.origin, "\(index)")
         }
-        #expect(changed[0] != nil && changed[2] != nil && changed[3] != nil)
+        expect(changed[0] != nil && changed[2] != nil && changed[3] != nil)
     }
 }
 
@@ -245,10 +248,11 @@ import VersionTree
         let keys = try (0..<9).map { _ in try SigningKey.generate().verificationKey }
         for (count, threshold) in [(0, 1), (9, 1), (2, 0), (2, 3), (2, -1)] {
             let error = refusal { try TrustedKeys(Array(keys.prefix(count)), threshold: threshold) }
-            #expect(error?.code == .badKey, "\(count) \(threshold)")
+            expect(error?.code, equals: .badKey, "\(count) \(threshold)")
         }
-        #expect(refusal { try TrustedKeys([keys[0], keys[0]], threshold: 2) }?.code == .badKey)
+        expect(
+            refusal { try TrustedKeys([keys[0], keys[0]], threshold: 2) }?.code, equals: .badKey)
         let eight = try TrustedKeys(Array(keys.prefix(8)), threshold: 8)
-        #expect(eight.keys.map(\.id) == keys.prefix(8).map(\.id).sorted())
+        expect(eight.keys.map(\.id), equals: keys.prefix(8).map(\.id).sorted())
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -15,26 +16,26 @@ import VersionTree
     func firstSigning() throws {
         try place.publish("1", place.sealing(place.alice))
         try place.expectSigned(by: place.alice)
-        let origin = try #require(try place.pointer().origin)
-        #expect(ChannelPointer.isOriginID(origin))
+        let origin = try require(try place.pointer().origin)
+        expect(ChannelPointer.isOriginID(origin))
         let marker = try Damage.contents(place.place.origin + "/origin.json")
-        #expect(
-            String(decoding: marker, as: UTF8.self)
-                == "{\"castreeOrigin\":2,\"origin\":\"\(origin)\"}\n")
+        expect(
+            String(decoding: marker, as: UTF8.self),
+            equals: "{\"castreeOrigin\":2,\"origin\":\"\(origin)\"}\n")
         // Another channel belongs to the same origin, and so does every later release.
         try place.publish("1", place.sealing(place.alice), to: "beta")
         try place.publish("2", place.sealing(place.alice))
-        #expect(try place.pointer("beta").origin == origin && place.pointer().origin == origin)
+        try expect(place.pointer("beta").origin == origin && place.pointer().origin == origin)
         try place.expectSigned(by: place.alice, channel: "beta")
-        #expect(try place.pointer().releases.count == 2)
+        try expect(place.pointer().releases.count, equals: 2)
     }
 
     @Test("writes nothing for what is offered and signed already, and signs by a key that lacks")
     func again() throws {
         try place.publish("1", place.sealing(place.alice))
         let before = try place.place.published()
-        #expect(try !place.publish("1", place.sealing(place.alice)).writesPointer)
-        #expect(try place.place.published() == before)
+        try expect(!place.publish("1", place.sealing(place.alice)).writesPointer)
+        try expect(place.place.published(), equals: before)
         try place.publish(
             "1",
             place.sealing(place.alice, place.bob) { $0.trusted = [try place.key(place.alice)] })
@@ -46,8 +47,8 @@ import VersionTree
         try place.place.publish("1")
         let before = try place.place.published()
         let error = refusal { try place.publish("2", place.sealing(place.alice)) }
-        #expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
-        #expect(try place.place.published() == before)
+        expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        try expect(place.place.published(), equals: before)
         var options = PublisherOptions()
         let notices = SignedNotices()
         options.isDurable = false
@@ -56,7 +57,7 @@ import VersionTree
         try place.place.publisher(on: POSIXFileSystem(), options).publish(
             "2", of: place.place.versions)
         try place.expectSigned(by: place.alice)
-        #expect(notices.all.contains { $0.contains("version 1 (manifest") })
+        expect(notices.all.contains { $0.contains("version 1 (manifest") })
     }
 
     @Test("never counts back: devices remember each sequence that they have verified")
@@ -66,18 +67,18 @@ import VersionTree
         let ahead: Int64 = 1 << 45
         pointer.sequence = ahead
         let now = pointer.createdAt + 1
-        let signed = try #require(try pointer.withdrawing(VersionName("1"), now: now))
-        #expect(signed.sequence == ahead + 1)
+        let signed = try require(try pointer.withdrawing(VersionName("1"), now: now))
+        expect(signed.sequence, equals: ahead + 1)
         // Nor does its time go back, if the clock of whoever signed before was ahead: devices count from there.
         let time = pointer.createdAt
-        let early = try #require(try pointer.withdrawing(VersionName("1"), now: time - 100))
-        #expect(early.createdAt == time)
+        let early = try require(try pointer.withdrawing(VersionName("1"), now: time - 100))
+        expect(early.createdAt, equals: time)
         let sealing = try place.sealing(place.alice) { $0.expiry = .after(50) }
-        #expect(try sealing.end(of: early, now: time - 100) == time + 50)
+        try expect(sealing.end(of: early, now: time - 100), equals: time + 50)
         // Nobody remembers one that far ahead if nobody has signed it.
         pointer.signatures = []
-        let unsigned = try #require(try pointer.withdrawing(VersionName("1"), now: now))
-        #expect(unsigned.sequence <= now + SequenceBound.lead + 1)
+        let unsigned = try require(try pointer.withdrawing(VersionName("1"), now: now))
+        expect(unsigned.sequence <= now + SequenceBound.lead + 1)
     }
 
     @Test("is not replaced by one that does not, unless it says so")
@@ -92,19 +93,19 @@ import VersionTree
         ]
         for verb in verbs {
             let error = refusal(verb)
-            #expect(error?.code == .untrusted && error?.message.contains("--unsigned") == true)
+            expect(error?.code == .untrusted && error?.message.contains("--unsigned") == true)
         }
-        #expect(try place.bytes() == before)
+        try expect(place.bytes(), equals: before)
         let unsigned = try place.sealing { $0.allowsFewer = true }
         try place.publish("2", unsigned)
-        #expect(try !place.pointer().isSigned)
+        try expect(!place.pointer().isSigned)
     }
 
     @Test("is not replaced by fewer keys, unless it says so")
     func fewer() throws {
         try place.publish("1", place.sealing(place.alice, place.bob))
         let error = refusal { try place.publish("2", place.sealing(place.alice)) }
-        #expect(error?.code == .untrusted)
+        expect(error?.code, equals: .untrusted)
         try place.expectSigned(by: place.alice, place.bob)
         try place.publish("2", place.sealing(place.alice) { $0.allowsFewer = true })
         try place.expectSigned(by: place.alice)
@@ -147,8 +148,8 @@ import VersionTree
                 { _ = try publisher.resign() },
                 { _ = try publisher.rotate(TrustRotation(adding: [place.key(place.bob)])) },
             ]
-            for verb in verbs { #expect(refusal(verb)?.code == .untrusted, "\(what)") }
-            #expect(try place.bytes() == before, "\(what)")
+            for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted, "\(what)") }
+            try expect(place.bytes(), equals: before, "\(what)")
         }
     }
 
@@ -160,17 +161,18 @@ import VersionTree
         var evil = try place.pointer()
         evil.releases[0].isMandatory = true
         try place.put(try place.sealing(place.bob).sign(evil, now: 1))
-        #expect(refusal { try place.publish("2", both) }?.code == .untrusted)
+        expect(refusal { try place.publish("2", both) }?.code, equals: .untrusted)
     }
 
     @Test("builds upon what those have signed whom --trust names")
     func trusted() throws {
         try place.publish("1", place.sealing(place.alice))
-        #expect(refusal { try place.publish("2", place.sealing(place.bob)) }?.code == .untrusted)
+        expect(
+            refusal { try place.publish("2", place.sealing(place.bob)) }?.code, equals: .untrusted)
         let sealing = try place.sealing(place.bob) { $0.trusted = [try place.key(place.alice)] }
         try place.publish("2", sealing)
         try place.expectSigned(by: place.bob)
-        #expect(try place.pointer().releases.count == 2)
+        try expect(place.pointer().releases.count, equals: 2)
     }
 
     @Test("notices an old pointer that somebody puts back, and a channel that is gone")
@@ -182,16 +184,16 @@ import VersionTree
         let newest = try place.pointer()
         _ = FileManager.default.createFile(atPath: place.path(), contents: Data(old))
         let error = refusal { _ = try place.publisher(sealing).withdraw(VersionName("1")) }
-        #expect(error?.code == .untrusted && error?.message.contains("old pointer") == true)
+        expect(error?.code == .untrusted && error?.message.contains("old pointer") == true)
         // Gone, with another channel beside it that says which origin this is.
         try Data(newest.serialized()).write(to: URL(filePath: place.path()))
         try place.publish("1", sealing, to: "beta")
         try FileManager.default.removeItem(atPath: place.path())
-        #expect(refusal { try place.publish("1", sealing) }?.code == .untrusted)
+        expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
         // Begun anew on purpose it goes on above all that devices have seen.
         try place.publish("1", place.sealing(place.alice) { $0.adopts = true })
-        #expect(try place.pointer().sequence > newest.sequence)
-        #expect(try place.pointer().origin == newest.origin)
+        try expect(place.pointer().sequence > newest.sequence)
+        try expect(place.pointer().origin, equals: newest.origin)
     }
 
     @Test("draws no new id for an origin of which only the marker is left")
@@ -204,11 +206,11 @@ import VersionTree
             try? FileManager.default.removeItem(atPath: place.path())
             try? FileManager.default.removeItem(atPath: place.alice + ".signed")
             let error = refusal { try place.publish("1", sealing, to: channel) }
-            #expect(error?.code == .untrusted)
-            #expect(error?.message.contains("--origin-id \(before.origin ?? "")") == true)
+            expect(error?.code, equals: .untrusted)
+            expect(error?.message.contains("--origin-id \(before.origin ?? "")"), equals: true)
         }
         try place.publish("1", place.sealing(place.alice) { $0.adopts = true })
-        #expect(try place.pointer().origin == before.origin)
+        try expect(place.pointer().origin, equals: before.origin)
     }
 
     /// Signed by the same key, it would carry this origin's releases to the devices of the other one.
@@ -229,15 +231,15 @@ import VersionTree
                     TrustRotation(adding: [place.key(place.bob)]))
             },
         ]
-        for verb in verbs { #expect(refusal(verb)?.code == .untrusted) }
-        #expect(try place.bytes() == foreign)
+        for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted) }
+        try expect(place.bytes(), equals: foreign)
         // Without a memory a channel beside it tells.
         try FileManager.default.removeItem(atPath: place.alice + ".signed")
         try other.publish("2", sealing)
         var moved = try other.pointer()
         moved.origin = String(repeating: "7", count: 32)
         try other.put(sealing.sign(moved, now: 1))
-        #expect(refusal { try other.publish("1", sealing) }?.code == .untrusted)
+        expect(refusal { try other.publish("1", sealing) }?.code, equals: .untrusted)
     }
 
     @Test("makes a lost origin anew under its id")
@@ -247,19 +249,19 @@ import VersionTree
         let before = try place.pointer()
         try FileManager.default.removeItem(atPath: place.place.origin)
         try place.publish("1", place.sealing(place.alice) { $0.origin = before.origin })
-        #expect(try place.pointer().origin == before.origin)
-        #expect(try place.pointer().sequence > before.sequence)
+        try expect(place.pointer().origin, equals: before.origin)
+        try expect(place.pointer().sequence > before.sequence)
         let other = String(repeating: "0", count: 32)
-        #expect(
+        expect(
             refusal { try place.publish("2", place.sealing(place.alice) { $0.origin = other }) }?
-                .code == .untrusted)
+                .code, equals: .untrusted)
     }
 
     @Test("takes no id from a channel that a stranger has signed")
     func strangersOrigin() throws {
         try place.publish("1", place.sealing(place.mallory), to: "beta")
         let error = refusal { try place.publish("1", place.sealing(place.alice)) }
-        #expect(error?.code == .untrusted)
+        expect(error?.code, equals: .untrusted)
     }
 
     @Test("is stopped by no signature that somebody adds, once it was looked at")
@@ -271,12 +273,12 @@ import VersionTree
         pointer.signatures = (pointer.signatures + added.signatures).sorted { $0.key < $1.key }
         try place.put(pointer)
         let error = refusal { try place.publish("2", sealing) }
-        #expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
+        expect(error?.code == .untrusted && error?.message.contains("--adopt") == true)
         // One that is known has signed, and is not dropped by looking.
         let known = try place.sealing(place.alice) {
             ($0.adopts, $0.trusted) = (true, [try place.key(place.mallory)])
         }
-        #expect(refusal { try place.publish("2", known) }?.code == .untrusted)
+        expect(refusal { try place.publish("2", known) }?.code, equals: .untrusted)
         let notices = SignedNotices()
         var options = PublisherOptions()
         options.isDurable = false
@@ -285,7 +287,7 @@ import VersionTree
         try place.place.publisher(on: POSIXFileSystem(), options).resign()
         try place.expectSigned(by: place.alice)
         let mallory = try place.key(place.mallory).id
-        #expect(notices.all.contains { $0.contains("dropping") && $0.contains(mallory) })
+        expect(notices.all.contains { $0.contains("dropping") && $0.contains(mallory) })
     }
 
     @Test("signs what is offered already for the time that is given, and refuses what is over")
@@ -295,15 +297,15 @@ import VersionTree
             try place.sealing(place.alice) { $0.expiry = expiry }
         }
         try place.publish("1", expiring(.after(60)))
-        #expect(try !place.publish("1", expiring(.kept)).writesPointer)
+        try expect(!place.publish("1", expiring(.kept)).writesPointer)
         try place.publish("1", expiring(.after(3600)))
-        #expect(try place.pointer().expiresAt == clock.now + 3600)
+        try expect(place.pointer().expiresAt, equals: clock.now + 3600)
         clock.advance(by: 3601)
         let error = refusal { try place.publish("1", expiring(.kept)) }
-        #expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
+        expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
         try place.publish("1", expiring(.never))
-        #expect(try place.pointer().expiresAt == nil)
-        #expect(try !place.publish("1", expiring(.never)).writesPointer)
+        try expect(place.pointer().expiresAt == nil)
+        try expect(!place.publish("1", expiring(.never)).writesPointer)
     }
 
     @Test("says until when, keeps that, and does not sign what nobody would obey")
@@ -311,18 +313,18 @@ import VersionTree
         let clock = place.place.clock
         try place.publish("1", place.sealing(place.alice) { $0.expiry = .after(3600) })
         let end = clock.now + 3600
-        #expect(try place.pointer().expiresAt == end)
+        try expect(place.pointer().expiresAt, equals: end)
         clock.advance(by: 60)
         try place.publish("2", place.sealing(place.alice))
-        #expect(try place.pointer().expiresAt == end)
+        try expect(place.pointer().expiresAt, equals: end)
         clock.advance(by: 3600)
         let error = refusal { try place.publish("1", place.sealing(place.alice)) }
-        #expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
+        expect(error?.code == .badPointer && error?.message.contains("--valid-for") == true)
         let renewing = try place.sealing(place.alice) { $0.expiry = .after(60) }
-        #expect(try place.publisher(renewing).resign().map(\.expiresAt) == [clock.now + 60])
-        #expect(try place.pointer().releases.count == 2)
+        try expect(place.publisher(renewing).resign().map(\.expiresAt), equals: [clock.now + 60])
+        try expect(place.pointer().releases.count, equals: 2)
         let never = try place.sealing(place.alice) { $0.expiry = .never }
-        #expect(try place.publisher(never).resign().map(\.expiresAt) == [nil])
+        try expect(place.publisher(never).resign().map(\.expiresAt), equals: [nil])
         try place.expectSigned(by: place.alice)
     }
 
@@ -340,17 +342,17 @@ import VersionTree
         let before = try place.bytes()
         let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
         let plan = try place.publisher(PointerSealing()).collect(retention)
-        #expect(plan.pointers.isEmpty && plan.manifests.count == 1 && plan.objects.count == 1)
-        #expect(try place.bytes() == before)
-        #expect(try place.publisher(sealing).collect(retention).releaseCount == 1)
-        #expect(try place.pointer().releases.count == 1)
+        expect(plan.pointers.isEmpty && plan.manifests.count == 1 && plan.objects.count == 1)
+        try expect(place.bytes(), equals: before)
+        try expect(place.publisher(sealing).collect(retention).releaseCount, equals: 1)
+        try expect(place.pointer().releases.count, equals: 1)
         try place.expectSigned(by: place.alice)
         // With a key that must not build upon it nothing is deleted.
         try place.publish("1", sealing)
         let whole = try place.place.published()
         let stranger = try place.publisher(place.sealing(place.mallory))
-        #expect(refusal { try stranger.collect(retention) }?.code == .untrusted)
-        #expect(try place.place.published() == whole)
+        expect(refusal { try stranger.collect(retention) }?.code, equals: .untrusted)
+        try expect(place.place.published(), equals: whole)
     }
 
     @Test("signs nothing with a key that is not the one it says")
@@ -363,9 +365,9 @@ import VersionTree
         }
         var sealing = PointerSealing()
         sealing.signers = [Liar(key: try place.key(place.alice), other: try SigningKey.generate())]
-        #expect(refusal { try place.publish("1", sealing) }?.code == .badKey)
-        #expect(try DirectoryOrigin(place.place.origin).pointer(.stable) == nil)
+        expect(refusal { try place.publish("1", sealing) }?.code, equals: .badKey)
+        try expect(DirectoryOrigin(place.place.origin).pointer(.stable) == nil)
         sealing = try place.sealing(place.alice, place.alice)
-        #expect(refusal { try sealing.validate() }?.code == .badKey)
+        expect(refusal { try sealing.validate() }?.code, equals: .badKey)
     }
 }

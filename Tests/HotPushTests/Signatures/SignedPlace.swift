@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -65,7 +66,7 @@ struct SignedPlace {
     }
 
     func pointer(_ channel: String = "stable") throws -> ChannelPointer {
-        try #require(try DirectoryOrigin(place.origin).pointer(try ChannelName(channel)))
+        try require(try DirectoryOrigin(place.origin).pointer(try ChannelName(channel)))
     }
 
     func path(_ channel: String = "stable") -> String {
@@ -87,8 +88,8 @@ struct SignedPlace {
         let pointer = try pointer(channel)
         let keys = try files.map { try key($0) }
         let trusted = try TrustedKeys(keys, threshold: keys.count)
-        #expect(trusted.judge(pointer) == .vouched(by: keys.map(\.id).sorted()))
-        #expect(pointer.signatures.count == keys.count)
+        expect(trusted.judge(pointer), equals: .vouched(by: keys.map(\.id).sorted()))
+        expect(pointer.signatures.count, equals: keys.count)
     }
 }
 

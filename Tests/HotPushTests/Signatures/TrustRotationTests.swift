@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -32,36 +33,38 @@ import VersionTree
         let both = try place.sealing(place.alice, place.bob)
         let before = try place.pointer()
         let step = try place.publisher(both).rotate(rotation())
-        #expect(step.file.version == 2 && step.pointers.count == 2)
+        expect(step.file.version == 2 && step.pointers.count == 2)
         let file = try trust(2)
         let (old, new) = (
             try TrustedKeys([place.key(place.alice)]), try TrustedKeys([place.key(place.bob)])
         )
-        let origin = try #require(before.origin)
+        let origin = try require(before.origin)
         try file.check(follows: old, 1, of: origin)
-        #expect(file.trusted == new)
+        expect(file.trusted, equals: new)
         for channel in ["beta", "stable"] {
             try place.expectSigned(by: place.bob, channel: channel)
-            #expect(try place.pointer(channel).trustVersion == 2)
-            #expect(try place.pointer(channel).origin == origin)
+            try expect(place.pointer(channel).trustVersion, equals: 2)
+            try expect(place.pointer(channel).origin, equals: origin)
         }
-        #expect(try place.pointer().releases == before.releases)
+        try expect(place.pointer().releases, equals: before.releases)
         // The old key signs nothing any more, and the next release needs only the new one.
-        #expect(refusal { try place.publish("2", place.sealing(place.alice)) }?.code == .untrusted)
+        expect(
+            refusal { try place.publish("2", place.sealing(place.alice)) }?.code, equals: .untrusted
+        )
         try place.publish("2", place.sealing(place.bob))
-        #expect(try place.pointer().trustVersion == 2)
+        try expect(place.pointer().trustVersion, equals: 2)
         try place.publish("2", place.sealing(place.bob), to: "gamma")
-        #expect(try place.pointer("gamma").trustVersion == 2)
+        try expect(place.pointer("gamma").trustVersion, equals: 2)
         // And so on: whoever has version 1 can follow to 3.
         let next = TrustRotation(adding: [try place.key(place.alice)], threshold: 2)
         var trusting = both
         trusting.trusted = [try place.key(place.bob)]
         try place.publisher(trusting).rotate(next)
         try trust(3).check(follows: new, 2, of: origin)
-        #expect(try trust(3).trusted.threshold == 2)
+        try expect(trust(3).trusted.threshold, equals: 2)
         try place.expectSigned(by: place.alice, place.bob)
-        #expect(
-            refusal { try trust(3).check(follows: old, 1, of: origin) }?.code == .untrusted)
+        expect(
+            refusal { try trust(3).check(follows: old, 1, of: origin) }?.code, equals: .untrusted)
     }
 
     @Test("needs the old keys and the new ones, and must change something")
@@ -73,24 +76,25 @@ import VersionTree
         let (alice, bob) = (try place.sealing(place.alice), try place.sealing(place.bob))
         let both = try place.sealing(place.alice, place.bob)
         // The new key alone; the old one alone, which is to go; a stranger; nobody.
-        #expect(code(try rotation(), bob) == .badKey)
-        #expect(code(try rotation(), alice) == .untrusted)
-        #expect(code(try rotation(), try place.sealing(place.mallory, place.bob)) == .untrusted)
-        #expect(code(try rotation(), PointerSealing()) == .badKey)
-        #expect(code(TrustRotation(), alice) == .badKey)
-        #expect(code(TrustRotation(adding: [try place.key(place.alice)]), both) != nil)
+        expect(code(try rotation(), bob), equals: .badKey)
+        expect(code(try rotation(), alice), equals: .untrusted)
+        expect(
+            code(try rotation(), try place.sealing(place.mallory, place.bob)), equals: .untrusted)
+        expect(code(try rotation(), PointerSealing()), equals: .badKey)
+        expect(code(TrustRotation(), alice), equals: .badKey)
+        expect(code(TrustRotation(adding: [try place.key(place.alice)]), both) != nil)
         let unknown = TrustRotation(removing: [try place.key(place.mallory).id])
-        #expect(code(unknown, alice) == .badKey)
-        #expect(code(TrustRotation(threshold: 2), alice) == .badKey)
+        expect(code(unknown, alice), equals: .badKey)
+        expect(code(TrustRotation(threshold: 2), alice), equals: .badKey)
         let last = TrustRotation(removing: [try place.key(place.alice).id])
-        #expect(code(last, alice) == .badKey)
-        #expect(try place.place.published() == before)
+        expect(code(last, alice), equals: .badKey)
+        try expect(place.place.published(), equals: before)
         // A channel that nobody has signed.
         try place.place.publish("1", to: "gamma")
         let unsigned = refusal { try place.publisher(both).rotate(rotation()) }
-        #expect(unsigned?.code == .untrusted)
-        let message = try #require(unsigned?.message)
-        #expect(message.contains("castree channels") && message.contains("channels/gamma.json"))
+        expect(unsigned?.code, equals: .untrusted)
+        let message = try require(unsigned?.message)
+        expect(message.contains("castree channels") && message.contains("channels/gamma.json"))
     }
 
     @Test("asks for as many signatures the first time as sign now, and leaves out who does not")
@@ -113,9 +117,9 @@ import VersionTree
             let step = try place.publisher(both).rotate(
                 TrustRotation(adding: [third], threshold: threshold))
             try step.file.check(follows: devices, 1, of: step.file.origin)
-            #expect(step.file.trusted.threshold == threshold ?? 2)
-            #expect(step.assumesThreshold == (threshold == nil))
-            #expect(Set(step.file.trusted.keys) == Set(devices.keys + [third]))
+            expect(step.file.trusted.threshold, equals: threshold ?? 2)
+            expect(step.assumesThreshold, equals: (threshold == nil))
+            expect(Set(step.file.trusted.keys), equals: Set(devices.keys + [third]))
         }
     }
 
@@ -125,16 +129,16 @@ import VersionTree
         let both = try place.sealing(place.alice, place.bob)
         try place.publisher(both).rotate(rotation())
         for (channel, bytes) in before {
-            try Data(try #require(bytes)).write(to: URL(filePath: place.path(channel)))
+            try Data(try require(bytes)).write(to: URL(filePath: place.path(channel)))
         }
         for key in [place.alice, place.bob] {
             try FileManager.default.removeItem(atPath: key + ".signed")
         }
         let other = TrustRotation(adding: [try place.key(place.mallory)])
         let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
-        let message = try #require(error?.message)
-        #expect(message.contains("repeat it") && message.contains("must stay"))
-        #expect(!message.contains("delete"))
+        let message = try require(error?.message)
+        expect(message.contains("repeat it") && message.contains("must stay"))
+        expect(!message.contains("delete"))
         try place.publisher(both).rotate(rotation())
         try place.expectSigned(by: place.bob)
     }
@@ -144,7 +148,7 @@ import VersionTree
         let rotation = TrustRotation(adding: [try place.key(place.bob)])
         let step = try place.publisher(place.sealing(place.alice)).rotate(rotation)
         // It has not signed that it counts: nothing else asks for it.
-        #expect(step.file.trusted.keys.count == 2 && step.file.trusted.threshold == 1)
+        expect(step.file.trusted.keys.count == 2 && step.file.trusted.threshold == 1)
         try step.file.check(
             follows: TrustedKeys([place.key(place.alice)]), 1, of: step.file.origin)
         try place.expectSigned(by: place.alice)
@@ -177,28 +181,28 @@ import VersionTree
                 if let version = pointer.trustVersion {
                     let file = try trust(version)
                     try file.check(follows: old, 1, of: file.origin)
-                    #expect(new.judge(pointer).objection == nil, "\(point)")
+                    expect(new.judge(pointer).objection == nil, "\(point)")
                 } else {
-                    #expect(old.judge(pointer).objection == nil, "\(point)")
+                    expect(old.judge(pointer).objection == nil, "\(point)")
                 }
             }
             if failure != nil {
                 let again = refusal { try place.publisher(both).rotate(rotation()) }
                 // All was written before it was cut.
-                #expect(again == nil || again?.message.contains("nothing changes") == true)
+                expect(again == nil || again?.message.contains("nothing changes") == true)
             }
             for channel in ["beta", "stable"] {
                 try place.expectSigned(by: place.bob, channel: channel)
             }
             return disk.hasFired
         }
-        #expect(count > 20)
+        expect(count > 20)
     }
 
     @Test("does not go on from a version that a stranger has put there")
     func strangers() throws {
         let both = try place.sealing(place.alice, place.bob)
-        let origin = try #require(try place.pointer().origin)
+        let origin = try require(try place.pointer().origin)
         let mallory = try place.key(place.mallory)
         func put(_ keys: [VerificationKey], _ version: Int64, by files: String...) throws {
             var file = TrustFile(
@@ -213,17 +217,17 @@ import VersionTree
         }
         // In the place of the next one.
         try put([mallory, place.key(place.bob)], 2, by: place.mallory)
-        #expect(
-            refusal { try place.publisher(both).rotate(rotation()) }?.code == .untrusted)
+        expect(
+            refusal { try place.publisher(both).rotate(rotation()) }?.code, equals: .untrusted)
         try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
         try place.publisher(both).rotate(rotation())
         // In the place of one that counts: with his own key beside Bob's.
         try put([mallory, place.key(place.bob)], 2, by: place.mallory)
         let next = TrustRotation(adding: [try place.key(place.alice)])
         let bob = try place.sealing(place.bob)
-        #expect(refusal { try place.publisher(bob).rotate(next) }?.code == .untrusted)
+        expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
         try FileManager.default.removeItem(atPath: place.place.origin + "/trust/2.json")
-        #expect(refusal { try place.publisher(bob).rotate(next) }?.code == .untrusted)
+        expect(refusal { try place.publisher(bob).rotate(next) }?.code, equals: .untrusted)
     }
 }
 
@@ -260,14 +264,14 @@ import VersionTree
         let file = try file(try trusted(0, 1, threshold: 2), by: 0, 1)
         let text = String(decoding: file.serialized(), as: UTF8.self)
         let lines = keys[0...1].map { "\"\($0.verificationKey.base64)\"" }
-        #expect(
+        expect(
             text.hasPrefix(
                 "{\"castreeTrust\":1,\"createdAt\":7,\"keys\":[\(lines.joined(separator: ","))],"
                     + "\"origin\":\"\(Self.origin)\",\"signatures\":[{\"key\":"))
-        #expect(text.hasSuffix("],\"threshold\":2,\"version\":2}\n"))
-        #expect(try TrustFile(parsing: Array(text.utf8), version: 2) == file)
+        expect(text.hasSuffix("],\"threshold\":2,\"version\":2}\n"))
+        try expect(TrustFile(parsing: Array(text.utf8), version: 2), equals: file)
         let signed = String(decoding: file.signedBytes, as: UTF8.self)
-        #expect(
+        expect(
             signed.hasPrefix("castree-trust 1\n{\"castreeTrust\":1,") && !signed.hasSuffix("\n"))
         let wrong = [
             text.replacingOccurrences(of: "\"version\":2", with: "\"version\":3"),
@@ -283,12 +287,12 @@ import VersionTree
         ]
         for text in wrong {
             let error = refusal { try TrustFile(parsing: Array(text.utf8), version: 2) }
-            #expect(error?.code == .untrusted, "\(text)")
+            expect(error?.code, equals: .untrusted, "\(text)")
         }
         let newer = text.replacingOccurrences(of: "\"castreeTrust\":1", with: "\"castreeTrust\":2")
-        #expect(
-            refusal { try TrustFile(parsing: Array(newer.utf8), version: 2) }?.code
-                == .unsupportedFormat)
+        expect(
+            refusal { try TrustFile(parsing: Array(newer.utf8), version: 2) }?.code,
+            equals: .unsupportedFormat)
     }
 
     @Test("follows only if the threshold before it and its own have signed it, one after the other")
@@ -300,20 +304,20 @@ import VersionTree
         ) -> StoreError.Code? {
             refusal { try file.check(follows: previous, version, of: origin) }?.code
         }
-        #expect(objection(try file(trusted(1), by: 0, 1), old) == nil)
-        #expect(objection(try file(trusted(1), by: 1), old) == .untrusted)
-        #expect(objection(try file(trusted(1), by: 0), old) == .untrusted)
-        #expect(objection(try file(trusted(1), by: 1, 2), old) == .untrusted)
-        #expect(objection(try file(trusted(1), version: 3, by: 0, 1), old) == .untrusted)
-        #expect(objection(try file(trusted(1), by: 0, 1), old, 2) == .untrusted)
-        #expect(objection(try file(trusted(1), by: 0, 1), old, 3) == .untrusted)
+        expect(objection(try file(trusted(1), by: 0, 1), old) == nil)
+        expect(objection(try file(trusted(1), by: 1), old), equals: .untrusted)
+        expect(objection(try file(trusted(1), by: 0), old), equals: .untrusted)
+        expect(objection(try file(trusted(1), by: 1, 2), old), equals: .untrusted)
+        expect(objection(try file(trusted(1), version: 3, by: 0, 1), old), equals: .untrusted)
+        expect(objection(try file(trusted(1), by: 0, 1), old, 2), equals: .untrusted)
+        expect(objection(try file(trusted(1), by: 0, 1), old, 3), equals: .untrusted)
         let other = String(repeating: "0", count: 32)
-        #expect(objection(try file(trusted(1), by: 0, 1), old, 1, other) == .untrusted)
+        expect(objection(try file(trusted(1), by: 0, 1), old, 1, other), equals: .untrusted)
         let two = try trusted(0, 1, threshold: 2)
-        #expect(objection(try file(trusted(2), by: 0, 2), two) == .untrusted)
-        #expect(objection(try file(trusted(2), by: 0, 1, 2), two) == nil)
-        #expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1), old) == .untrusted)
-        #expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
+        expect(objection(try file(trusted(2), by: 0, 2), two), equals: .untrusted)
+        expect(objection(try file(trusted(2), by: 0, 1, 2), two) == nil)
+        expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1), old), equals: .untrusted)
+        expect(objection(try file(trusted(1, 2, threshold: 2), by: 0, 1, 2), old) == nil)
     }
 
     @Test("is signed as such: a signature of a pointer is none of it")
@@ -324,7 +328,8 @@ import VersionTree
             PointerSignature(
                 key: keys[0].verificationKey.id, signature: try keys[0].sign(bytes))
         ]
-        #expect(
-            refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code == .untrusted)
+        expect(
+            refusal { try file.check(follows: trusted(0), 1, of: Self.origin) }?.code,
+            equals: .untrusted)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -49,7 +50,7 @@ import Testing
         func choice(_ fields: [(String, String)], _ value: String?) {
             let head = TransferHead(
                 status: 200, fields: fields.map { (name: $0.0, value: $0.1) }, url: "")
-            #expect(Validator(head)?.fieldValue == value)
+            expect(Validator(head)?.fieldValue, equals: value)
         }
     }
 
@@ -75,7 +76,7 @@ import Testing
             (StagedPart(byteCount: 0, wholeByteCount: 0, isProvable: true), .nothing),
         ] as [(StagedPart, StagedPart.Question)])
     func question(_ part: StagedPart, _ question: StagedPart.Question) {
-        #expect(part.question == question)
+        expect(part.question, equals: question)
     }
 
     /// What the response is good for, without the reason.
@@ -152,7 +153,7 @@ import Testing
         ] as [(TransferHead, Use)])
     func answer(_ head: TransferHead, _ use: Use) {
         let part = Self.part
-        #expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)) == use)
+        expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
@@ -165,7 +166,7 @@ import Testing
         ] as [(TransferHead, Use)])
     func provable(_ head: TransferHead, _ use: Use) {
         let part = StagedPart(byteCount: 40, wholeByteCount: 100, isProvable: true)
-        #expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)) == use)
+        expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
@@ -186,14 +187,14 @@ import Testing
             (head(206, ("content-range", "bytes 40-99/100"), ("etag", "\"new\"")), .askForWhole),
         ] as [(TransferHead, Use)])
     func dated(_ head: TransferHead, _ use: Use) throws {
-        let validator = try #require(
+        let validator = try require(
             Validator(
                 Self.head(
                     200, ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
                     ("date", "Tue, 08 Nov 1994 08:49:37 GMT"))))
         let part = StagedPart(byteCount: 40, validator: validator, isProvable: false)
-        #expect(part.question == .rest(offset: 40, ifRange: "Sun, 06 Nov 1994 08:49:37 GMT"))
-        #expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)) == use)
+        expect(part.question, equals: .rest(offset: 40, ifRange: "Sun, 06 Nov 1994 08:49:37 GMT"))
+        expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
@@ -207,7 +208,7 @@ import Testing
         ] as [(TransferHead, Use)])
     func unknownSize(_ head: TransferHead, _ use: Use) {
         let part = StagedPart(byteCount: 40, validator: Self.tag, isProvable: false)
-        #expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)) == use)
+        expect(Self.use(Resumption.use(of: head, for: part, asked: part.question)), equals: use)
     }
 
     @Test(
@@ -219,13 +220,13 @@ import Testing
         ] as [(TransferHead, Use)])
     func whole(_ head: TransferHead, _ use: Use) {
         let part = StagedPart(byteCount: 0, wholeByteCount: 100, isProvable: true)
-        #expect(Self.use(Resumption.use(of: head, for: part, asked: .whole)) == use)
+        expect(Self.use(Resumption.use(of: head, for: part, asked: .whole)), equals: use)
     }
 
     @Test("refuses a 304 that nobody asked for")
     func conditional() {
         let part = StagedPart(isProvable: false)
-        #expect(
-            Self.use(Resumption.use(of: Self.head(304), for: part, asked: .whole)) == .refuse)
+        expect(
+            Self.use(Resumption.use(of: Self.head(304), for: part, asked: .whole)), equals: .refuse)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -31,7 +32,7 @@ import Testing
             (.cancelled, nil, false), (.cancelled, 503, false),
         ] as [(TransferOutcome, Int?, Bool)])
     func worth(_ outcome: TransferOutcome, _ status: Int?, _ isWorth: Bool) {
-        #expect(RetryPolicy.isWorthRetrying(outcome, status: status) == isWorth)
+        expect(RetryPolicy.isWorthRetrying(outcome, status: status), equals: isWorth)
     }
 
     @Test(
@@ -45,13 +46,13 @@ import Testing
         for _ in 0..<2000 {
             delays.append(RetryPolicy().delay(failureCount: failureCount, using: &generator))
         }
-        #expect(delays.allSatisfy { $0 >= .zero && $0 <= .milliseconds(limit) })
+        expect(delays.allSatisfy { $0 >= .zero && $0 <= .milliseconds(limit) })
         // All parts of the span are used, as for even draws: each tenth 200 times, give or take.
         for tenth in 0..<10 {
             let span =
                 Duration.milliseconds(limit) * tenth
                 / 10..<(.milliseconds(limit) * (tenth + 1) / 10)
-            #expect((120...280).contains(delays.count { span.contains($0) }))
+            expect((120...280).contains(delays.count { span.contains($0) }))
         }
     }
 
@@ -61,8 +62,8 @@ import Testing
             var generator = SeededRandom(seed: seed)
             return (1..<9).map { RetryPolicy().delay(failureCount: $0, using: &generator) }
         }
-        #expect(delays(1) == delays(1))
-        #expect(delays(1) != delays(2))
+        expect(delays(1), equals: delays(1))
+        expect(delays(1) != delays(2))
     }
 
     static func head(_ status: Int, retryAfter: String? = nil) -> TransferHead {
@@ -90,8 +91,8 @@ import Testing
                 Issue.record("no retry: \(decision)")
                 continue
             }
-            #expect(delay >= .seconds(seconds))
-            #expect(delay <= .seconds(seconds) + .milliseconds(500))
+            expect(delay >= .seconds(seconds))
+            expect(delay <= .seconds(seconds) + .milliseconds(500))
         }
     }
 
@@ -106,7 +107,7 @@ import Testing
             Issue.record("no retry: \(decision)")
             return
         }
-        #expect(delay <= .milliseconds(500))
+        expect(delay <= .milliseconds(500))
     }
 
     /// Decides about so many failures of a file.
@@ -131,9 +132,9 @@ import Testing
         policy.failureCountMax = 3
         var budget = RetryBudget(policy)
         let decisions = fail(&budget, 1, 3)
-        #expect(decisions.prefix(2).allSatisfy(isAgain))
-        #expect(decisions[2] == .spent)
-        #expect(fail(&budget, 2, 1).allSatisfy(isAgain))
+        expect(decisions.prefix(2).allSatisfy(isAgain))
+        expect(decisions[2], equals: .spent)
+        expect(fail(&budget, 2, 1).allSatisfy(isAgain))
     }
 
     @Test(
@@ -152,11 +153,11 @@ import Testing
                 1, .failed(TransferFailure(kind, "why")), head: nil, newByteCount: 0, now: 0,
                 using: &generator)
             { delays.append(delay) }
-            #expect(delays.count == expected)
-            #expect(delays.prefix(2).reduce(.zero, +) <= .milliseconds(1500))
+            expect(delays.count, equals: expected)
+            expect(delays.prefix(2).reduce(.zero, +) <= .milliseconds(1500))
             // Each is told, with its reason and its rest.
-            #expect(told.withLock { $0.map(\.delay) } == delays)
-            #expect(told.withLock { $0.allSatisfy { $0.reason == "why" } })
+            expect(told.withLock { $0.map(\.delay) }, equals: delays)
+            expect(told.withLock { $0.allSatisfy { $0.reason == "why" } })
         }
     }
 
@@ -167,10 +168,10 @@ import Testing
         policy.pullFailureCountMax = 4
         var budget = RetryBudget(policy)
         for _ in 0..<10 {
-            #expect(fail(&budget, 1, 2).allSatisfy(isAgain))
-            #expect(fail(&budget, 1, 1, bringing: 1).allSatisfy(isAgain))
+            expect(fail(&budget, 1, 2).allSatisfy(isAgain))
+            expect(fail(&budget, 1, 1, bringing: 1).allSatisfy(isAgain))
         }
-        #expect(fail(&budget, 1, 3).last == .spent)
+        expect(fail(&budget, 1, 3).last, equals: .spent)
     }
 
     @Test("ends when the pull has used up its attempts, whatever the files")
@@ -178,10 +179,10 @@ import Testing
         var policy = RetryPolicy()
         policy.pullFailureCountMax = 5
         var budget = RetryBudget(policy)
-        for id in 0..<4 { #expect(fail(&budget, id, 1).allSatisfy(isAgain)) }
-        #expect(fail(&budget, 4, 1) == [.pullSpent])
+        for id in 0..<4 { expect(fail(&budget, id, 1).allSatisfy(isAgain)) }
+        expect(fail(&budget, 4, 1), equals: [.pullSpent])
         budget.progressed(9)
-        #expect(fail(&budget, 5, 1).allSatisfy(isAgain))
+        expect(fail(&budget, 5, 1).allSatisfy(isAgain))
     }
 
     @Test("is useless where nothing will change, and costs nothing then")
@@ -191,6 +192,6 @@ import Testing
         let decision = budget.decide(
             1, .finished, head: Self.head(404, retryAfter: "1"), newByteCount: 0, now: 0,
             using: &generator)
-        #expect(decision == .useless)
+        expect(decision, equals: .useless)
     }
 }

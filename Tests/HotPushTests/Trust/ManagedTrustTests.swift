@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -40,14 +41,14 @@ import VersionTree
     func updates() async throws {
         let unsigned = try origin.publish("1")
         origin.write(unsigned.serialized(), at: SignedOrigin.pointer)
-        #expect(try await failure()?.code == .untrusted)
-        #expect(try origin.device.versions.versions().isEmpty)
+        try await expect(failure()?.code, equals: .untrusted)
+        try expect(origin.device.versions.versions().isEmpty)
         origin.write(try origin.signed(unsigned), at: SignedOrigin.pointer)
-        #expect(try await failure() == nil)
-        let started = try #require(try await process().start())
-        #expect(started.version == "1")
-        #expect(try origin.trusted?.sequences["stable"] == unsigned.sequence)
-        #expect(try origin.trusted?.appKeys != nil)
+        try await expect(failure() == nil)
+        let started = try require(try await process().start())
+        expect(started.version, equals: "1")
+        try expect(origin.trusted?.sequences["stable"], equals: unsigned.sequence)
+        try expect(origin.trusted?.appKeys != nil)
         let state = try origin.state()
         let next = try origin.publish("2")
         for bytes in [
@@ -55,13 +56,13 @@ import VersionTree
             try origin.signed(next) { $0.origin = SignedOrigin.otherID },
         ] {
             origin.write(bytes, at: SignedOrigin.pointer)
-            #expect(try await failure()?.code == .untrusted)
-            #expect(try origin.state() == state)
+            try await expect(failure()?.code, equals: .untrusted)
+            try expect(origin.state(), equals: state)
         }
         let log = try origin.sentences().last ?? ""
-        #expect(log.contains("another origin"), "\(log)")
+        expect(log.contains("another origin"), "\(log)")
         origin.write(try origin.signed(next), at: SignedOrigin.pointer)
-        #expect(try await failure() == nil)
-        #expect(try origin.device.versions.lifecycle().pending == "2")
+        try await expect(failure() == nil)
+        try expect(origin.device.versions.lifecycle().pending, equals: "2")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -30,8 +31,8 @@ import VersionTree
 
     private func isRefused(_ change: (inout PullOptions) -> Void = { _ in }) throws {
         let state = try origin.state()
-        #expect(code { try origin.pull(change) } == .untrusted)
-        #expect(try origin.state() == state)
+        expect(code { try origin.pull(change) }, equals: .untrusted)
+        try expect(origin.state(), equals: state)
     }
 
     @Test("are not led to an older version, which has keys that were removed since")
@@ -44,15 +45,15 @@ import VersionTree
             origin: SignedOrigin.id)
         try isRefused { $0.trust = given }
         try offer("1", 3, by: next)
-        #expect(try origin.pull()?.version == "1")
-        #expect(try origin.trusted?.version == 3)
+        try expect(origin.pull()?.version, equals: "1")
+        try expect(origin.trusted?.version, equals: 3)
     }
 
     @Test("change nothing of how far the device was, by hand and by an app")
     func floor() throws {
         try offer("1", 3, by: next)
         _ = try origin.pull()
-        #expect(try origin.trusted?.version == 3)
+        try expect(origin.trusted?.version, equals: 3)
         let given = try GivenTrust(
             [root.verificationKey.pem, added.verificationKey.pem], threshold: 1,
             origin: SignedOrigin.id)
@@ -68,23 +69,23 @@ import VersionTree
             try isRefused()
         }
         try offer("2", 3, by: added)
-        #expect(try origin.pull()?.version == "2")
-        #expect(try origin.trusted?.version == 3)
-        #expect(try origin.trusted?.keys.contains(added.verificationKey) == true)
+        try expect(origin.pull()?.version, equals: "2")
+        try expect(origin.trusted?.version, equals: 3)
+        try expect(origin.trusted?.keys.contains(added.verificationKey), equals: true)
     }
 
     @Test("that sign a later version are followed by its spare keys")
     func spare() throws {
         try origin.trust([root.verificationKey])
         try offer("1", 2, by: root)
-        #expect(try origin.pull()?.version == "1")
+        try expect(origin.pull()?.version, equals: "1")
         let keys = try origin.trusted?.keys ?? []
-        #expect(Set(keys) == [root.verificationKey, stolen.verificationKey])
+        expect(Set(keys), equals: [root.verificationKey, stolen.verificationKey])
         // The spare one alone replaces the one that was named.
         try origin.write(3, [next, stolen], by: [stolen, next])
         try offer("2", 3, by: next)
-        #expect(try origin.pull()?.version == "2")
-        #expect(try origin.trusted?.version == 3)
+        try expect(origin.pull()?.version, equals: "2")
+        try expect(origin.trusted?.version, equals: 3)
     }
 
     @Test("of which a version does not know count on, whatever version they sign")
@@ -92,9 +93,9 @@ import VersionTree
         try origin.trust([root.verificationKey, added.verificationKey])
         for version in ["1", "2"] {
             try offer(version, 3, by: root)
-            #expect(try origin.pull()?.version == version)
-            #expect(try origin.trusted?.version == nil)
-            #expect(try origin.trusted?.keys.count == 2)
+            try expect(origin.pull()?.version, equals: version)
+            try expect(origin.trusted?.version == nil)
+            try expect(origin.trusted?.keys.count, equals: 2)
         }
     }
 
@@ -104,13 +105,13 @@ import VersionTree
         let first = try GivenTrust(
             [root.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
         try offer("1", 4, by: added)
-        #expect(try origin.pull { $0.trust = first }?.version == "1")
+        try expect(origin.pull { $0.trust = first }?.version, equals: "1")
         let update = try GivenTrust(
             [root.verificationKey.pem, next.verificationKey.pem], threshold: 1,
             origin: SignedOrigin.id)
         try offer("2", 4, by: added)
-        #expect(try origin.pull { $0.trust = update }?.version == "2")
-        #expect(try origin.trusted?.version == 4)
+        try expect(origin.pull { $0.trust = update }?.version, equals: "2")
+        try expect(origin.trusted?.version, equals: 4)
     }
 
     @Test("cost few requests, however many versions somebody claims")
@@ -124,7 +125,7 @@ import VersionTree
             let before = origin.requests.count { $0.path.contains("/trust/") }
             try isRefused()
             let count = origin.requests.count { $0.path.contains("/trust/") } - before
-            #expect(count <= 2 * Int(PointerVerdict.soughtCountMax))
+            expect(count <= 2 * Int(PointerVerdict.soughtCountMax))
         }
     }
 }

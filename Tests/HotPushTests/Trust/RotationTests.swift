@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -32,18 +33,18 @@ import VersionTree
         let pointer = try origin.publish("2")
         let bytes = try origin.signed(pointer, by: [second, third]) { $0.trustVersion = 3 }
         origin.write(bytes, at: SignedOrigin.pointer)
-        #expect(try origin.pull()?.version == "2")
-        let trusted = try #require(try origin.trusted)
-        #expect(trusted.version == 3 && trusted.threshold == 2)
-        #expect(Set(trusted.keys) == [second.verificationKey, third.verificationKey])
-        #expect(try origin.sentences().count { $0.contains("trusts version") } == 2)
+        try expect(origin.pull()?.version, equals: "2")
+        let trusted = try require(try origin.trusted)
+        expect(trusted.version == 3 && trusted.threshold == 2)
+        expect(Set(trusted.keys), equals: [second.verificationKey, third.verificationKey])
+        try expect(origin.sentences().count { $0.contains("trusts version") }, equals: 2)
         // Nothing of it is asked for again.
         let count = origin.requests.count { $0.path.contains("/trust/") }
-        #expect(count == 2)
+        expect(count, equals: 2)
         _ = try origin.pull()
-        #expect(origin.requests.count { $0.path.contains("/trust/") } == count)
+        expect(origin.requests.count { $0.path.contains("/trust/") }, equals: count)
         try offer("1", 3, by: first)
-        #expect(code { try origin.pull() } == .untrusted)
+        expect(code { try origin.pull() }, equals: .untrusted)
     }
 
     @Test("are refused unless the keys before say so")
@@ -73,8 +74,8 @@ import VersionTree
         let state = try origin.state()
         for (name, write) in ways {
             try write()
-            #expect(code { try origin.pull() } == .untrusted, "\(name)")
-            #expect(try origin.state() == state, "\(name)")
+            expect(code { try origin.pull() }, equals: .untrusted, "\(name)")
+            try expect(origin.state(), equals: state, "\(name)")
         }
     }
 
@@ -85,12 +86,12 @@ import VersionTree
         try origin.write(3, [second], by: [first, second])
         try offer("2", 3, by: second)
         let state = try origin.state()
-        #expect(code { try origin.pull() } == .untrusted)
-        #expect(try origin.state() == state)
+        expect(code { try origin.pull() }, equals: .untrusted)
+        try expect(origin.state(), equals: state)
         try origin.write(2, [first, second], by: [first, second])
         try origin.write(3, [first, second], by: [first, second])
         try offer("2", 3, by: second)
-        #expect(try origin.pull()?.version == "2")
+        try expect(origin.pull()?.version, equals: "2")
         // Signed by a key that still counts, and from before the rotation.
         for version in [Int64?.none, 2] {
             let pointer = try origin.publish("1")
@@ -98,8 +99,8 @@ import VersionTree
                 try origin.signed(pointer, by: [first]) { $0.trustVersion = version },
                 at: SignedOrigin.pointer)
             let before = try origin.state()
-            #expect(code { try origin.pull() } == .untrusted)
-            #expect(try origin.state() == before)
+            expect(code { try origin.pull() }, equals: .untrusted)
+            try expect(origin.state(), equals: before)
         }
     }
 
@@ -109,12 +110,12 @@ import VersionTree
         let state = try origin.state()
         for (version, key) in [(Int64(2), origin.stranger), (3, third)] {
             try offer("2", version, by: key)
-            #expect(code { try origin.pull() } == .untrusted)
-            #expect(try origin.state() == state)
+            expect(code { try origin.pull() }, equals: .untrusted)
+            try expect(origin.state(), equals: state)
         }
         try origin.write(3, [third], by: [second, third])
-        #expect(try origin.pull()?.version == "2")
-        #expect(try origin.trusted?.version == 3)
+        try expect(origin.pull()?.version, equals: "2")
+        try expect(origin.trusted?.version, equals: 3)
     }
 
     @Test("find a device whose key somebody has named, of whichever version it is")
@@ -124,10 +125,10 @@ import VersionTree
         try offer("2", 3, by: third)
         for key in [origin.keys[0], second, third] {
             try origin.trust([key.verificationKey])
-            #expect(try origin.trusted?.version == nil)
+            try expect(origin.trusted?.version == nil)
             _ = try origin.pull()
-            #expect(try origin.trusted?.version == 3)
-            #expect(try origin.trusted?.keys == [third.verificationKey])
+            try expect(origin.trusted?.version, equals: 3)
+            try expect(origin.trusted?.keys, equals: [third.verificationKey])
         }
     }
 
@@ -135,20 +136,20 @@ import VersionTree
     func app() throws {
         let first = origin.keys[0].verificationKey.pem
         let given = try GivenTrust([first], threshold: 1, origin: SignedOrigin.id)
-        #expect(try origin.pull { $0.trust = given }?.version == "1")
+        try expect(origin.pull { $0.trust = given }?.version, equals: "1")
         try origin.write(2, [second], by: [origin.keys[0], second])
         try offer("2", 2, by: second)
-        #expect(try origin.pull { $0.trust = given }?.version == "2")
-        #expect(try origin.trusted?.keys == [second.verificationKey])
-        #expect(try origin.pull { $0.trust = given }?.isUnchanged == true)
+        try expect(origin.pull { $0.trust = given }?.version, equals: "2")
+        try expect(origin.trusted?.keys, equals: [second.verificationKey])
+        try expect(origin.pull { $0.trust = given }?.isUnchanged, equals: true)
         let sequence = try origin.trusted?.sequences["stable"]
         // All keys are lost: an update of the app brings the next.
         let anew = try GivenTrust(
             [third.verificationKey.pem], threshold: 1, origin: SignedOrigin.id)
-        #expect(code { try origin.pull { $0.trust = anew } } == .untrusted)
+        expect(code { try origin.pull { $0.trust = anew } }, equals: .untrusted)
         try offer("1", 2, by: third)
-        #expect(try origin.pull { $0.trust = anew }?.version == "1")
-        #expect(try origin.trusted?.sequences["stable"] == sequence.map { $0 + 1 })
+        try expect(origin.pull { $0.trust = anew }?.version, equals: "1")
+        try expect(origin.trusted?.sequences["stable"], equals: sequence.map { $0 + 1 })
     }
 
     @Test("of an app are read before anything is asked, and say what is wrong")
@@ -160,10 +161,11 @@ import VersionTree
             ([first], 1, "app"),
         ] {
             var options = UpdateOptions()
-            #expect(code { try options.trust(keys, threshold: threshold, origin: id) } == .badKey)
+            expect(
+                code { try options.trust(keys, threshold: threshold, origin: id) }, equals: .badKey)
         }
         var options = UpdateOptions()
         try options.trust([first], origin: SignedOrigin.id)
-        #expect(options.trusted?.trusted.threshold == 1)
+        expect(options.trusted?.trusted.threshold, equals: 1)
     }
 }

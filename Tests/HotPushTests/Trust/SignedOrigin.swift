@@ -1,6 +1,7 @@
 import BucketTestSupport
 import Buckets
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -81,7 +82,7 @@ final class SignedOrigin {
         place.clock.advance(by: 1)
         try place.publisher(packs: packs).publish(
             version, of: place.versions, as: ReleaseOffer(channel: try ChannelName(channel)))
-        let pointer = try #require(
+        let pointer = try require(
             try DirectoryOrigin(place.origin).pointer(ChannelName(channel)))
         for (path, bytes) in try place.published() where !path.hasPrefix("channels") {
             if files[path] != bytes { write(bytes, at: path) }

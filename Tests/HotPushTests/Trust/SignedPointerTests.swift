@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -15,22 +16,22 @@ import Testing
         let pull = try origin.client()
         var reply = try pull.inquire(origin.url)
         let keys = origin.keys.map(\.verificationKey.id)
-        #expect(reply.signers == keys)
+        expect(reply.signers, equals: keys)
         // Before anything comes of it, the sequence stands.
-        #expect(try origin.trusted?.sequences == ["stable": pointer.sequence])
-        #expect(try origin.trusted?.version == 1)
-        #expect(try pull.carryOut(&reply, of: origin.url)?.version == "1")
-        #expect(try origin.device.versions.lifecycle().current == "1")
-        #expect(try Damage.mode(origin.device.path + "/trust.json") == 0o600)
-        let sentence = try #require(origin.sentences().first { $0.contains("verified") })
-        #expect(sentence.contains(keys[0]) && sentence.contains("\(pointer.sequence)"))
+        try expect(origin.trusted?.sequences, equals: ["stable": pointer.sequence])
+        try expect(origin.trusted?.version, equals: 1)
+        try expect(pull.carryOut(&reply, of: origin.url)?.version, equals: "1")
+        try expect(origin.device.versions.lifecycle().current, equals: "1")
+        try expect(Damage.mode(origin.device.path + "/trust.json"), equals: 0o600)
+        let sentence = try require(origin.sentences().first { $0.contains("verified") })
+        expect(sentence.contains(keys[0]) && sentence.contains("\(pointer.sequence)"))
         // The next one changes nothing of it but the sequence.
         try origin.offer("2")
-        #expect(try origin.pull()?.version == "2")
-        #expect(try origin.trusted?.sequences == ["stable": pointer.sequence + 1])
+        try expect(origin.pull()?.version, equals: "2")
+        try expect(origin.trusted?.sequences, equals: ["stable": pointer.sequence + 1])
         let state = try origin.state()
-        #expect(try origin.pull()?.isUnchanged == true)
-        #expect(try origin.state() == state)
+        try expect(origin.pull()?.isUnchanged, equals: true)
+        try expect(origin.state(), equals: state)
     }
 
     @Test("learns which origin it is from the first pointer that is verified, and says so")
@@ -39,13 +40,13 @@ import Testing
         try origin.trust(origin.keys.map(\.verificationKey), id: nil)
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        #expect(code { try origin.pull() } == .untrusted)
-        #expect(try origin.trusted?.id == nil)
+        expect(code { try origin.pull() }, equals: .untrusted)
+        try expect(origin.trusted?.id == nil)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
         let notices = Notices()
         _ = try origin.pull { $0.notice = { notices.append($0) } }
-        #expect(try origin.trusted?.id == SignedOrigin.id)
-        #expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
+        try expect(origin.trusted?.id, equals: SignedOrigin.id)
+        expect(notices.all.count == 1 && notices.all[0].contains(SignedOrigin.id))
     }
 
     @Test("writes nothing in a dry run")
@@ -54,10 +55,12 @@ import Testing
         try origin.offer("1")
         let state = try origin.state()
         let pull = try origin.client { $0.isDryRun = true }
-        #expect(try pull.inquire(origin.url).signers.count == 1)
-        #expect(try origin.state() == state)
+        try expect(pull.inquire(origin.url).signers.count, equals: 1)
+        try expect(origin.state(), equals: state)
         origin.write(try origin.publish("2").serialized(), at: SignedOrigin.pointer)
-        #expect(code { try origin.client { $0.isDryRun = true }.inquire(origin.url) } == .untrusted)
+        expect(
+            code { try origin.client { $0.isDryRun = true }.inquire(origin.url) },
+            equals: .untrusted)
     }
 
     @Test("asks as many of its keys as it was told")
@@ -66,10 +69,10 @@ import Testing
         let pointer = try origin.publish("1")
         for key in origin.keys {
             origin.write(try origin.signed(pointer, by: [key]), at: SignedOrigin.pointer)
-            #expect(code { try origin.pull() } == .untrusted)
+            expect(code { try origin.pull() }, equals: .untrusted)
         }
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
-        #expect(try origin.pull()?.version == "1")
+        try expect(origin.pull()?.version, equals: "1")
     }
 
     @Test("holds a mirror that nobody named to the same keys")
@@ -83,40 +86,40 @@ import Testing
         }
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        #expect(code { try origin.pull() } == .untrusted)
+        expect(code { try origin.pull() }, equals: .untrusted)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
-        #expect(try origin.pull()?.version == "1")
+        try expect(origin.pull()?.version, equals: "1")
     }
 
     @Test("judges what it has kept anew when a server says that nothing has changed")
     func notModified() throws {
         let origin = try SignedOrigin(isTrusted: false)
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
-        #expect(try origin.pull { $0.destination = .kept }?.version == "1")
-        #expect(try origin.pull { $0.destination = .kept }?.isUnchanged == true)
+        try expect(origin.pull { $0.destination = .kept }?.version, equals: "1")
+        try expect(origin.pull { $0.destination = .kept }?.isUnchanged, equals: true)
         // Since then nobody trusts who signed it.
         try origin.trust([origin.stranger.verificationKey])
-        #expect(code { try origin.pull { $0.destination = .kept } } == .untrusted)
+        expect(code { try origin.pull { $0.destination = .kept } }, equals: .untrusted)
         try origin.trust(origin.keys.map(\.verificationKey))
-        #expect(try origin.pull { $0.destination = .kept }?.version == "1")
+        try expect(origin.pull { $0.destination = .kept }?.version, equals: "1")
         origin.now += 101
-        #expect(code { try origin.pull { $0.destination = .current } } == .untrusted)
+        expect(code { try origin.pull { $0.destination = .current } }, equals: .untrusted)
         let statuses = origin.requests.filter { $0.path.hasSuffix("stable.json") }
-        #expect(statuses.dropFirst().allSatisfy { $0["if-none-match"] != nil })
+        expect(statuses.dropFirst().allSatisfy { $0["if-none-match"] != nil })
     }
 
     @Test("lets an expired pointer decide nothing, and goes on with what runs")
     func expired() throws {
         let origin = try SignedOrigin()
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
-        #expect(try origin.pull()?.version == "1")
+        try expect(origin.pull()?.version, equals: "1")
         origin.now += 100
-        #expect(try origin.pull()?.version == "1", "the last second counts")
+        try expect(origin.pull()?.version, equals: "1", "the last second counts")
         origin.now += 1
         let state = try origin.state()
         // What it offers is what runs.
-        #expect(try origin.pull()?.isUnchanged == true)
-        #expect(try origin.state() == state)
+        try expect(origin.pull()?.isUnchanged, equals: true)
+        try expect(origin.state(), equals: state)
         let time = origin.now
         for change: (inout ChannelPointer) -> Void in [
             { $0.expiresAt = time - 1 },
@@ -129,11 +132,11 @@ import Testing
             for isForced in [false, true] {
                 do {
                     // A channel without releases offers nothing to fetch.
-                    #expect(try origin.pull { $0.isForced = isForced } == nil)
+                    try expect(origin.pull { $0.isForced = isForced } == nil)
                 } catch let error as StoreError {
-                    #expect(error.code == .untrusted && error.message.contains("expired"))
+                    expect(error.code == .untrusted && error.message.contains("expired"))
                 }
-                #expect(try origin.state() == state)
+                try expect(origin.state(), equals: state)
             }
         }
     }
@@ -142,12 +145,12 @@ import Testing
     func clock() throws {
         let origin = try SignedOrigin()
         try origin.offer("1")
-        #expect(try origin.pull()?.version == "1")
+        try expect(origin.pull()?.version, equals: "1")
         let latest = origin.place.clock.now
         try origin.offer("2") { $0.expiresAt = latest - 1 }
         origin.now = 0
-        #expect(code { try origin.pull() } == .untrusted)
-        #expect(try origin.device.versions.lifecycle().current == "1")
+        expect(code { try origin.pull() }, equals: .untrusted)
+        try expect(origin.device.versions.lifecycle().current, equals: "1")
     }
 
     @Test("does not fetch what expired after it was asked for")
@@ -160,8 +163,8 @@ import Testing
             return
         }
         origin.now += 11
-        #expect(code { try origin.client().fetch(found) } == .untrusted)
-        #expect(try origin.device.versions.versions().isEmpty)
+        expect(code { try origin.client().fetch(found) }, equals: .untrusted)
+        try expect(origin.device.versions.versions().isEmpty)
     }
 
     @Test("says once of an origin that its releases are not signed, and of a directory never")
@@ -170,15 +173,15 @@ import Testing
         origin.write(try origin.publish("1").serialized(), at: SignedOrigin.pointer)
         let notices = Notices()
         for _ in 0..<3 { _ = try origin.pull { $0.notice = { notices.append($0) } } }
-        #expect(notices.all.count == 1 && notices.all[0].contains("not signed"))
+        expect(notices.all.count == 1 && notices.all[0].contains("not signed"))
         try origin.offer("2")
         let other = try SignedOrigin(isTrusted: false)
         try other.offer("1")
         _ = try other.pull { $0.notice = { notices.append($0) } }
-        #expect(notices.all.count == 2 && notices.all[1].contains("castree trust add"))
+        expect(notices.all.count == 2 && notices.all[1].contains("castree trust add"))
         let pull = try other.client { $0.notice = { notices.append($0) } }
         _ = try pull.run(origin.place.origin)
-        #expect(notices.all.count == 2)
+        expect(notices.all.count, equals: 2)
     }
 
     @Test("takes no manifest from an origin that it does not trust when it repairs itself")
@@ -191,9 +194,9 @@ import Testing
             named: Set(try origin.device.versions.manifest(of: "1").entries.map(\.address)))
         let pointer = try origin.publish("1")
         origin.write(try origin.signed(pointer, by: [origin.stranger]), at: SignedOrigin.pointer)
-        #expect(try origin.client().fetch([lost], from: origin.url).isEmpty)
+        try expect(origin.client().fetch([lost], from: origin.url).isEmpty)
         origin.write(try origin.signed(pointer), at: SignedOrigin.pointer)
-        #expect(try origin.client().fetch([lost], from: origin.url) == ["1"])
+        try expect(origin.client().fetch([lost], from: origin.url), equals: ["1"])
     }
 }
 

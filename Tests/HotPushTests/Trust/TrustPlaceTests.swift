@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -52,13 +53,13 @@ import VersionTree
     func urls() throws {
         for (url, others) in Self.spellings {
             let place = try places(url)
-            #expect(place.count == 1)
+            expect(place.count, equals: 1)
             for other in others {
-                #expect(try places(other).map(schemeless) == place.map(schemeless), "\(other)")
+                try expect(places(other).map(schemeless), equals: place.map(schemeless), "\(other)")
             }
         }
-        #expect(try places("https://example.org/my%20app") == ["https://example.org/my%20app"])
-        #expect(try places("http://127.1:08461/a") == ["http://127.0.0.1:8461/a"])
+        try expect(places("https://example.org/my%20app"), equals: ["https://example.org/my%20app"])
+        try expect(places("http://127.1:08461/a"), equals: ["http://127.0.0.1:8461/a"])
     }
 
     private func schemeless(_ place: String) -> Substring {
@@ -75,14 +76,14 @@ import VersionTree
             "http://1.2.3.4.5/a", "http://0x/a", "http://[::1::2]/a", "http://[fe80::1%25eth1]/a",
             "http://[fe80::1%25eth0]/a",
         ]
-        #expect(Set(try urls.map { try places($0) }).count == urls.count)
+        expect(Set(try urls.map { try places($0) }).count, equals: urls.count)
     }
 
     @Test("of a directory is all that it is called on the way through links, there or not")
     func directories() throws {
         let directory = TemporaryDirectory()
         let root = directory.path
-        let real = try #require(try places(root).last)
+        let real = try require(try places(root).last)
         let files = FileManager.default
         for name in ["real", "evil"] {
             try files.createDirectory(
@@ -102,12 +103,12 @@ import VersionTree
             ("up", ["up", "o", "evil"]), ("gone", ["gone", "missing/x"]), ("circle", ["circle"]),
         ] {
             let found = try places("\(root)/\(path)")
-            for name in names { #expect(found.contains("\(real)/\(name)"), "\(path) \(found)") }
-            #expect(found.last == "\(real)/\(names.last ?? "")", "\(path) \(found)")
+            for name in names { expect(found.contains("\(real)/\(name)"), "\(path) \(found)") }
+            expect(found.last, equals: "\(real)/\(names.last ?? "")", "\(path) \(found)")
         }
         // A path from here is that path from the root.
         let here = files.currentDirectoryPath
-        #expect(try places("some/origin/") == places("\(here)/some/origin"))
+        try expect(places("some/origin/"), equals: places("\(here)/some/origin"))
     }
 
     @Test("is trusted by any of its names, and takes none from another origin")
@@ -116,9 +117,9 @@ import VersionTree
         var trust = StoreTrust()
         try trust.put(TrustedOrigin(places: ["/a", "/b"], id: nil, keys: [key], threshold: 1))
         try trust.put(TrustedOrigin(places: ["/c"], id: nil, keys: [key], threshold: 1))
-        #expect(trust.origin(at: ["/x", "/b"])?.places == ["/a", "/b"])
-        #expect(trust.origin(at: ["/x", "/y"]) == nil)
-        let first = try #require(trust.origin(at: ["/a", "/c"]))
-        #expect(trust.names(of: ["/a", "/c", "/d"], for: first) == ["/d"])
+        expect(trust.origin(at: ["/x", "/b"])?.places, equals: ["/a", "/b"])
+        expect(trust.origin(at: ["/x", "/y"]) == nil)
+        let first = try require(trust.origin(at: ["/a", "/c"]))
+        expect(trust.names(of: ["/a", "/c", "/d"], for: first), equals: ["/d"])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -76,7 +77,7 @@ import VersionTree
         /// Puts there JSON that no castree writes.
         func put(_ pointer: ChannelPointer, replacing old: String, by new: String) throws {
             let text = String(decoding: pointer.serialized(), as: UTF8.self)
-            #expect(text.contains(old))
+            expect(text.contains(old))
             put(Array(text.replacing(old, with: new, maxReplacements: 1).utf8))
         }
     }
@@ -203,20 +204,20 @@ import VersionTree
                 let pull = try origin.client { $0.isForced = isForced }
                 var reply = try pull.inquire(origin.url)
                 let report = try pull.carryOut(&reply, of: origin.url)
-                #expect(report == nil && reply.isOlderCopy && expected == nil, "\(way)")
+                expect(report == nil && reply.isOlderCopy && expected == nil, "\(way)")
             } catch let error as StoreError {
-                #expect(error.code == expected, "\(way): \(error)")
+                expect(error.code, equals: expected, "\(way): \(error)")
             }
         }
         let now = try origin.state()
-        #expect(Set(now.keys) == Set(state.keys), "\(way)")
+        expect(Set(now.keys), equals: Set(state.keys), "\(way)")
         for (path, bytes) in now where bytes != state[path] {
             Issue.record("\(way): \(path) has changed")
         }
         // What is wrong can be read afterwards, with the keys that have to do with it.
         if expected == .untrusted {
             let last = try Journal(origin.device.versions).entries().last?.sentence ?? ""
-            #expect(last.contains("is not obeyed") || last.contains("refused"), "\(way): \(last)")
+            expect(last.contains("is not obeyed") || last.contains("refused"), "\(way): \(last)")
         }
     }
 
@@ -236,7 +237,7 @@ import VersionTree
         }
         // It was not for want of a way in: what its publisher signs is taken.
         scene.put(try scene.origin.signed(scene.next))
-        #expect(try scene.origin.pull()?.version == "3")
+        try expect(scene.origin.pull()?.version, equals: "3")
     }
 
     @Test(
@@ -252,7 +253,7 @@ import VersionTree
         where [UInt8(ascii: ":"), UInt8(ascii: "{"), UInt8(ascii: ",")].contains(byte) {
             places.append(place + (bytes[place + 1] == UInt8(ascii: "\"") ? 2 : 1))
         }
-        #expect(places.count > 30)
+        expect(places.count > 30)
         for place in places {
             var changed = bytes
             changed[place] ^= 1
@@ -261,10 +262,10 @@ import VersionTree
                 _ = try scene.origin.pull()
                 Issue.record("byte \(place) may be changed")
             } catch let error as StoreError {
-                #expect([.untrusted, .unsupportedFormat].contains(error.code), "\(error)")
+                expect([.untrusted, .unsupportedFormat].contains(error.code), "\(error)")
             }
         }
-        #expect(try scene.origin.state() == state)
+        try expect(scene.origin.state(), equals: state)
     }
 
     @Test("gets nothing done with one of two keys, however often it signs")
@@ -298,13 +299,13 @@ import VersionTree
             }
             let shown = try readTree(scene.origin.device.path + "/current/")
             let refusal = code { try scene.origin.pull() }
-            #expect([.mismatch, .damagedOrigin, .tooLarge].contains(refusal), "\(prefix)")
+            expect([.mismatch, .damagedOrigin, .tooLarge].contains(refusal), "\(prefix)")
             let lifecycle = try scene.origin.device.versions.lifecycle()
-            #expect(lifecycle.current == "2" && lifecycle.pending == nil && lifecycle.bad.isEmpty)
-            #expect(try readTree(scene.origin.device.path + "/current/") == shown)
+            expect(lifecycle.current == "2" && lifecycle.pending == nil && lifecycle.bad.isEmpty)
+            try expect(readTree(scene.origin.device.path + "/current/"), equals: shown)
             // What was verified stays verified.
-            #expect(try scene.origin.trusted?.sequences["stable"] == scene.next.sequence)
-            #expect(try scene.origin.device.reopened().check().findings.isEmpty)
+            try expect(scene.origin.trusted?.sequences["stable"], equals: scene.next.sequence)
+            try expect(scene.origin.device.reopened().check().findings.isEmpty)
         }
     }
 
@@ -318,13 +319,13 @@ import VersionTree
             let next = try scene.origin.publish("4", packs: .before)
             scene.put(try scene.origin.signed(next))
             let paths = scene.origin.files.keys.filter { $0.hasPrefix(prefix) }
-            #expect(!paths.isEmpty)
+            expect(!paths.isEmpty)
             for path in paths {
                 scene.origin.write(Array("another one, of the stranger's".utf8), at: path)
             }
-            #expect(try scene.origin.pull()?.version == "4")
+            try expect(scene.origin.pull()?.version, equals: "4")
             let shown = try readTree(scene.origin.device.path + "/current/")
-            #expect(shown == ["index.html": "<h1>four</h1>", "large": text])
+            expect(shown, equals: ["index.html": "<h1>four</h1>", "large": text])
         }
     }
 
@@ -333,14 +334,14 @@ import VersionTree
         let scene = try Scene(.server)
         let state = try scene.origin.state()
         for format in ["meteor", "8fit"] {
-            #expect(code { try scene.origin.pull { $0.format = format } } == .untrusted)
-            #expect(
+            expect(code { try scene.origin.pull { $0.format = format } }, equals: .untrusted)
+            expect(
                 code {
                     try scene.origin.pull {
                         $0.format = format; $0.isForced = true
                     }
-                } == .untrusted)
+                }, equals: .untrusted)
         }
-        #expect(try scene.origin.state() == state)
+        try expect(scene.origin.state(), equals: state)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -29,12 +30,12 @@ import VersionTree
         _ = try await manager.start()
         let update = Task { try await manager.update() }
         await fixture.source.downloadGate.reached()
-        #expect(try readTree(fixture.store.path + "/versions/1") == UpdatingFixture.files("1"))
-        #expect(try fixture.lifecycle.current == "1")
-        #expect(!FileManager.default.fileExists(atPath: fixture.store.path + "/versions/2"))
+        try expect(readTree(fixture.store.path + "/versions/1"), equals: UpdatingFixture.files("1"))
+        try expect(fixture.lifecycle.current, equals: "1")
+        expect(!FileManager.default.fileExists(atPath: fixture.store.path + "/versions/2"))
         fixture.source.downloadGate.open()
         _ = try await update.value
-        #expect(try readTree(fixture.store.path + "/versions/2") == UpdatingFixture.files("2"))
+        try expect(readTree(fixture.store.path + "/versions/2"), equals: UpdatingFixture.files("2"))
     }
 
     @Test(
@@ -51,9 +52,9 @@ import VersionTree
         for _ in 0..<3 {
             await #expect(throws: StoreError.self) { try await manager.update() }
             let failure = await events.next { if case .failed = $0 { true } else { false } }
-            #expect(failure == .failed(UpdateFailure(full, during: "download")))
-            #expect(try fixture.store.versions.check().findings.isEmpty)
-            #expect(try fixture.lifecycle.current == "1")
+            expect(failure, equals: .failed(UpdateFailure(full, during: "download")))
+            try expect(fixture.store.versions.check().findings.isEmpty)
+            try expect(fixture.lifecycle.current, equals: "1")
         }
         guard case .ready("2", _) = try await manager.update() else {
             Issue.record("not ready")
@@ -71,21 +72,21 @@ import VersionTree
         let before = try fixture.process()
         _ = try await before.update()
         let manager = try fixture.process { $0.confirmWithin = .seconds(60) }
-        let boot = try #require(try await manager.start())
+        let boot = try require(try await manager.start())
         fixture.clock.advance(by: .seconds(59))
         await manager.setForeground(false)
         fixture.clock.advance(by: .seconds(7200))
         await manager.setForeground(true)
         try await manager.confirm("2", token: boot.token)
-        #expect(try fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.bad.isEmpty)
         try await manager.rollback(reason: "by mistake")
-        let ban = try #require(try fixture.lifecycle.bad.first)
-        #expect(ban.reason == "by mistake" && ban.count == 1 && ban.at > 0)
+        let ban = try require(try fixture.lifecycle.bad.first)
+        expect(ban.reason == "by mistake" && ban.count == 1 && ban.at > 0)
         guard case .refused("2", let reasons) = try await manager.update() else {
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 1 && reasons[0].contains("by mistake"))
+        expect(reasons.count == 1 && reasons[0].contains("by mistake"))
         try fixture.store.versions.forgive("2")
         guard case .ready("2", _) = try await manager.update() else {
             Issue.record("not ready")
@@ -100,7 +101,7 @@ import VersionTree
         let fixture = try UpdatingFixture()
         let embedded = try ship("0", fixture)
         let first = try fixture.process { $0.embedded = embedded }
-        let boot = try #require(try await first.start())
+        let boot = try require(try await first.start())
         try await first.confirm("0", token: boot.token)
         for number in ["138", "139"] { try await fixture.live(number) }
         try fixture.offer("140")
@@ -109,13 +110,14 @@ import VersionTree
         _ = try await process.update()
         // 140 starts and dies, twice; then it is banned.
         for _ in 1...2 {
-            #expect(try await fixture.process { $0.embedded = embedded }.start()?.version == "140")
+            try await expect(
+                fixture.process { $0.embedded = embedded }.start()?.version, equals: "140")
             let next = try await fixture.process { $0.embedded = embedded }.start()
-            #expect(next?.version == "139" && next?.rolledBackFrom == "140")
+            expect(next?.version == "139" && next?.rolledBackFrom == "140")
         }
         for _ in 0..<3 {
             let manager = try fixture.process { $0.embedded = embedded }
-            #expect(try await manager.start()?.version == "139")
+            try await expect(manager.start()?.version, equals: "139")
             // And it is not tried again.
             guard case .refused("140", _) = try await manager.update() else {
                 Issue.record("not refused")
@@ -132,7 +134,7 @@ import VersionTree
         fixture.source.failDownloads(StoreError(.mismatch, "index.html is of another version"))
         let manager = try fixture.process()
         await #expect(throws: StoreError.self) { try await manager.update() }
-        #expect(try fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.bad.isEmpty)
         guard case .ready("2", _) = try await manager.update() else {
             Issue.record("not ready")
             return
@@ -143,18 +145,18 @@ import VersionTree
     func storeUpdate() async throws {
         let fixture = try UpdatingFixture()
         let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
-        let boot = try #require(try await first.start())
+        let boot = try require(try await first.start())
         try await first.confirm("1", token: boot.token)
         try await fixture.live("3")
         let bytes = fixture.source.newBytes
         // The app store delivers 2; the origin goes on offering 3.
         let updated = try fixture.process { $0.embedded = try? ship("2", fixture) }
-        #expect(try await updated.start()?.version == "2")
+        try await expect(updated.start()?.version, equals: "2")
         guard case .ready("3", _) = try await updated.update() else {
             Issue.record("not ready")
             return
         }
-        #expect(fixture.source.newBytes == bytes && fixture.source.downloads == ["3"])
+        expect(fixture.source.newBytes == bytes && fixture.source.downloads == ["3"])
     }
 
     @Test("13: no progress: it is told with what is to come, before and during a download")
@@ -175,27 +177,27 @@ import VersionTree
             default: "\(event)"
             }
         }
-        #expect(
-            kinds == ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
+        expect(
+            kinds, equals: ["checking", "available 3", "1 of 3", "2 of 3", "3 of 3", "started"])
     }
 
     @Test("14: old pushed files win over a store update: the update is shown")
     func storeUpdateWins() async throws {
         let fixture = try UpdatingFixture()
         let first = try fixture.process { $0.embedded = try? ship("1", fixture) }
-        let boot = try #require(try await first.start())
+        let boot = try require(try await first.start())
         try await first.confirm("1", token: boot.token)
         try await fixture.live("2")
         let updated = try fixture.process { $0.embedded = try? ship("3", fixture) }
-        #expect(try await updated.start()?.version == "3")
-        #expect(
-            try Damage.contents(fixture.store.path + "/current/index.html")
-                == Array("<p>3</p>".utf8))
+        try await expect(updated.start()?.version, equals: "3")
+        try expect(
+            Damage.contents(fixture.store.path + "/current/index.html"),
+            equals: Array("<p>3</p>".utf8))
         // A broken update goes back to what was good before it.
         let events = EventReader(updated)
         fixture.clock.advance(by: .seconds(31))
         guard case .started(let back) = await events.next(where: isEnd) else { return }
-        #expect(back.version == "2")
+        expect(back.version, equals: "2")
     }
 
     @Test("two versions that alternate starve each other: each check that ends has its version")
@@ -221,7 +223,7 @@ import VersionTree
             Issue.record("B is not ready")
             return
         }
-        #expect(fixture.source.downloads == ["1", "A", "B"])
+        expect(fixture.source.downloads, equals: ["1", "A", "B"])
     }
 }
 
@@ -239,19 +241,19 @@ import VersionTree
         let manager = try fixture.process()
         for _ in 0..<2 {
             await #expect(throws: StoreError.self) { try await manager.update() }
-            #expect(await manager.state == .idle)
+            await expect(manager.state, equals: .idle)
         }
         guard case .started(let boot) = try await manager.update() else {
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "1")
+        expect(boot.version, equals: "1")
         let entries = try Journal(fixture.store.versions).entries()
         guard case .checked(let origin, .failed, nil, let reason, _) = entries[0].event else {
             Issue.record("\(entries)")
             return
         }
-        #expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
+        expect(origin == "https://example.org/app?token=*" && reason == "connection refused")
     }
 
     @Test("5: a start that is never confirmed is rolled back at the next cold start")
@@ -262,12 +264,12 @@ import VersionTree
         _ = try await fixture.process().update()
         do {
             let manager = try fixture.process()
-            #expect(try await manager.start()?.version == "2")
+            try await expect(manager.start()?.version, equals: "2")
             // Counted on disk before it is shown: killed here.
-            #expect(try fixture.lifecycle.boot?.version == "2")
+            try expect(fixture.lifecycle.boot?.version, equals: "2")
         }
         let next = try await fixture.process().start()
-        #expect(next?.version == "1" && next?.rolledBackFrom == "2")
+        expect(next?.version == "1" && next?.rolledBackFrom == "2")
     }
 
     @Test("6: after a rollback and a restart the last known good version is shown")
@@ -277,8 +279,8 @@ import VersionTree
         try await fixture.live("2")
         let manager = try fixture.process()
         _ = try await manager.start()
-        #expect(try await manager.rollback().version == "1")
-        for _ in 0..<3 { #expect(try await fixture.process().start()?.version == "1") }
+        try await expect(manager.rollback().version, equals: "1")
+        for _ in 0..<3 { try await expect(fixture.process().start()?.version, equals: "1") }
     }
 
     @Test("7: what waits survives the confirmation of what runs")
@@ -287,12 +289,12 @@ import VersionTree
         try await fixture.live("1")
         try fixture.offer("2")
         let manager = try fixture.process()
-        let boot = try #require(try await manager.start())
+        let boot = try require(try await manager.start())
         _ = try await manager.update()
         try await manager.confirm("1", token: boot.token)
-        #expect(try fixture.lifecycle.pending == "2")
-        #expect(try readTree(fixture.store.path + "/versions/2") == UpdatingFixture.files("2"))
-        #expect(try await fixture.process().start()?.version == "2")
+        try expect(fixture.lifecycle.pending, equals: "2")
+        try expect(readTree(fixture.store.path + "/versions/2"), equals: UpdatingFixture.files("2"))
+        try await expect(fixture.process().start()?.version, equals: "2")
     }
 
     @Test("10: a store update with mostly the same files fetches and stores only the others")
@@ -307,7 +309,7 @@ import VersionTree
         try writeTree(store.directory.appending("2"), files)
         let report = try store.versions.adopt(
             EmbeddedVersion(directory: store.directory.appending("2"), version: "2"))
-        #expect(report.newObjects == 1 && report.newBytes == 7)
+        expect(report.newObjects == 1 && report.newBytes == 7)
     }
 
     @Test("11: the same content in two versions is one object and one download")
@@ -319,9 +321,9 @@ import VersionTree
         files["moved/app.js"] = files.removeValue(forKey: "app.js")
         fixture.source.answer(.release(try fixture.source.release("2", files)))
         let manager = try fixture.process()
-        #expect(try await manager.plan()?.files == 0)
+        try await expect(manager.plan()?.files, equals: 0)
         _ = try await manager.update()
-        #expect(fixture.source.newBytes == bytes)
+        expect(fixture.source.newBytes, equals: bytes)
     }
 
     @Test("12: killed at any moment of a start, the next process starts something good")
@@ -349,12 +351,12 @@ import VersionTree
             // The attempt was counted, or it was not made.
             let boot = try next.boot()
             let waits = try next.lifecycle().pending
-            #expect(boot.version == "2" && waits == nil || boot.version == "1" && waits == "2")
-            #expect(try next.lifecycle().trials.map(\.strikes) == [1])
+            expect(boot.version == "2" && waits == nil || boot.version == "1" && waits == "2")
+            try expect(next.lifecycle().trials.map(\.strikes), equals: [1])
             if case .success(let first) = outcome {
-                #expect(first.version == "2" && boot.version == "1", "\(position)")
+                expect(first.version == "2" && boot.version == "1", "\(position)")
             }
-            #expect(try next.check().findings.isEmpty, "\(position)")
+            try expect(next.check().findings.isEmpty, "\(position)")
             if isDone { return }
         }
         Issue.record("the boot never ended")
@@ -367,14 +369,14 @@ import VersionTree
         try fixture.offer("2")
         let first = try fixture.process()
         let second = try fixture.process()
-        let boot = try #require(try await first.start())
+        let boot = try require(try await first.start())
         async let one = first.update()
         async let two = second.update()
         _ = try await (one, two)
         try await first.confirm("1", token: boot.token)
-        #expect(try fixture.store.versions.check().findings.isEmpty)
-        #expect(try fixture.lifecycle.bad.isEmpty && fixture.lifecycle.pending == "2")
+        try expect(fixture.store.versions.check().findings.isEmpty)
+        try expect(fixture.lifecycle.bad.isEmpty && fixture.lifecycle.pending == "2")
         let entries = try Journal(fixture.store.versions).entries()
-        #expect(entries.map(\.sequence) == Array(1...Int64(entries.count)))
+        expect(entries.map(\.sequence), equals: Array(1...Int64(entries.count)))
     }
 }

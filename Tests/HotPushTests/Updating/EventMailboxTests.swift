@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HotPush
@@ -18,9 +19,9 @@ import Testing
         hub.post(.checking)
         hub.post(Self.progress(1))
         hub.post(.upToDate("yes"))
-        #expect(await events.next() == .checking)
-        #expect(await events.next() == Self.progress(1))
-        #expect(await events.next() == .upToDate("yes"))
+        await expect(events.next(), equals: .checking)
+        await expect(events.next(), equals: Self.progress(1))
+        await expect(events.next(), equals: .upToDate("yes"))
     }
 
     @Test("of progress are the newest few, and no other is lost for them")
@@ -34,9 +35,9 @@ import Testing
         var told: [UpdateEvent] = []
         while let event = await mailbox.next() { told.append(event) }
         let states = (0..<10).map { UpdateEvent.confirmed(version: "\($0 * 100)") }
-        #expect(told.filter { states.contains($0) } == states)
+        expect(told.filter { states.contains($0) }, equals: states)
         let newest = (1000 - EventMailbox.progressCountMax..<1000).map { Self.progress($0) }
-        #expect(told.filter { !states.contains($0) } == newest)
+        expect(told.filter { !states.contains($0) }, equals: newest)
     }
 
     @Test("that a reader was too slow for are counted for him")
@@ -45,8 +46,8 @@ import Testing
         for number in 0..<(EventMailbox.countMax + 5) {
             mailbox.post(.confirmed(version: "\(number)"))
         }
-        #expect(await mailbox.next() == .missed(count: 5))
-        #expect(await mailbox.next() == .confirmed(version: "5"))
+        await expect(mailbox.next(), equals: .missed(count: 5))
+        await expect(mailbox.next(), equals: .confirmed(version: "5"))
     }
 
     @Test("are for every reader, and end with their sender")
@@ -58,7 +59,7 @@ import Testing
         for stream in streams {
             var told: [UpdateEvent] = []
             for await event in stream { told.append(event) }
-            #expect(told == [.checking])
+            expect(told, equals: [.checking])
         }
     }
 
@@ -75,6 +76,6 @@ import Testing
         reader.cancel()
         _ = await reader.value
         hub.post(.checking)
-        #expect(await other.next() == .checking)
+        await expect(other.next(), equals: .checking)
     }
 }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -37,8 +38,8 @@ struct ForeignOriginTests {
     }
 
     private func live(_ manager: UpdateManager, _ version: String) async throws {
-        let boot = try #require(try await manager.start())
-        #expect(boot.version == version)
+        let boot = try require(try await manager.start())
+        expect(boot.version, equals: version)
         try await manager.confirm(version, token: boot.token)
     }
 
@@ -50,14 +51,14 @@ struct ForeignOriginTests {
         for number in 2...3 {
             try place.serve(ServedMeteor(number))
             let manager = try process(nil, platform: platform)
-            #expect(try await manager.check().decision == .download)
+            try await expect(manager.check().decision, equals: .download)
             guard case .ready(let version, _) = try await manager.update() else {
                 Issue.record("not ready")
                 return
             }
-            #expect(version == "version\(number)")
+            expect(version, equals: "version\(number)")
             try await live(try process(nil, platform: platform), version)
-            #expect(try place.tree(version) == ServedMeteor(number).tree)
+            try expect(place.tree(version), equals: ServedMeteor(number).tree)
         }
         try place.expectClean()
     }
@@ -71,7 +72,7 @@ struct ForeignOriginTests {
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "version2")
+        expect(boot.version, equals: "version2")
     }
 
     @Test(
@@ -89,13 +90,13 @@ struct ForeignOriginTests {
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 1 && reasons[0].contains("compatibility"))
-        #expect(place.asked == once("/channels/stable.json", "manifest.json"))
+        expect(reasons.count == 1 && reasons[0].contains("compatibility"))
+        expect(place.asked, equals: once("/channels/stable.json", "manifest.json"))
         // For the other platform, and for an app that says that it has it, it is an update.
         let other = platform == "ios" ? "android" : "ios"
-        #expect(try await process(nil, platform: other).check().decision == .download)
+        try await expect(process(nil, platform: other).check().decision, equals: .download)
         let own = try process(nil, platform: platform) { $0.app.compatibility = "another" }
-        #expect(try await own.check().decision == .download)
+        try await expect(own.check().decision, equals: .download)
     }
 
     @Test("refuses a banned Meteor version as often as it is offered, with the reason")
@@ -103,18 +104,18 @@ struct ForeignOriginTests {
         try place.ship(ServedMeteor(1))
         try place.serve(ServedMeteor(2))
         _ = try await process("meteor").update()
-        #expect(try await process("meteor").start()?.version == "version2")
+        try await expect(process("meteor").start()?.version, equals: "version2")
         let third = try process("meteor") { $0.strikes = 1 }
-        #expect(try await third.start()?.rolledBackFrom == "version2")
+        try await expect(third.start()?.rolledBackFrom, equals: "version2")
         for _ in 0..<2 {
             guard case .refused("version2", let reasons) = try await third.update() else {
                 Issue.record("not refused")
                 return
             }
-            #expect(reasons.count == 1 && reasons[0].contains("banned"))
+            expect(reasons.count == 1 && reasons[0].contains("banned"))
         }
         // A pull that somebody asked for says so in the system's words.
-        #expect(try place.expectRefusal()?.message == MeteorMessages.banned)
+        try expect(place.expectRefusal()?.message, equals: MeteorMessages.banned)
     }
 
     @Test("takes 8fit's releases, and nothing when there is nothing new", arguments: [nil, "8fit"])
@@ -135,17 +136,18 @@ struct ForeignOriginTests {
             return
         }
         let first = try process(format)
-        #expect(boot.version == "9f1c0de")
+        expect(boot.version, equals: "9f1c0de")
         try place.device.reopened().confirm(boot.version, token: boot.token)
-        #expect(try await first.update() == .upToDate("version 9f1c0de is current already"))
+        try await expect(first.update(), equals: .upToDate("version 9f1c0de is current already"))
         serve("a11ce55")
         guard case .ready("a11ce55", _) = try await process(format).update() else {
             Issue.record("not ready")
             return
         }
         try await live(try process(format), "a11ce55")
-        #expect(
-            try place.tree("a11ce55") == [
+        try expect(
+            place.tree("a11ce55"),
+            equals: [
                 "js/app.js": "run(\"a11ce55\")", "index.html": "<h1>8</h1>",
             ])
     }

@@ -1,5 +1,6 @@
 import CASStore
 import CurlTransport
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -39,41 +40,41 @@ import VersionTree
         try fixture.publish(version)
         _ = try await process().update()
         let next = try process()
-        let boot = try #require(try await next.start())
-        #expect(boot.version == version)
+        let boot = try require(try await next.start())
+        expect(boot.version, equals: version)
         try await next.confirm(version, token: boot.token)
     }
 
     @Test("goes from a check to a confirmed version, and fetches what its plan says")
     func whole() async throws {
         try await live("1")
-        #expect(try fixture.tree("1") == PublishingPlace.first)
+        try expect(fixture.tree("1"), equals: PublishingPlace.first)
         try fixture.publish("2")
         let manager = try process { $0.policy = .nextNavigation }
         _ = try await manager.start()
         let check = try await manager.check()
-        #expect(check.decision == .download && check.release?.version.description == "2")
-        let cost = try #require(try await manager.plan())
+        expect(check.decision == .download && check.release?.version.description == "2")
+        let cost = try require(try await manager.plan())
         fixture.origin.forgetRequests()
         guard case .ready("2", _) = try await manager.update() else {
             Issue.record("not ready")
             return
         }
         let objects = fixture.origin.requests.filter { $0.path.hasPrefix("/objects/") }
-        #expect(objects.count == cost.files && cost.files == 2)
-        let large = try #require(PublishingPlace.second["large"])
-        #expect(cost.bytes == Int64(large.utf8.count + "<h1>two</h1>".utf8.count))
-        let boot = try #require(try await manager.navigationBegins())
+        expect(objects.count == cost.files && cost.files == 2)
+        let large = try require(PublishingPlace.second["large"])
+        expect(cost.bytes, equals: Int64(large.utf8.count + "<h1>two</h1>".utf8.count))
+        let boot = try require(try await manager.navigationBegins())
         try await manager.confirm(boot.version, token: boot.token)
-        #expect(try lifecycle.knownGood.first == "2")
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        try expect(lifecycle.knownGood.first, equals: "2")
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         let ended = try Journal(fixture.device.versions).entries().compactMap { entry in
             if case .downloadEnded("2", .finished, let figures, _, _) = entry.event {
                 return figures
             }
             return nil
         }
-        #expect(ended.map(\.bytes) == [cost.bytes] && ended.map(\.files) == [2])
+        expect(ended.map(\.bytes) == [cost.bytes] && ended.map(\.files) == [2])
         try fixture.expectClean()
     }
 
@@ -81,8 +82,8 @@ import VersionTree
     func nothingNew() async throws {
         try await live("1")
         fixture.origin.forgetRequests()
-        #expect(try await process().update() == .upToDate("version 1 is current already"))
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        try await expect(process().update(), equals: .upToDate("version 1 is current already"))
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test("tells its progress up to the last byte")
@@ -95,14 +96,14 @@ import VersionTree
         let last = told.compactMap { event -> UpdateProgress? in
             if case .progress("2", let progress) = event { progress } else { nil }
         }.last
-        #expect(last?.figures.bytes == last?.bytesTotal && last?.bytesTotal ?? 0 > 0)
-        #expect(last?.figures.files == last?.filesTotal)
+        expect(last?.figures.bytes == last?.bytesTotal && last?.bytesTotal ?? 0 > 0)
+        expect(last?.figures.files, equals: last?.filesTotal)
     }
 
     @Test("stops soon when it is cancelled, and goes on from what has come")
     func cancelled() async throws {
         try fixture.publish("2")
-        let large = try #require(PublishingPlace.second["large"])
+        let large = try require(PublishingPlace.second["large"])
         let path = try fixture.path(of: large)
         // A part, and then nothing for as long as the test lasts: only the cancellation ends it.
         fixture.origin.play([.stall(after: 100_000)], on: path)
@@ -119,15 +120,15 @@ import VersionTree
         update.cancel()
         let outcome = await update.result
         #expect { try outcome.get() } throws: { .interrupted ~= $0 }
-        #expect(try lifecycle.pending == nil && lifecycle.current == nil)
+        try expect(lifecycle.pending == nil && lifecycle.current == nil)
         fixture.origin.forgetRequests()
         guard case .started(let boot) = try await process().update() else {
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "2")
-        #expect(fixture.origin.requests(for: path).map { $0["range"] != nil } == [true])
-        #expect(try fixture.tree("2") == PublishingPlace.second)
+        expect(boot.version, equals: "2")
+        expect(fixture.origin.requests(for: path).map { $0["range"] != nil }, equals: [true])
+        try expect(fixture.tree("2"), equals: PublishingPlace.second)
         try fixture.expectClean()
     }
 
@@ -135,30 +136,30 @@ import VersionTree
     func failed() async throws {
         try await live("1")
         try fixture.publish("2")
-        let large = try #require(PublishingPlace.second["large"])
+        let large = try require(PublishingPlace.second["large"])
         let path = try fixture.path(of: large)
         fixture.origin.play([.cut(after: 300_000), .status(404)], on: path)
         let manager = try process()
         _ = try await manager.start()
         await #expect { try await manager.update() } throws: { .notFound ~= $0 }
-        #expect(try lifecycle.current == "1" && lifecycle.pending == nil)
+        try expect(lifecycle.current == "1" && lifecycle.pending == nil)
         fixture.origin.forgetRequests()
         guard case .ready = try await manager.update() else {
             Issue.record("not ready")
             return
         }
-        #expect(fixture.origin.requests(for: path).map { $0["range"] } == ["bytes=300000-"])
+        expect(fixture.origin.requests(for: path).map { $0["range"] }, equals: ["bytes=300000-"])
         let figures = try Journal(fixture.device.versions).entries().compactMap {
             entry -> DownloadFigures? in
             if case .downloadEnded("2", _, let figures, _, _) = entry.event { figures } else { nil }
         }
         // A small file that came beside the cut one may have been going on, too.
         let small = PublishingPlace.second.values.map(\.utf8.count).filter { $0 < 100 }.reduce(0, +)
-        #expect(figures.count == 2 && figures.first?.resumedBytes == 0)
+        expect(figures.count == 2 && figures.first?.resumedBytes == 0)
         let kept: Int64 = 300_000
         let most: Int64 = kept + Int64(small)
         let resumed: Int64 = figures.last?.resumedBytes ?? 0
-        #expect(resumed >= kept && resumed <= most)
+        expect(resumed >= kept && resumed <= most)
     }
 
     @Test("says that the origin does not answer, and asks again when it does")
@@ -168,7 +169,7 @@ import VersionTree
         let manager = try process()
         await #expect { try await manager.check() } throws: { .network ~= $0 }
         try fixture.origin.reopen()
-        #expect(try await manager.check().decision == .download)
+        try await expect(manager.check().decision, equals: .download)
     }
 
     @Test("that was never confirmed is left by the next start, and not taken again")
@@ -176,17 +177,17 @@ import VersionTree
         try await live("1")
         try fixture.publish("2")
         _ = try await process().update()
-        #expect(try await process().start()?.version == "2")
+        try await expect(process().start()?.version, equals: "2")
         let third = try process { $0.strikes = 1 }
-        let boot = try #require(try await third.start())
-        #expect(boot.version == "1" && boot.rolledBackFrom == "2" && boot.isBanned)
+        let boot = try require(try await third.start())
+        expect(boot.version == "1" && boot.rolledBackFrom == "2" && boot.isBanned)
         fixture.origin.forgetRequests()
         guard case .refused("2", let reasons) = try await third.update() else {
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 1 && reasons[0].contains("banned"))
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        expect(reasons.count == 1 && reasons[0].contains("banned"))
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test("goes back to an older version when the publisher takes one back, without a download")
@@ -200,8 +201,8 @@ import VersionTree
             Issue.record("not ready")
             return
         }
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
-        #expect(try await process().start()?.version == "1")
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
+        try await expect(process().start()?.version, equals: "1")
     }
 
     @Test("that was taken back no longer waits, even while what is offered is banned here")
@@ -213,7 +214,7 @@ import VersionTree
         let versions = try fixture.device.reopened()
         try versions.activate("3")
         _ = try versions.rollback()
-        #expect(try lifecycle.bad.map(\.version) == ["3"])
+        try expect(lifecycle.bad.map(\.version), equals: ["3"])
         try fixture.publish("2")
         _ = try await process().update()
         // Another release stands before it, and it is still there to be had.
@@ -227,10 +228,10 @@ import VersionTree
                 Issue.record("not refused")
                 return
             }
-            #expect(reasons.contains { $0.contains("banned") })
-            #expect(try lifecycle.pending == (isThere ? "2" : nil))
+            expect(reasons.contains { $0.contains("banned") })
+            try expect(lifecycle.pending, equals: (isThere ? "2" : nil))
         }
-        #expect(try lifecycle.current == "1")
+        try expect(lifecycle.current, equals: "1")
     }
 
     @Test("for other devices or apps is left alone at one request, with the reasons")
@@ -242,8 +243,8 @@ import VersionTree
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 1)
-        #expect(fixture.origin.requests.map(\.path) == ["/channels/stable.json"])
+        expect(reasons.count, equals: 1)
+        expect(fixture.origin.requests.map(\.path), equals: ["/channels/stable.json"])
     }
 
     @Test("for a part of the devices leaves the others with the release before it")
@@ -256,9 +257,9 @@ import VersionTree
             $0.app.compatibility = "xyz"
         }
         let stays = UpdateOutcome.upToDate("version 1 is current already")
-        #expect(try await process(set).update() == stays)
+        try await expect(process(set).update(), equals: stays)
         try offerSecond(perMille: 818)
-        #expect(try await process { $0.device = "device-1" }.update() == stays)
+        try await expect(process { $0.device = "device-1" }.update(), equals: stays)
         guard case .ready("2", _) = try await process(set).update() else {
             Issue.record("not ready")
             return

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -17,8 +18,8 @@ import VersionTree
         _ = try await before.start()
         _ = try await before.update()
         let manager = try fixture.process(set)
-        let boot = try #require(try await manager.start())
-        #expect(boot.version == "2")
+        let boot = try require(try await manager.start())
+        expect(boot.version, equals: "2")
         return (manager, boot)
     }
 
@@ -34,18 +35,18 @@ import VersionTree
             let events = EventReader(manager)
             fixture.clock.advance(by: .seconds(30))
             _ = await events.read(until: isStart)
-            #expect(try fixture.lifecycle.current == "1" && fixture.lifecycle.pending == "2")
-            #expect(try fixture.lifecycle.bad.isEmpty)
+            try expect(fixture.lifecycle.current == "1" && fixture.lifecycle.pending == "2")
+            try expect(fixture.lifecycle.bad.isEmpty)
             // Nothing in this process starts it again.
-            #expect(try await manager.navigationBegins() == nil)
-            #expect(try await manager.start()?.version == "1")
+            try await expect(manager.navigationBegins() == nil)
+            try await expect(manager.start()?.version, equals: "1")
         }
         let next = try fixture.process()
-        #expect(try await next.start()?.version == "2")
+        try await expect(next.start()?.version, equals: "2")
         let events = EventReader(next)
         fixture.clock.advance(by: .seconds(30))
         _ = await events.read(until: isStart)
-        #expect(try fixture.lifecycle.bad.map(\.version) == ["2"])
+        try expect(fixture.lifecycle.bad.map(\.version), equals: ["2"])
     }
 
     @Test("that ends in order with its app is taken back, and made again by the next process")
@@ -53,10 +54,10 @@ import VersionTree
         let fixture = try UpdatingFixture()
         let (manager, _) = try await unconfirmed(fixture)
         try await manager.end()
-        #expect(try fixture.lifecycle.boot == nil && fixture.lifecycle.current == "2")
-        #expect(try fixture.lifecycle.trials.map(\.takenBack) == [1])
+        try expect(fixture.lifecycle.boot == nil && fixture.lifecycle.current == "2")
+        try expect(fixture.lifecycle.trials.map(\.takenBack), equals: [1])
         let boot = try await fixture.process().start()
-        #expect(boot?.version == "2" && boot?.rolledBackFrom == nil)
+        expect(boot?.version == "2" && boot?.rolledBackFrom == nil)
     }
 
     @Test("that wakes late judges nothing before it has heard what came meanwhile")
@@ -66,7 +67,7 @@ import VersionTree
         fixture.clock.advance(by: .seconds(3600))
         try await manager.confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(3600))
-        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
+        try expect(fixture.lifecycle.knownGood, equals: ["2", "1"])
     }
 
     @Test("that is not confirmed in time is rolled back, banned at the last strike, and told")
@@ -78,18 +79,18 @@ import VersionTree
         }
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(19))
-        #expect(try fixture.lifecycle.current == "2")
+        try expect(fixture.lifecycle.current, equals: "2")
         fixture.clock.advance(by: .seconds(1))
         let told = await events.read(until: isStart)
         let reason = "it was not confirmed within 20 s"
-        #expect(told.first == .rolledBack(version: "1", from: "2", reason: reason))
+        expect(told.first, equals: .rolledBack(version: "1", from: "2", reason: reason))
         guard case .started(let boot) = told.last else { return }
-        #expect(boot.version == "1")
-        #expect(try fixture.lifecycle.bad.map(\.reason) == [reason])
-        #expect(try fixture.logged().suffix(3) == ["ban", "rollback", "boot"])
+        expect(boot.version, equals: "1")
+        try expect(fixture.lifecycle.bad.map(\.reason), equals: [reason])
+        try expect(fixture.logged().suffix(3), equals: ["ban", "rollback", "boot"])
         // What it went back to is known good: no time runs.
         fixture.clock.advance(by: .seconds(1000))
-        #expect(try fixture.lifecycle.current == "1")
+        try expect(fixture.lifecycle.current, equals: "1")
     }
 
     @Test("that is confirmed in time stays, however long it runs")
@@ -100,9 +101,9 @@ import VersionTree
         try await manager.confirm("2", token: boot.token)
         try await manager.confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(1000))
-        #expect(try fixture.lifecycle.current == "2")
-        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
-        #expect(try await fixture.process().start()?.version == "2")
+        try expect(fixture.lifecycle.current, equals: "2")
+        try expect(fixture.lifecycle.knownGood, equals: ["2", "1"])
+        try await expect(fixture.process().start()?.version, equals: "2")
     }
 
     @Test("has only the time that its app is in the foreground")
@@ -115,16 +116,16 @@ import VersionTree
         fixture.clock.advance(by: .seconds(1))
         await manager.setForeground(false)
         fixture.clock.advance(by: .seconds(3600))
-        #expect(try fixture.lifecycle.current == "2")
+        try expect(fixture.lifecycle.current, equals: "2")
         await manager.setForeground(true)
         fixture.clock.advance(by: .milliseconds(499))
-        #expect(try fixture.lifecycle.current == "2")
+        try expect(fixture.lifecycle.current, equals: "2")
         fixture.clock.advance(by: .milliseconds(1))
         let told = await events.read(until: isStart)
-        #expect(
-            told.first
-                == .rolledBack(
-                    version: "1", from: "2", reason: "it was not confirmed within 1500 ms"))
+        expect(
+            told.first,
+            equals: .rolledBack(
+                version: "1", from: "2", reason: "it was not confirmed within 1500 ms"))
     }
 
     @Test("in the background gets its whole time when the app comes to the foreground")
@@ -140,11 +141,11 @@ import VersionTree
         fixture.clock.advance(by: .seconds(3600))
         await manager.setForeground(true)
         fixture.clock.advance(by: .seconds(29))
-        #expect(try fixture.lifecycle.current == "2")
+        try expect(fixture.lifecycle.current, equals: "2")
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(1))
-        #expect(await events.next(where: isStart) != nil)
-        #expect(try fixture.lifecycle.current == "1")
+        await expect(events.next(where: isStart) != nil)
+        try expect(fixture.lifecycle.current, equals: "1")
     }
 
     @Test("without anything to go back to waits for its confirmation, however late it comes")
@@ -160,11 +161,11 @@ import VersionTree
         fixture.clock.advance(by: .seconds(31))
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        #expect(why.code == "nothingToRollBackTo" && why.deed == "rollback")
+        expect(why.code == "nothingToRollBackTo" && why.deed == "rollback")
         fixture.clock.advance(by: .seconds(1000))
-        #expect(try fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.bad.isEmpty)
         try await manager.confirm("1", token: boot.token)
-        #expect(try fixture.lifecycle.knownGood == ["1"])
+        try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 
     @Test(
@@ -175,7 +176,7 @@ import VersionTree
         try fixture.offer("1")
         let manager = try fixture.process { $0.policy = policy }
         _ = try await manager.update()
-        #expect(try fixture.lifecycle.current == "1")
+        try expect(fixture.lifecycle.current, equals: "1")
         try fixture.offer("2")
         // Until then it is on trial.
         guard case .ready("2", "the current version to be confirmed") = try await manager.update()
@@ -183,17 +184,17 @@ import VersionTree
             Issue.record("not ready")
             return
         }
-        #expect(try await manager.navigationBegins() == nil)
+        try await expect(manager.navigationBegins() == nil)
         let events = EventReader(manager)
         fixture.clock.advance(by: .seconds(31))
         _ = await events.next { if case .failed = $0 { true } else { false } }
         if policy == .now {
             _ = await events.read(until: isStart)
         } else {
-            #expect(try await manager.navigationBegins()?.version == "2")
+            try await expect(manager.navigationBegins()?.version, equals: "2")
         }
         let after = try fixture.lifecycle
-        #expect(after.current == "2" && after.bad.isEmpty && after.pending == nil)
+        expect(after.current == "2" && after.bad.isEmpty && after.pending == nil)
     }
 
     @Test("of another version is not credited with a late confirmation")
@@ -202,11 +203,11 @@ import VersionTree
         let (manager, boot) = try await unconfirmed(fixture)
         try fixture.offer("3") { $0.isMandatory = true }
         _ = try await manager.update()
-        #expect(try fixture.lifecycle.current == "3")
+        try expect(fixture.lifecycle.current, equals: "3")
         await #expect(throws: StoreError.self) {
             try await manager.confirm("2", token: boot.token)
         }
-        #expect(try fixture.lifecycle.knownGood == ["1"])
+        try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 
     @Test("that another process has settled meanwhile is left alone")
@@ -216,29 +217,29 @@ import VersionTree
         try fixture.store.reopened().confirm("2", token: boot.token)
         fixture.clock.advance(by: .seconds(31))
         while await manager.running?.isTrusted != true { await Task.yield() }
-        #expect(try fixture.lifecycle.current == "2")
-        #expect(try fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.current, equals: "2")
+        try expect(fixture.lifecycle.bad.isEmpty)
     }
 
     @Test("is counted once for a process, and forgets what happened in the process before")
     func once() async throws {
         let fixture = try UpdatingFixture()
         let (manager, boot) = try await unconfirmed(fixture)
-        #expect(try await manager.start() == boot)
-        #expect(try fixture.lifecycle.current == "2")
+        try await expect(manager.start(), equals: boot)
+        try expect(fixture.lifecycle.current, equals: "2")
     }
 
     @Test("makes room when it is confirmed: old versions go, and what only they had")
     func tidying() async throws {
         let fixture = try UpdatingFixture()
         for number in 1...4 { try await fixture.live("\(number)") }
-        #expect(Set(try fixture.store.versions.versions().map(\.version)) == ["4", "3"])
+        expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3"])
         let usage = try fixture.store.versions.store.usage()
-        #expect(usage.unreferencedBytes == 0)
+        expect(usage.unreferencedBytes, equals: 0)
         let logged = try Journal(fixture.store.versions).entries().map(\.event)
-        #expect(logged.contains { if case .retired("2", _) = $0 { true } else { false } })
-        #expect(logged.contains { if case .collected = $0 { true } else { false } })
-        #expect(try fixture.store.versions.check().findings.isEmpty)
+        expect(logged.contains { if case .retired("2", _) = $0 { true } else { false } })
+        expect(logged.contains { if case .collected = $0 { true } else { false } })
+        try expect(fixture.store.versions.check().findings.isEmpty)
     }
 
     @Test("that is confirmed leaves alone what a page still has, and what waits")
@@ -247,7 +248,7 @@ import VersionTree
         try await fixture.live("1")
         let pin = try fixture.store.versions.pin("1")
         for number in 2...4 { try await fixture.live("\(number)") }
-        #expect(Set(try fixture.store.versions.versions().map(\.version)) == ["4", "3", "1"])
+        expect(Set(try fixture.store.versions.versions().map(\.version)), equals: ["4", "3", "1"])
         withExtendedLifetime(pin) {}
     }
 
@@ -261,9 +262,9 @@ import VersionTree
         try await fixture.live("1")
         let manager = try fixture.process { $0.embedded = nowhere }
         let events = EventReader(manager)
-        #expect(try await manager.start()?.version == "1")
+        try await expect(manager.start()?.version, equals: "1")
         let failure = await events.next { if case .failed = $0 { true } else { false } }
         guard case .failed(let why) = failure else { return }
-        #expect(why.deed == "embedded" && why.message.contains("nowhere"))
+        expect(why.deed == "embedded" && why.message.contains("nowhere"))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import HotPush
 import StorageTestSupport
 import Testing
@@ -47,8 +48,8 @@ struct UpdatingFixture {
         _ = try await first.start()
         _ = try await first.update()
         let second = try process()
-        let boot = try #require(try await second.start())
-        #expect(boot.version == version)
+        let boot = try require(try await second.start())
+        expect(boot.version, equals: version)
         try await second.confirm(version, token: boot.token)
     }
 

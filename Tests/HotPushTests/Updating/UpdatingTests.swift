@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -12,24 +13,24 @@ import VersionTree
         try fixture.offer("1")
         let manager = try fixture.process()
         let events = EventReader(manager)
-        #expect(try await manager.start() == nil)
+        try await expect(manager.start() == nil)
         guard case .started(let boot) = try await manager.update() else {
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "1")
+        expect(boot.version, equals: "1")
         try await manager.confirm("1", token: boot.token)
         let told = await events.read { $0 == .confirmed(version: "1") }
         var cost = UpdateCost()
         (cost.files, cost.bytes) = (3, 27)
-        #expect(told.first == .checking)
-        #expect(told.contains(.available(version: "1", cost: cost, isForced: false)))
-        #expect(told.suffix(2) == [.started(boot), .confirmed(version: "1")])
-        #expect(
-            try fixture.logged()
-                == [
-                    "check", "plan", "downloadBegan", "downloadEnded", "pending", "boot", "confirm",
-                ])
+        expect(told.first, equals: .checking)
+        expect(told.contains(.available(version: "1", cost: cost, isForced: false)))
+        expect(told.suffix(2), equals: [.started(boot), .confirmed(version: "1")])
+        try expect(
+            fixture.logged(),
+            equals: [
+                "check", "plan", "downloadBegan", "downloadEnded", "pending", "boot", "confirm",
+            ])
     }
 
     @Test("waits for the next start, and is shown then")
@@ -43,10 +44,10 @@ import VersionTree
             Issue.record("not ready")
             return
         }
-        #expect(reason.contains("start"))
-        #expect(try await manager.navigationBegins() == nil)
-        #expect(try fixture.lifecycle.current == "1")
-        #expect(try await fixture.process().start()?.version == "2")
+        expect(reason.contains("start"))
+        try await expect(manager.navigationBegins() == nil)
+        try expect(fixture.lifecycle.current, equals: "1")
+        try await expect(fixture.process().start()?.version, equals: "2")
     }
 
     @Test("is shown at the next navigation, if the policy says so")
@@ -57,9 +58,9 @@ import VersionTree
         let manager = try fixture.process { $0.policy = .nextNavigation }
         _ = try await manager.start()
         _ = try await manager.update()
-        #expect(try fixture.lifecycle.current == "1")
-        #expect(try await manager.navigationBegins()?.version == "2")
-        #expect(try await manager.navigationBegins() == nil)
+        try expect(fixture.lifecycle.current, equals: "1")
+        try await expect(manager.navigationBegins()?.version, equals: "2")
+        try await expect(manager.navigationBegins() == nil)
     }
 
     @Test(
@@ -75,22 +76,22 @@ import VersionTree
             Issue.record("not started")
             return
         }
-        #expect(second.version == "2")
+        expect(second.version, equals: "2")
         // 2 has not been confirmed: nobody could tell whether it was good.
         try fixture.offer("3")
         guard case .ready("3", let reason) = try await manager.update() else {
             Issue.record("not ready")
             return
         }
-        #expect(reason.contains("confirmed"))
-        #expect(try fixture.lifecycle.current == "2")
+        expect(reason.contains("confirmed"))
+        try expect(fixture.lifecycle.current, equals: "2")
         let events = EventReader(manager)
         try await manager.confirm("2", token: second.token)
         let started = await events.next { if case .started = $0 { true } else { false } }
         guard case .started(let third) = started else { return }
-        #expect(third.version == "3" && third.rolledBackFrom == nil)
-        #expect(try fixture.lifecycle.bad.isEmpty)
-        #expect(try fixture.lifecycle.knownGood == ["2", "1"])
+        expect(third.version == "3" && third.rolledBackFrom == nil)
+        try expect(fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.knownGood, equals: ["2", "1"])
     }
 
     @Test("that is mandatory is shown at once, and the version that it replaces is not banned")
@@ -102,15 +103,15 @@ import VersionTree
         _ = try await before.start()
         _ = try await before.update()
         let manager = try fixture.process()
-        #expect(try await manager.start()?.version == "2")
+        try await expect(manager.start()?.version, equals: "2")
         try fixture.offer("3") { $0.isMandatory = true }
         guard case .started(let boot) = try await manager.update() else {
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "3" && boot.rolledBackFrom == nil)
-        #expect(try fixture.lifecycle.bad.isEmpty)
-        #expect(try fixture.lifecycle.knownGood == ["1"])
+        expect(boot.version == "3" && boot.rolledBackFrom == nil)
+        try expect(fixture.lifecycle.bad.isEmpty)
+        try expect(fixture.lifecycle.knownGood, equals: ["1"])
     }
 
     // CodePush: mandatory is sticky across skipped mandatory releases.
@@ -128,7 +129,7 @@ import VersionTree
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "3")
+        expect(boot.version, equals: "3")
         // Once it has been shown nothing is owed.
         try await manager.confirm("3", token: boot.token)
         try fixture.offer("4")
@@ -142,7 +143,7 @@ import VersionTree
             Issue.record("not started")
             return
         }
-        #expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
+        expect(last.version == "4" && fixture.source.downloads == ["1", "2", "3", "4"])
     }
 
     @Test("owes it after a restart too, until it was shown")
@@ -159,7 +160,7 @@ import VersionTree
             Issue.record("not started")
             return
         }
-        #expect(boot.version == "3")
+        expect(boot.version, equals: "3")
         try await next.confirm("3", token: boot.token)
         try fixture.offer("4")
         guard case .ready("4", _) = try await fixture.process().update() else {
@@ -176,14 +177,14 @@ import VersionTree
         _ = try await manager.start()
         try fixture.offer("2")
         _ = try await manager.update()
-        #expect(try fixture.lifecycle.pending == "2")
+        try expect(fixture.lifecycle.pending, equals: "2")
         try fixture.offer("9", content: "1")
         guard case .upToDate = try await manager.update() else {
             Issue.record("not up to date")
             return
         }
-        #expect(try fixture.lifecycle.pending == nil)
-        #expect(try fixture.lifecycle.current == "1")
+        try expect(fixture.lifecycle.pending == nil)
+        try expect(fixture.lifecycle.current, equals: "1")
     }
 
     @Test("that is asked for many times at once is one request and one download")
@@ -209,10 +210,10 @@ import VersionTree
             fixture.source.checkGate.open()
             var outcomes: [UpdateOutcome] = []
             for await outcome in group { if let outcome { outcomes.append(outcome) } }
-            #expect(outcomes.count == 5 && Set(outcomes).count == 1)
+            expect(outcomes.count == 5 && Set(outcomes).count == 1)
         }
-        #expect(fixture.source.checkCount == 1 && fixture.source.downloads == ["1"])
-        #expect(await manager.state == .idle)
+        expect(fixture.source.checkCount == 1 && fixture.source.downloads == ["1"])
+        await expect(manager.state, equals: .idle)
     }
 
     @Test("goes on when one of those who wait for it is cancelled, and stops with the last")
@@ -223,18 +224,18 @@ import VersionTree
         fixture.source.downloadGate.close()
         let first = Task { try await manager.update() }
         await fixture.source.downloadGate.reached()
-        #expect(await manager.state == .downloading(version: "1"))
+        await expect(manager.state, equals: .downloading(version: "1"))
         let second = Task { try await manager.update() }
         while await manager.updating?.waiterCount != 2 { await Task.yield() }
         first.cancel()
         while await manager.updating?.waiterCount != 1 { await Task.yield() }
-        #expect(await manager.state == .downloading(version: "1"))
+        await expect(manager.state, equals: .downloading(version: "1"))
         second.cancel()
         let outcomes = [await first.result, await second.result]
         for outcome in outcomes {
             #expect(throws: StoreError.self) { try outcome.get() }
         }
-        #expect(try fixture.logged() == ["check", "plan", "downloadBegan", "downloadEnded"])
+        try expect(fixture.logged(), equals: ["check", "plan", "downloadBegan", "downloadEnded"])
         // Somebody who comes now is not cancelled with them.
         fixture.source.downloadGate.open()
         guard case .started = try await manager.update() else {
@@ -258,23 +259,23 @@ import VersionTree
         let outcome = await update.result
         #expect { try outcome.get() } throws: { .interrupted ~= $0 }
         let told = await events.read { $0 == .cancelled }
-        #expect(told.last == .cancelled)
+        expect(told.last, equals: .cancelled)
         await fixture.source.downloadGate.reached()
         fixture.source.downloadGate.open()
         guard case .started = try await next.value else {
             Issue.record("not started")
             return
         }
-        #expect(fixture.source.downloads == ["1", "1"])
+        expect(fixture.source.downloads, equals: ["1", "1"])
         let ended = try Journal(fixture.store.versions).entries().compactMap {
             entry -> DownloadOutcome? in
             if case .downloadEnded(_, let outcome, let figures, _, _) = entry.event {
-                #expect(figures.requests > 0 || outcome == .finished)
+                expect(figures.requests > 0 || outcome == .finished)
                 return outcome
             }
             return nil
         }
-        #expect(ended == [.cancelled, .finished])
+        expect(ended, equals: [.cancelled, .finished])
     }
 
     @Test("that is not for this app or device is left alone, with all the reasons, at one request")
@@ -295,10 +296,10 @@ import VersionTree
             Issue.record("not refused")
             return
         }
-        #expect(reasons.count == 2 && fixture.source.checkCount == count + 1)
-        #expect(fixture.source.downloads == ["1"])
+        expect(reasons.count == 2 && fixture.source.checkCount == count + 1)
+        expect(fixture.source.downloads, equals: ["1"])
         let told = await events.read { if case .refused = $0 { true } else { false } }
-        #expect(told == [.checking, .refused(version: "2", reasons: reasons)])
+        expect(told, equals: [.checking, .refused(version: "2", reasons: reasons)])
         // The share is raised; this device's place is 817.
         try fixture.offer("2") { $0.audience.rollout = Rollout(perMille: 818, salt: "v1") }
         guard case .ready = try await manager.update() else {
@@ -314,16 +315,16 @@ import VersionTree
         let bytes = fixture.source.newBytes
         try fixture.offer("2")
         let manager = try fixture.process()
-        let cost = try #require(try await manager.plan())
-        #expect(cost.files == 1 && cost.reusedFiles == 2)
+        let cost = try require(try await manager.plan())
+        expect(cost.files == 1 && cost.reusedFiles == 2)
         _ = try await manager.update()
-        #expect(fixture.source.newBytes - bytes == cost.bytes)
-        #expect(try await manager.plan() == nil)
+        expect(fixture.source.newBytes - bytes, equals: cost.bytes)
+        try await expect(manager.plan() == nil)
         // The same content under a third name.
         try fixture.offer("3", content: "1")
-        #expect(
-            try await manager.update()
-                == .upToDate("version 1 is current already; what was pending no longer waits"))
+        try await expect(
+            manager.update(),
+            equals: .upToDate("version 1 is current already; what was pending no longer waits"))
     }
 
     @Test("that has nothing new is one request")
@@ -341,8 +342,8 @@ import VersionTree
             Issue.record("not up to date")
             return
         }
-        #expect(fixture.source.checkCount == count + 2)
-        #expect(fixture.source.downloads == ["1"])
+        expect(fixture.source.checkCount, equals: count + 2)
+        expect(fixture.source.downloads, equals: ["1"])
     }
 
     @Test("that is taken back by the publisher no longer waits, and costs nothing")
@@ -359,15 +360,15 @@ import VersionTree
             Issue.record("not up to date")
             return
         }
-        #expect(try fixture.lifecycle.pending == nil)
+        try expect(fixture.lifecycle.pending == nil)
         // Back to an older one: only the manifest is asked for.
         try fixture.offer("1")
         guard case .ready("1", _) = try await manager.update() else {
             Issue.record("not ready")
             return
         }
-        #expect(fixture.source.downloads == ["1", "2", "3"])
-        #expect(try await fixture.process().start()?.version == "1")
+        expect(fixture.source.downloads, equals: ["1", "2", "3"])
+        try await expect(fixture.process().start()?.version, equals: "1")
     }
 
     @Test("whose banned content is known only afterwards is refused then, and not fetched again")
@@ -380,7 +381,7 @@ import VersionTree
         _ = try await first.update()
         _ = try await fixture.process().start()
         let strict = try fixture.process { $0.strikes = 1 }
-        #expect(try await strict.start()?.rolledBackFrom == "2")
+        try await expect(strict.start()?.rolledBackFrom, equals: "2")
         // The same content under another name, in a format that does not say what it is.
         try fixture.offer("3", content: "2", saysAddresses: false)
         let manager = try fixture.process()
@@ -389,7 +390,7 @@ import VersionTree
             Issue.record("not refused")
             return
         }
-        #expect(fixture.source.downloads == ["1", "2", "3"])
-        #expect(try fixture.lifecycle.pending == nil)
+        expect(fixture.source.downloads, equals: ["1", "2", "3"])
+        try expect(fixture.lifecycle.pending == nil)
     }
 }

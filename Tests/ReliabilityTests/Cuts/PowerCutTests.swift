@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -6,8 +7,8 @@ import Testing
     @Test("keeps its promises after every change of a verb", arguments: Scenario.all)
     func everyPoint(_ scenario: Scenario) throws {
         let tally = try PowerCuts(scenario: scenario, oneIn: 60).run()
-        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
-        #expect(tally.points > 3)
+        expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        expect(tally.points > 3)
         print(
             "power cuts, \(scenario.testDescription): \(tally.points) points, "
                 + "\(tally.ends) of them with each part alone, \(tally.states) states, "
@@ -30,7 +31,7 @@ import Testing
             return lying
         }
         let tally = try cuts.run()
-        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
     }
 
     @Test(
@@ -38,7 +39,7 @@ import Testing
         arguments: Scenario.all)
     func secondLife(_ scenario: Scenario) throws {
         let tally = try PowerCuts(scenario: scenario, oneIn: 60).runTwice()
-        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
         print(
             "second lives, \(scenario.testDescription): \(tally.points) points, "
                 + "1 of \(tally.stride) looked at, \(tally.states) states")

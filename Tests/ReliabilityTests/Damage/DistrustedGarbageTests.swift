@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -21,12 +22,12 @@ import VersionTree
         try versions.retire("garbage")
         for version in ["0", "1", "2"] { try TamperingTests.removeTree(victim, version) }
         let place = try victim.object(garbage, executable: isExecutableCopy)
-        #expect(rename(try victim.object("hello"), place) == 0)
+        expect(rename(try victim.object("hello"), place), equals: 0)
 
         _ = try victim.place.open().check()
         try victim.place.open().collect()
-        #expect(
-            try contentsBelow(victim.path("objects")).contains(address(of: "hello")))
-        #expect(try !contentsBelow(victim.place.store).contains(address(of: garbage)))
+        try expect(
+            contentsBelow(victim.path("objects")).contains(address(of: "hello")))
+        try expect(!contentsBelow(victim.place.store).contains(address(of: garbage)))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -21,7 +22,7 @@ import VersionTree
             planned = plan
             return false
         }
-        let plan = try #require(planned)
+        let plan = try require(planned)
         let before = Self.trees(victim)
         _ = try victim.place.open().repair { _ in true }
         let after = Self.trees(victim)
@@ -31,32 +32,32 @@ import VersionTree
                 .contains($0.deed)
         }.compactMap { $0.path ?? $0.version.map { "versions/\($0)" } }
         for tree in before.subtracting(after) {
-            #expect(told.contains("versions/\(tree)"), "\(tree) went: \(sentences)")
+            expect(told.contains("versions/\(tree)"), "\(tree) went: \(sentences)")
         }
         let store = try victim.place.open().store
         for step in plan.steps {
             switch step.deed {
             case .removeTree, .removeIncompleteTree:
-                let name = try #require(step.path).dropFirst("versions/".count)
-                #expect(!after.contains(String(name)), "\(name) stays: \(sentences)")
+                let name = try require(step.path).dropFirst("versions/".count)
+                expect(!after.contains(String(name)), "\(name) stays: \(sentences)")
             case .buildTree, .rebuildTree, .keepTree:
-                #expect(after.contains(try #require(step.version)), "\(sentences)")
+                expect(after.contains(try require(step.version)), "\(sentences)")
             case .restoreObject:
-                #expect(try store.contains(#require(step.object)), "\(sentences)")
+                try expect(store.contains(require(step.object)), "\(sentences)")
             default: break
             }
         }
         // Nothing was fetched, and nobody says so.
         let left = try victim.place.open().check().findings
-        #expect(!left.contains { $0.message.contains("fetched") })
+        expect(!left.contains { $0.message.contains("fetched") })
         // Whatever is left needs a person.
         var again: RepairPlan?
         _ = try victim.place.open().repair { plan in
             again = plan
             return false
         }
-        let rest = try #require(again).steps.filter { $0.deed != .nothing }.map(\.sentence)
-        #expect(rest.isEmpty, "a second repair would go on; the first: \(sentences)")
+        let rest = try require(again).steps.filter { $0.deed != .nothing }.map(\.sentence)
+        expect(rest.isEmpty, "a second repair would go on; the first: \(sentences)")
     }
 
     @Test(
@@ -66,7 +67,7 @@ import VersionTree
         let victim = try TamperingTests.Victim()
         try tampering.act(victim)
         let report = try victim.place.open().repair { _ in true }
-        #expect(
+        expect(
             !report.findings.contains { $0.message.contains("fetched") },
             "\(report.findings.map(\.message))")
     }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import SocketTestSupport
 import Testing
@@ -88,7 +89,7 @@ private func received(_ request: String, port: UInt16, _ path: String) throws ->
     let raw = try TestSocket.connected(to: port)
     defer { close(raw) }
     let bytes = Array(request.utf8)
-    try #require(send(raw, bytes, bytes.count, 0) == bytes.count)
+    try require(send(raw, bytes, bytes.count, 0) == bytes.count)
     var all: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {

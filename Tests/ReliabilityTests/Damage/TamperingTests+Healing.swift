@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -85,11 +86,11 @@ extension TamperingTests {
             // What was collected meanwhile, and what is to come.
             _ = try victim.place.open().collect()
             let found = try victim.place.open().check(CheckOptions(isDeep: true)).findings
-            #expect(found == [], "\(found.map(\.message))")
+            expect(found, equals: [], "\(found.map(\.message))")
             let versions = try victim.place.open()
-            #expect(try versions.lifecycle().current == "1")
+            try expect(versions.lifecycle().current, equals: "1")
             for version in ["0", "1", "2"] {
-                #expect(try files(of: version, victim) == Place.contents[version])
+                try expect(files(of: version, victim), equals: Place.contents[version])
             }
         }
     }
@@ -105,7 +106,7 @@ extension TamperingTests {
         // The tree is still that of the manifest that was registered.
         _ = try victim.place.open().check(repairing: true)
         let found = try victim.place.open().check(CheckOptions(isDeep: true)).findings
-        #expect(found == [], "\(found.map(\.message))")
+        expect(found, equals: [], "\(found.map(\.message))")
         let says = try victim.place.open().manifest(of: name).entries
         let contents = Dictionary(
             Place.contents.values.flatMap(\.values).map {
@@ -113,8 +114,8 @@ extension TamperingTests {
             }, uniquingKeysWith: { first, _ in first })
         var expected: [String: String] = [:]
         for entry in says { expected[entry.path.description] = contents[entry.address.description] }
-        #expect(try files(of: name, victim) == expected)
-        #expect(expected != Place.contents[name])
+        try expect(files(of: name, victim), equals: expected)
+        expect(expected != Place.contents[name])
     }
 
     /// What a copy of a version contains.

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -19,7 +20,7 @@ extension TamperingTests {
         let untouched = try VisitedSite(victim.place.open())
         let visited = try VisitedSite(victim.place.open())
         let before = try visited.page(loading: Self.paths)
-        #expect(before.count == 1 + (Place.contents["1"] ?? [:]).count)
+        expect(before.count, equals: 1 + (Place.contents["1"] ?? [:]).count)
         try expectOneVersion(before, "before")
         try tampering.act(victim)
         var sites = [("visited", visited), ("untouched", untouched)]
@@ -43,7 +44,7 @@ extension TamperingTests {
             sites.append(("healed", healed))
             // All of it, not only nothing wrong.
             let answers = try healed.page(loading: Self.paths)
-            #expect(answers.count == before.count)
+            expect(answers.count, equals: before.count)
             try expectOneVersion(answers, "healed")
             try expectRight(sites, "healed")
         }
@@ -67,6 +68,6 @@ extension TamperingTests {
         let shown = answers.map {
             "\($0.path): \(String(decoding: $0.bytes.prefix(40), as: UTF8.self))"
         }
-        #expect(!fitting.isEmpty, "\(when): \(shown)")
+        expect(!fitting.isEmpty, "\(when): \(shown)")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -18,11 +19,11 @@ import VersionTree
         try expectNothingWrong(victim)
         let found = try victim.place.open().check(CheckOptions(isDeep: true)).findings
         let kinds = Set(found.map(\.kind))
-        #expect(kinds.contains(tampering.kind), "\(found.map(\.message))")
-        #expect(
+        expect(kinds.contains(tampering.kind), "\(found.map(\.message))")
+        expect(
             kinds.isSubset(of: tampering.besides.union([tampering.kind])), "\(found.map(\.message))"
         )
-        #expect(
+        expect(
             found.filter { $0.kind == tampering.kind }.allSatisfy {
                 $0.path != nil || $0.version != nil || $0.object != nil
             })
@@ -30,13 +31,13 @@ import VersionTree
         try expectNothingWrong(victim)
         let left = Set(
             try victim.place.open().check(CheckOptions(isDeep: true)).findings.map(\.kind))
-        #expect(left.isSubset(of: tampering.stays), "\(left)")
+        expect(left.isSubset(of: tampering.stays), "\(left)")
         // With its content again the store is whole.
         if tampering.stays.isDisjoint(with: [.damagedManifest, .editedManifest]) {
             try victim.heal()
             let last = Set(
                 try victim.place.open().check(CheckOptions(isDeep: true)).findings.map(\.kind))
-            #expect(last.isSubset(of: tampering.stays.intersection([.strayFile])), "\(last)")
+            expect(last.isSubset(of: tampering.stays.intersection([.strayFile])), "\(last)")
         }
     }
 
@@ -48,11 +49,11 @@ import VersionTree
             do { bytes = try store.read(address(of: text), limit: 1 << 20) } catch let error
                 as StoreError
             {
-                #expect(
+                expect(
                     [.damagedObject, .permission, .notFound, .io].contains(error.code), "\(error)")
                 continue
             }
-            if let bytes { #expect(bytes == Array(text.utf8)) }
+            if let bytes { expect(bytes, equals: Array(text.utf8)) }
         }
     }
 
@@ -67,9 +68,9 @@ import VersionTree
             options: StoreOptions(
                 isDurable: false, notice: { text in notices.withLock { $0.append(text) } }))
         // A power cut may leave it: no damage, and said all the same.
-        #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
-        #expect(notices.withLock { $0.count } == 1)
-        #expect(try versions.versions().count == 3)
+        try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
+        expect(notices.withLock { $0.count }, equals: 1)
+        try expect(versions.versions().count, equals: 3)
     }
 
     @Test(
@@ -79,9 +80,9 @@ import VersionTree
         let victim = try Victim()
         try Damage.replace(victim.path("index.sqlite" + suffix), by: kind)
         let versions = try victim.place.open()
-        #expect(try versions.versions().count == 3)
+        try expect(versions.versions().count, equals: 3)
         try versions.activate("2")
         try versions.retire("0")
-        #expect(try versions.versions().count == 2)
+        try expect(versions.versions().count, equals: 2)
     }
 }

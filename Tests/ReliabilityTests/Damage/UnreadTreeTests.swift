@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import Platform
 import StorageTestSupport
@@ -46,7 +47,7 @@ import VersionTree
         try Self.leaveOnly("only here", in: root)
         try Self.lose(tree, victim)
         let entry = victim.path("versions/\(tree.entry)")
-        #expect(rename(root, entry) == 0)
+        expect(rename(root, entry), equals: 0)
         let unread = obstacle == .forbiddenDirectory ? "/lib" : "/lib/only.js"
         let disk = UnreadDisk(obstacle, inode: try Self.inode(entry + unread))
         let only = try address(of: "only here")
@@ -55,14 +56,14 @@ import VersionTree
         do { try Self.run(verb, victim, disk) } catch let error as StoreError {
             refusal = error.message
         }
-        #expect(try contentsBelow(victim.place.store).contains(only), "\(refusal ?? "done")")
+        try expect(contentsBelow(victim.place.store).contains(only), "\(refusal ?? "done")")
         guard tree.isForgotten else { return }
         // What is made of it is whole.
         _ = try victim.place.open().repair { _ in true }
-        #expect(
-            try contentsBelow(victim.path("objects")).contains(only), "\(refusal ?? "done")")
+        try expect(
+            contentsBelow(victim.path("objects")).contains(only), "\(refusal ?? "done")")
         _ = try victim.place.open().collect()
-        #expect(try contentsBelow(victim.path("objects")).contains(only))
+        try expect(contentsBelow(victim.path("objects")).contains(only))
     }
 
     @Test(
@@ -74,17 +75,17 @@ import VersionTree
         try Self.leaveOnly("only here", in: root)
         try Self.lose(tree, victim)
         let entry = victim.path("versions/\(tree.entry)")
-        #expect(rename(root, entry) == 0)
+        expect(rename(root, entry), equals: 0)
         let disk = UnreadDisk(.forbiddenFile, inode: try Self.inode(entry + "/lib/only.js"))
         var plan: RepairPlan?
         let report = try victim.place.open(on: disk).repair {
             plan = $0
             return true
         }
-        let finding = try #require(report.findings.first { $0.kind == .missingManifest })
-        #expect(finding.message.contains("cannot be read") && !finding.isRepaired)
-        let step = try #require(plan?.steps.first { $0.path == "versions/\(tree.entry)" })
-        #expect(step.deed == .nothing)
+        let finding = try require(report.findings.first { $0.kind == .missingManifest })
+        expect(finding.message.contains("cannot be read") && !finding.isRepaired)
+        let step = try require(plan?.steps.first { $0.path == "versions/\(tree.entry)" })
+        expect(step.deed, equals: .nothing)
     }
 
     private static func run(_ verb: Verb, _ victim: Victim, _ disk: any FileSystem) throws {

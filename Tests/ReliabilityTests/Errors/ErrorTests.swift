@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -44,9 +45,9 @@ import Testing
             }
         }
         let tally = total.withLock(\.self)
-        #expect(failures.withLock(\.self).isEmpty)
-        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
-        #expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
+        expect(failures.withLock(\.self).isEmpty)
+        expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
         let names = tally.fired.sorted { $0.key < $1.key }.map {
             "\($0.value) × \(String(cString: strerror($0.key)))"
         }
@@ -54,7 +55,7 @@ import Testing
             let expected: Set = [
                 EIO, ENOSPC, EDQUOT, EROFS, EMFILE, EACCES, EPERM, EMLINK, EXDEV, ENOLCK,
             ]
-            #expect(Set(tally.fired.keys) == expected)
+            expect(Set(tally.fired.keys), equals: expected)
         }
         print(
             "errors, a slice of \(all.count) verbs: \(tally.asked) asked for, "
@@ -65,15 +66,15 @@ import Testing
     @Test("has every error say what failed, on what, why, and what to do")
     func sentences() {
         let whole = StoreError(systemCall: "write", errno: EIO, path: "/store/stamp")
-        #expect(whole.gaps == [])
+        expect(whole.gaps, equals: [])
         for (message, gap) in [
             ("unable to write: \(String(cString: strerror(EIO))); check the disk", "names no path"),
             ("unable to write /store/stamp; check the disk", "gives no reason"),
             ("unable to write /store/stamp: \(String(cString: strerror(EIO)))", "gives no advice"),
         ] {
-            #expect(StoreError(.io, message, cause: whole.cause).gaps == [gap])
+            expect(StoreError(.io, message, cause: whole.cause).gaps, equals: [gap])
         }
-        #expect(StoreError(.io, "something did not work").gaps.count == 2)
+        expect(StoreError(.io, "something did not work").gaps.count, equals: 2)
     }
 
     @Test(
@@ -93,8 +94,8 @@ import Testing
                 tally += try bench.fail(call, with: ENOSPC, tearing: true)
             }
         }
-        #expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
-        #expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
+        expect(tally.problems.isEmpty, "\(tally.problems.prefix(5).joined(separator: "\n"))")
+        expect(tally.isSound, "of \(tally.asked) errors only \(tally.firedCount) were met")
         print(
             "errors, \(scenario.testDescription): \(bench.operations.count) calls, "
                 + "\(tally.asked) errors, \(tally.firedCount) met, \(tally.refused) refused")

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -39,7 +40,7 @@ private final class HalvingDisk: FileSystemWrapper {
         let problems = PromiseCheck(
             scenario: scenario, before: before, after: after, isAcknowledged: true
         ).problems(at: place, on: disk, tryingWithoutIndex: true)
-        #expect(problems.isEmpty, "\(problems.prefix(5).joined(separator: "\n"))")
-        #expect(disk.halvedCount > 0)
+        expect(problems.isEmpty, "\(problems.prefix(5).joined(separator: "\n"))")
+        expect(disk.halvedCount > 0)
     }
 }

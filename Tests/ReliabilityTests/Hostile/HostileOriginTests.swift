@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import HotPush
 import StorageTestSupport
@@ -32,7 +33,7 @@ import VersionTree
 
     private func object(_ text: String) throws -> String {
         let digits = try address(of: text).description
-        return try #require(
+        return try require(
             files(in: "objects").first {
                 $0.replacing("/", with: "").hasSuffix(digits)
             })
@@ -42,25 +43,25 @@ import VersionTree
     private func expectRefusal(_ comment: Comment) throws {
         #expect(throws: StoreError.self, comment) { try pull() }
         let versions = try place.open()
-        #expect(try versions.lifecycle().current == "0", comment)
-        #expect(try readTree(place.store + "/versions/0") == Place.contents["0"], comment)
-        #expect(
-            try versions.versions().filter { $0.state != .incomplete }.map(\.version) == ["0"],
+        try expect(versions.lifecycle().current, equals: "0", comment)
+        try expect(readTree(place.store + "/versions/0"), equals: Place.contents["0"], comment)
+        try expect(
+            versions.versions().filter { $0.state != .incomplete }.map(\.version), equals: ["0"],
             comment)
-        #expect(try versions.check(CheckOptions(isDeep: true)).findings == [], comment)
+        try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [], comment)
     }
 
     /// The origin's own state again, and then the pull ends well.
     private func expectSuccess() throws {
         try pull()
-        #expect(try place.open().lifecycle().current == "1")
-        #expect(try readTree(place.store + "/versions/1") == Place.contents["1"])
-        #expect(try place.open().check(CheckOptions(isDeep: true)).findings == [])
+        try expect(place.open().lifecycle().current, equals: "1")
+        try expect(readTree(place.store + "/versions/1"), equals: Place.contents["1"])
+        try expect(place.open().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test("refuses a manifest with a bit of every 17th byte flipped")
     func flippedManifest() throws {
-        let path = try #require(files(in: "manifests").first)
+        let path = try require(files(in: "manifests").first)
         let bytes = try Damage.contents(path)
         for offset in stride(from: 0, to: bytes.count, by: 17) {
             var flipped = bytes
@@ -76,7 +77,7 @@ import VersionTree
         "refuses a manifest or a pointer that is cut at every 23rd byte, empty or longer",
         arguments: ["manifests", "channels"])
     func cut(_ kind: String) throws {
-        let path = try #require(files(in: kind).first)
+        let path = try require(files(in: kind).first)
         let bytes = try Damage.contents(path)
         for count in stride(from: 0, to: bytes.count - 1, by: 23) {
             try Damage.overwrite(path, with: Array(bytes[..<count]))
@@ -117,7 +118,7 @@ import VersionTree
         try Damage.overwriteOrCreate(path, with: bytes)
         if wrong == .swapped {
             let digits = try address(of: "#!one").description
-            let other = try #require(
+            let other = try require(
                 files(in: "objects").first { $0.replacing("/", with: "").hasSuffix(digits) })
             try Damage.overwrite(other, with: Array("#!one".utf8))
         }

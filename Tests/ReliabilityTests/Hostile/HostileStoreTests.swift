@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -13,11 +14,11 @@ import VersionTree
         let victim = try victim()
         // Sparse: it costs nothing to make, and would cost two GiB to read.
         try Damage.overwriteOrCreate(victim.path("manifests/huge.json"), with: [])
-        try #require(truncate(victim.path("manifests/huge.json"), 2 << 30) == 0)
+        try require(truncate(victim.path("manifests/huge.json"), 2 << 30) == 0)
         let versions = try victim.place.open()
         let error = #expect(throws: StoreError.self) { _ = try versions.manifest(of: "huge") }
-        #expect(error?.code == .tooLarge)
-        #expect(try versions.versions().map(\.version).sorted() == ["0", "1", "2"])
+        expect(error?.code, equals: .tooLarge)
+        try expect(versions.versions().map(\.version).sorted(), equals: ["0", "1", "2"])
         #expect(throws: StoreError.self) { try versions.store.collect() }
     }
 
@@ -32,10 +33,10 @@ import VersionTree
         try versions.add(
             directory: victim.place.beside + "/timed", version: "timed", options: options)
         // The newest is the one that came last, whatever its time says.
-        #expect(try versions.versions().first?.version == "timed")
-        #expect(try versions.versions().first?.createdAt == year)
+        try expect(versions.versions().first?.version, equals: "timed")
+        try expect(versions.versions().first?.createdAt, equals: year)
         try versions.store.collect()
-        #expect(try versions.check(CheckOptions(isDeep: true)).findings == [])
+        try expect(versions.check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 
     @Test(
@@ -51,9 +52,9 @@ import VersionTree
         mkdir(victim.path("objects/ab"), 0o755)
         try Damage.overwriteOrCreate(victim.path(name), with: [1])
         let versions = try victim.place.open()
-        #expect(try versions.check().findings.map(\.kind) == [.strayFile])
+        try expect(versions.check().findings.map(\.kind), equals: [.strayFile])
         try versions.store.collect()
-        #expect(FileManager.default.fileExists(atPath: victim.path(name)))
+        expect(FileManager.default.fileExists(atPath: victim.path(name)))
     }
 
     @Test("takes a folder of very many names, and shows and forgets it")
@@ -69,11 +70,11 @@ import VersionTree
         }
         let versions = try victim.place.open()
         let report = try versions.add(directory: source, version: "many")
-        #expect(report.files == count && report.newObjects == 1)
-        #expect(Damage.names(victim.path("versions/many")).count == count)
-        #expect(try versions.check().findings == [])
+        expect(report.files == count && report.newObjects == 1)
+        expect(Damage.names(victim.path("versions/many")).count, equals: count)
+        try expect(versions.check().findings, equals: [])
         try versions.retire("many")
-        #expect(!FileManager.default.fileExists(atPath: victim.path("versions/many")))
+        expect(!FileManager.default.fileExists(atPath: victim.path("versions/many")))
     }
 
     @Test("takes a stray tree of some hundred levels away")
@@ -89,9 +90,10 @@ import VersionTree
             level = next
         }
         close(level)
-        #expect(try victim.place.open().check(repairing: true).findings.map(\.kind) == [.strayTree])
-        #expect(!FileManager.default.fileExists(atPath: victim.path("versions/7")))
-        #expect(try victim.place.open().check().findings == [])
+        try expect(
+            victim.place.open().check(repairing: true).findings.map(\.kind), equals: [.strayTree])
+        expect(!FileManager.default.fileExists(atPath: victim.path("versions/7")))
+        try expect(victim.place.open().check().findings, equals: [])
     }
 
     @Test("that is copied to another place is the same store")
@@ -101,10 +103,10 @@ import VersionTree
         mkdir(copy.root, 0o755)
         try FileManager.default.copyItem(atPath: victim.place.store, toPath: copy.store)
         let versions = try copy.open()
-        #expect(try versions.versions().map(\.version).sorted() == ["0", "1", "2"])
-        #expect(try versions.lifecycle().current == "1")
+        try expect(versions.versions().map(\.version).sorted(), equals: ["0", "1", "2"])
+        try expect(versions.lifecycle().current, equals: "1")
         // A copy has lost its hard links, which a check of the trees may mend.
         _ = try versions.check(repairing: true)
-        #expect(try copy.open().check(CheckOptions(isDeep: true)).findings == [])
+        try expect(copy.open().check(CheckOptions(isDeep: true)).findings, equals: [])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -112,7 +113,7 @@ private struct JumpingDisk: FileSystemWrapper {
 
     private func expectSound(_ versions: VersionStore, _ options: CheckOptions) throws {
         let findings = try versions.check(options).findings
-        #expect(findings == [])
+        expect(findings, equals: [])
     }
 
     @Test(
@@ -123,10 +124,10 @@ private struct JumpingDisk: FileSystemWrapper {
         ])
     func jumping(_ jumps: [Int64]) throws {
         let outcome = try live(jumps)
-        #expect(try outcome == live([0]))
-        #expect(outcome.versions == ["4", "3", "2", "0"])
-        #expect(outcome.facts.lifecycle.current == "0")
-        #expect(outcome.shown == ["page": "after!"])
-        #expect(outcome.collected > 0)
+        try expect(outcome, equals: live([0]))
+        expect(outcome.versions, equals: ["4", "3", "2", "0"])
+        expect(outcome.facts.lifecycle.current, equals: "0")
+        expect(outcome.shown, equals: ["page": "after!"])
+        expect(outcome.collected > 0)
     }
 }

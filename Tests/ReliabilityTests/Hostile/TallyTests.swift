@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -45,14 +46,14 @@ import Testing
 
     @Test("has every group, and each has a test or a reason")
     func complete() throws {
-        #expect(try rows().map(\.number) == Array(1...68))
-        #expect(try rows().allSatisfy { !$0.tests.isEmpty })
+        try expect(rows().map(\.number), equals: Array(1...68))
+        try expect(rows().allSatisfy { !$0.tests.isEmpty })
     }
 
     @Test("names tests that their suites have, and says which do not always run")
     func existing() throws {
         let sources = try TestSources(Self.root.appending(path: "Tests"))
-        #expect(sources.suites.flatMap(\.tests).count > 1000)
+        expect(sources.suites.flatMap(\.tests).count > 1000)
         for row in try rows() {
             for named in row.tests {
                 let suite = sources.suite(named.suite)
@@ -60,8 +61,8 @@ import Testing
                     Issue.record("\(row.number): \(named.suite) has no test \"\(named.test)\"")
                     continue
                 }
-                #expect(
-                    test.isConditional == named.remark.hasPrefix("only "),
+                expect(
+                    test.isConditional, equals: named.remark.hasPrefix("only "),
                     "\(row.number): \"\(named.test)\" \(test.isConditional ? "does not always run" : "always runs")"
                 )
             }
@@ -82,21 +83,21 @@ import Testing
             }
             private let cases = ["a case"]
             """#, at: "SomeTests/Deep/ReaderTests.swift")
-        #expect(sources.suites.map(\.type) == ["ReaderTests", "ReaderTests"])
-        #expect(sources.suites[0].displayName == "A reader")
+        expect(sources.suites.map(\.type), equals: ["ReaderTests", "ReaderTests"])
+        expect(sources.suites[0].displayName, equals: "A reader")
         let suite = sources.suite("Deep.ReaderTests")
-        #expect(suite.count == 2)
-        #expect(sources.suite("Other.ReaderTests").isEmpty)
-        #expect(sources.suite("Reader").isEmpty)
+        expect(suite.count, equals: 2)
+        expect(sources.suite("Other.ReaderTests").isEmpty)
+        expect(sources.suite("Reader").isEmpty)
         let first = TestSources.Test(
             name: "refuses (in words)", isConditional: true, hasCases: true)
-        #expect(sources.test("refuses (in words)", of: suite) == first)
-        #expect(sources.test("a case", of: suite) == first)
+        expect(sources.test("refuses (in words)", of: suite), equals: first)
+        expect(sources.test("a case", of: suite), equals: first)
         let second = sources.test("takes what is right", of: suite)
-        #expect(second?.isConditional == false && second?.hasCases == false)
-        #expect(sources.test("third", of: suite)?.isConditional == true)
-        #expect(sources.test("refuses", of: suite) == nil)
-        #expect(sources.test("case", of: suite) == nil)
+        expect(second?.isConditional == false && second?.hasCases == false)
+        expect(sources.test("third", of: suite)?.isConditional, equals: true)
+        expect(sources.test("refuses", of: suite) == nil)
+        expect(sources.test("case", of: suite) == nil)
     }
 
     @Test("finds cases in the file that is named like the type of their list")
@@ -112,7 +113,7 @@ import Testing
         sources.add(
             #"struct OtherCase { static let all = ["silence"] }"#, "Support/OtherCase.swift")
         let suite = sources.suite("ReaderTests")
-        #expect(sources.test("noise", of: suite)?.name == "refuses")
-        #expect(sources.test("silence", of: suite) == nil)
+        expect(sources.test("noise", of: suite)?.name, equals: "refuses")
+        expect(sources.test("silence", of: suite) == nil)
     }
 }

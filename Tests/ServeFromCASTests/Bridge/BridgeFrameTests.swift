@@ -1,3 +1,4 @@
+import Expectations
 import ServeFromCAS
 import Testing
 
@@ -15,15 +16,15 @@ struct BridgeFrameTests {
     @Test("is written as it is read", arguments: good)
     func roundTrip(_ text: String) throws {
         let frame = try BridgeFrame(Array(text.utf8)[...], isBinary: false)
-        #expect(String(decoding: frame.bytes, as: UTF8.self) == text)
+        expect(String(decoding: frame.bytes, as: UTF8.self), equals: text)
     }
 
     @Test("of bytes keeps them all")
     func binary() throws {
         let bytes = Array("B 3 2\n".utf8) + [0, 10, 255, 10]
         let frame = try BridgeFrame(bytes[...], isBinary: true)
-        #expect(frame == .numbered(3, acknowledged: 2, .binary([0, 10, 255, 10])))
-        #expect(frame.bytes == bytes)
+        expect(frame, equals: .numbered(3, acknowledged: 2, .binary([0, 10, 255, 10])))
+        expect(frame.bytes, equals: bytes)
     }
 
     static let bad = [
@@ -56,12 +57,13 @@ struct BridgeFrameTests {
             .numbered(2, acknowledged: 0, .binary([0xFF, 10, 0])), .probe,
         ]
         let body = BridgeBatch.bytes(frames)
-        #expect(String(decoding: body.prefix(6), as: UTF8.self) == "3\nA 4\u{31}".prefix(5) + "1")
-        #expect(try BridgeBatch.frames(body[...]) == frames)
-        #expect(try BridgeBatch.frames([]) == [])
+        expect(
+            String(decoding: body.prefix(6), as: UTF8.self), equals: "3\nA 4\u{31}".prefix(5) + "1")
+        try expect(BridgeBatch.frames(body[...]), equals: frames)
+        try expect(BridgeBatch.frames([]), equals: [])
         for end in 1..<body.count {
             let whole = (try? BridgeBatch.frames(body[..<end]))?.count
-            #expect(whole == nil || whole! < frames.count)
+            expect(whole == nil || whole! < frames.count)
         }
         for bad in ["4\nA 4", "0\n", "-1\nA", "3 A 4", "03\nA 4", "7\nM 1 0\n\u{FFFD}"] {
             #expect(throws: BridgeViolation.self) {
@@ -87,21 +89,21 @@ struct BridgeClientTests {
         }
         var page = BridgeClient()
         try page.send(.text([97]))
-        #expect(next(&page) == nil, "nothing leaves before the welcome")
-        #expect(
-            try page.receive(frame("W 1 \(BridgeFrameTests.id) 0"), now: .zero)
-                == [.opened(resumed: false)])
-        #expect(next(&page) == "M 1 0\na")
+        expect(next(&page) == nil, "nothing leaves before the welcome")
+        try expect(
+            page.receive(frame("W 1 \(BridgeFrameTests.id) 0"), now: .zero),
+            equals: [.opened(resumed: false)])
+        expect(next(&page), equals: "M 1 0\na")
         try page.send(.text([98]))
-        #expect(next(&page) == "M 2 0\nb")
+        expect(next(&page), equals: "M 2 0\nb")
         _ = try page.receive(frame("A 1"), now: .zero)
         page.disconnect()
         try page.send(.text([99]))
-        #expect(page.greeting == (try frame("H 1 \(BridgeFrameTests.id) 0")))
-        #expect(
-            try page.receive(frame("W 1 \(other) 0"), now: .zero) == [.opened(resumed: false)])
-        #expect(next(&page) == "M 1 0 again\nb")
-        #expect(next(&page) == "M 2 0\nc")
-        #expect(next(&page) == nil)
+        expect(page.greeting, equals: (try frame("H 1 \(BridgeFrameTests.id) 0")))
+        try expect(
+            page.receive(frame("W 1 \(other) 0"), now: .zero), equals: [.opened(resumed: false)])
+        expect(next(&page), equals: "M 1 0 again\nb")
+        expect(next(&page), equals: "M 2 0\nc")
+        expect(next(&page) == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -23,12 +24,12 @@ struct BridgeInboxTests {
             reason = page.closed
             if reason == nil { try page.send("C") }
         }
-        #expect(reason?.code == .tryAgainLater)
+        expect(reason?.code, equals: .tryAgainLater)
         // What was taken in is there, and makes room when it is read.
         while bridge.takeMessage() != nil {}
         var page = try Page(bridge)
         try page.send("M 1 0\nhello")
-        #expect(bridge.takeMessage()?.text == "hello")
+        expect(bridge.takeMessage()?.text, equals: "hello")
     }
 
     @Test("keeps of a batch what the message is, not all that came with it")
@@ -36,9 +37,9 @@ struct BridgeInboxTests {
         let bridge = Bridge()
         var page = try Page(bridge)
         try page.send("M 1 0\nhello")
-        #expect(bridge.takeMessage()?.bytes.indices == 0..<5)
+        expect(bridge.takeMessage()?.bytes.indices, equals: 0..<5)
         try page.send(binary: Array("B 2 0\n".utf8) + [0, 255])
-        #expect(bridge.takeMessage()?.bytes.indices == 0..<2)
+        expect(bridge.takeMessage()?.bytes.indices, equals: 0..<2)
     }
 
     @Test("without a reader acknowledges what pages send, and keeps nothing")
@@ -48,9 +49,9 @@ struct BridgeInboxTests {
         let bridge = Bridge(limits: limits, keepsMessages: false)
         var page = try Page(bridge)
         for number in 1...1000 { try page.send("M \(number) 0\nhello") }
-        #expect(page.closed == nil)
-        #expect(bridge.takeMessage() == nil)
+        expect(page.closed == nil)
+        expect(bridge.takeMessage() == nil)
         try page.send("P")
-        #expect(page.lines.last == "A 1000")
+        expect(page.lines.last, equals: "A 1000")
     }
 }

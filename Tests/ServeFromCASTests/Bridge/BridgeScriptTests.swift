@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -50,14 +51,14 @@ struct BridgeScriptTests {
         let text = "\(page)\n\(script)\n(async () => {\n\(steps)\nprocess.exit(0);\n})();\n"
         try Data(text.utf8).write(to: URL(filePath: file))
         let process = Process()
-        process.executableURL = URL(filePath: try #require(NodeProgram.path))
+        process.executableURL = URL(filePath: try require(NodeProgram.path))
         process.arguments = [file]
         let output = Pipe()
         process.standardOutput = output
         try process.run()
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        expect(process.terminationStatus, equals: 0)
         return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
     }
 
@@ -72,24 +73,24 @@ struct BridgeScriptTests {
             left(3, true, 9);
             console.log(one, loads);
             """
-        #expect(try run(steps) == "1 2")
+        try expect(run(steps), equals: "1 2")
     }
 
     @Test("leaves a page of another version, and one that says so, as they are")
     func noReload() throws {
-        #expect(try run("open(first); left(1, false, 5); console.log(loads);") == "0")
+        try expect(run("open(first); left(1, false, 5); console.log(loads);"), equals: "0")
         let prevented = """
             castree.bridge.addEventListener('rolled-back', event => event.preventDefault());
             open(first); left(1, true, 5); console.log(loads);
             """
-        #expect(try run(prevented) == "0")
+        try expect(run(prevented), equals: "0")
     }
 
     @Test("leaves a frame to the page around it, and what has no memory of the tab as it is")
     func noLoop() throws {
         let steps = "open(first); left(1, true, 5); console.log(loads);"
-        #expect(try run(steps, frame: "{}") == "0")
-        #expect(try run(steps, storage: "{ get() { throw new Error('blocked'); } }") == "0")
+        try expect(run(steps, frame: "{}"), equals: "0")
+        try expect(run(steps, storage: "{ get() { throw new Error('blocked'); } }"), equals: "0")
     }
 
     @Test("confirms with its session, as soon as it has one")
@@ -101,7 +102,7 @@ struct BridgeScriptTests {
             open(first);
             console.log(early, await confirmed, posts.join() === '/_castree/confirm?session=' + first);
             """
-        #expect(try run(steps) == "0 true true")
+        try expect(run(steps), equals: "0 true true")
     }
 
     @Test("confirms with the next session where its own has ended, and takes a refusal for one")
@@ -119,7 +120,7 @@ struct BridgeScriptTests {
             answers = [409];
             console.log(good, posts.map(p => p.slice(-1)).join(''), await castree.confirm());
             """
-        #expect(try run(steps) == "true ab false")
+        try expect(run(steps), equals: "true ab false")
     }
 
     @Test(
@@ -137,11 +138,11 @@ struct BridgeScriptTests {
             tell(4, 'version-ready', { version: '3', reload: true });
             console.log(loads);
             """
-        #expect(try run(steps) == "0\n1\n1")
+        try expect(run(steps), equals: "0\n1\n1")
         let blocked = "{ get() { throw new Error('blocked'); } }"
         let told =
             "open(first); tell(1, 'version-ready', { version: '2', reload: true }); console.log(loads);"
-        #expect(try run(told, storage: blocked) == "0")
+        try expect(run(told, storage: blocked), equals: "0")
     }
 
     @Test("asks for updates with its session, and gives what comes of it")
@@ -170,7 +171,7 @@ struct BridgeScriptTests {
             """
         let said =
             "{\"type\":\"available\",\"version\":\"2\",\"bytes\":5,\"mandatory\":false} /_castree/check"
-        #expect(try run(steps) == "\(said)\nready\naway\nstatus 404")
+        try expect(run(steps), equals: "\(said)\nready\naway\nstatus 404")
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Testing
 import WebTestSupport
@@ -51,7 +52,7 @@ struct BridgeSimulationTests {
         mutating func take(percent: Int) {
             while chance(percent), let message = bridge.takeMessage() {
                 appGot.append(String(decoding: message.bytes, as: UTF8.self))
-                #expect(!message.mayRepeat)
+                expect(!message.mayRepeat)
             }
         }
 
@@ -118,7 +119,7 @@ struct BridgeSimulationTests {
             if chance(10) { answer = bridge.answer(to: head, body: body, now: now) {} }
             switch answer {
             case .response(let response):
-                #expect(response.head.values("Cache-Control") == ["no-store"])
+                expect(response.head.values("Cache-Control"), equals: ["no-store"])
                 guard response.head.status == 200, case .piece(.bytes(let bytes)) = response.body
                 else {
                     Issue.record("\(method) \(query): \(response.head.status)")
@@ -184,12 +185,12 @@ struct BridgeSimulationTests {
             try world.exchange()
             world.take(percent: 100)
         }
-        #expect(world.appGot == world.pageSent)
-        #expect(world.pageGot == world.appSent)
-        #expect(world.page.queuedCount == 0)
-        #expect(world.pageSent.count > 500 && world.appSent.count > 500)
-        #expect(world.openings.dropFirst().allSatisfy { $0 } && world.openings.count > 50)
-        #expect(world.bridge.sessions.contains { $0 == world.page.session })
+        expect(world.appGot, equals: world.pageSent)
+        expect(world.pageGot, equals: world.appSent)
+        expect(world.page.queuedCount, equals: 0)
+        expect(world.pageSent.count > 500 && world.appSent.count > 500)
+        expect(world.openings.dropFirst().allSatisfy { $0 } && world.openings.count > 50)
+        expect(world.bridge.sessions.contains { $0 == world.page.session })
     }
 }
 

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import ServeFromCAS
 import Synchronization
 import Testing
@@ -71,20 +72,20 @@ struct BridgeTests {
     @Test("greets a page and carries messages both ways")
     func conversation() throws {
         var page = try Page(bridge)
-        let session = try #require(page.link.session)
-        #expect(page.lines == ["W 1 \(session) 0"])
-        #expect(bridge.sessions == [session])
-        #expect(changes.all.withLock { $0 } == [.opened(session)])
+        let session = try require(page.link.session)
+        expect(page.lines, equals: ["W 1 \(session) 0"])
+        expect(bridge.sessions, equals: [session])
+        expect(changes.all.withLock { $0 }, equals: [.opened(session)])
         try page.send("M 1 0\nhello")
         try page.send(binary: Array("B 2 0\n".utf8) + [0, 255])
-        let first = try #require(bridge.takeMessage())
-        #expect(first.text == "hello" && first.session == session && !first.mayRepeat)
-        #expect(bridge.takeMessage()?.content == .binary([0, 255]))
-        #expect(bridge.takeMessage() == nil)
-        #expect(try bridge.send("answer") == 1)
-        #expect(try bridge.send([1, 2], to: session) == 1)
+        let first = try require(bridge.takeMessage())
+        expect(first.text == "hello" && first.session == session && !first.mayRepeat)
+        expect(bridge.takeMessage()?.content, equals: .binary([0, 255]))
+        expect(bridge.takeMessage() == nil)
+        try expect(bridge.send("answer"), equals: 1)
+        try expect(bridge.send([1, 2], to: session), equals: 1)
         try page.move()
-        #expect(page.lines.dropFirst() == ["M 1 2\nanswer", "B 2 2\n\u{1}\u{2}"])
+        expect(page.lines.dropFirst(), equals: ["M 1 2\nanswer", "B 2 2\n\u{1}\u{2}"])
     }
 
     @Test("acknowledges what was taken, on a message if there is one, else soon")
@@ -92,25 +93,25 @@ struct BridgeTests {
         var page = try Page(bridge)
         try page.send("M 1 0\na")
         try page.send("M 2 0\nb")
-        let due = try #require(page.link.nextDeadline)
-        #expect(due <= .milliseconds(50))
-        #expect(page.frames.count == 1, "nothing was taken yet")
+        let due = try require(page.link.nextDeadline)
+        expect(due <= .milliseconds(50))
+        expect(page.frames.count, equals: 1, "nothing was taken yet")
         _ = bridge.takeMessage()
         page.link.advance(to: due)
         try page.move(now: due)
-        #expect(page.lines.last == "A 1")
+        expect(page.lines.last, equals: "A 1")
         // The app was late; now it is told without waiting.
         _ = bridge.takeMessage()
         try page.move(now: due)
-        #expect(page.lines.last == "A 2")
+        expect(page.lines.last, equals: "A 2")
         try page.send("P", now: due)
-        #expect(page.lines.suffix(2) == ["A 2", "A 2"])
+        expect(page.lines.suffix(2), equals: ["A 2", "A 2"])
     }
 
     @Test("goes on where a broken link stopped")
     func resuming() throws {
         var page = try Page(bridge)
-        let session = try #require(page.link.session)
+        let session = try require(page.link.session)
         try page.send("M 1 0\na")
         try bridge.send("x")
         try bridge.send("y")
@@ -118,55 +119,55 @@ struct BridgeTests {
         page.link.receiveEnd(now: .zero)
         try bridge.send("z")
         var again = try Page(bridge, "H 1 \(session) 1")
-        #expect(again.lines.prefix(3) == ["W 1 \(session) 1", "M 2 0\ny", "M 3 0\nz"])
+        expect(again.lines.prefix(3), equals: ["W 1 \(session) 1", "M 2 0\ny", "M 3 0\nz"])
         try again.send("M 1 3\na")
         try again.send("M 2 3\nb")
-        #expect(bridge.takeMessage()?.text == "a")
-        #expect(bridge.takeMessage()?.text == "b")
-        #expect(bridge.takeMessage() == nil)
-        #expect(bridge.sessions == [session])
+        expect(bridge.takeMessage()?.text, equals: "a")
+        expect(bridge.takeMessage()?.text, equals: "b")
+        expect(bridge.takeMessage() == nil)
+        expect(bridge.sessions, equals: [session])
     }
 
     @Test("lets a newer link take over and closes the older")
     func takingOver() throws {
         var page = try Page(bridge)
-        let session = try #require(page.link.session)
+        let session = try require(page.link.session)
         let next = try Page(bridge, "H 1 \(session) 0")
         try page.move()
-        #expect(page.closed?.code == BridgeLink.replacedCode || page.link.isFinished == false)
-        #expect(next.link.session == session && page.link.session == nil)
+        expect(page.closed?.code == BridgeLink.replacedCode || page.link.isFinished == false)
+        expect(next.link.session == session && page.link.session == nil)
         page.link.receiveEnd(now: .zero)
         try bridge.send("still here")
         var last = next
         try last.move()
-        #expect(last.lines.last == "M 1 0\nstill here")
+        expect(last.lines.last, equals: "M 1 0\nstill here")
     }
 
     @Test("gives a new session to a page whose own is gone, and marks what may come twice")
     func unknownSession() throws {
         var page = try Page(bridge)
-        let old = try #require(page.link.session)
+        let old = try require(page.link.session)
         try bridge.send("lost")
         page.link.receiveEnd(now: .zero)
-        #expect(bridge.nextDeadline == .seconds(300))
+        expect(bridge.nextDeadline, equals: .seconds(300))
         bridge.advance(to: .seconds(300))
-        #expect(changes.all.withLock { $0.last } == .closed(old, undelivered: 1))
+        expect(changes.all.withLock { $0.last }, equals: .closed(old, undelivered: 1))
         var again = try Page(bridge, "H 1 \(old) 4")
-        let new = try #require(again.link.session)
-        #expect(new != old && again.lines == ["W 1 \(new) 0"])
+        let new = try require(again.link.session)
+        expect(new != old && again.lines == ["W 1 \(new) 0"])
         try again.send("M 1 0 again\nperhaps twice")
-        #expect(bridge.takeMessage()?.mayRepeat == true)
+        expect(bridge.takeMessage()?.mayRepeat, equals: true)
     }
 
     @Test("ends with the page")
     func ending() throws {
         var page = try Page(bridge)
-        let session = try #require(page.link.session)
+        let session = try require(page.link.session)
         try page.send("C")
-        #expect(page.closed?.code == .normal)
-        #expect(bridge.sessions.isEmpty)
+        expect(page.closed?.code, equals: .normal)
+        expect(bridge.sessions.isEmpty)
         #expect(throws: StoreError.self) { try bridge.send("x", to: session) }
-        #expect(try bridge.send("x") == 0)
+        try expect(bridge.send("x"), equals: 0)
     }
 
     static let violations: [(String, CloseCode)] = [
@@ -180,55 +181,55 @@ struct BridgeTests {
     @Test("cuts off a page that breaks the protocol, and keeps its session", arguments: violations)
     func violation(_ frame: String, _ code: CloseCode) throws {
         var page = try Page(bridge)
-        let session = try #require(page.link.session)
+        let session = try require(page.link.session)
         try page.send(frame)
-        #expect(page.closed?.code == code)
-        #expect(bridge.sessions == [session] && bridge.takeMessage() == nil)
+        expect(page.closed?.code, equals: code)
+        expect(bridge.sessions == [session] && bridge.takeMessage() == nil)
     }
 
     @Test("wants a greeting first, of its version, and soon")
     func greeting() throws {
         for (frame, code) in [("M 1 0\nx", CloseCode.protocolError), ("H 2 -", .unsupported)] {
-            #expect(try Page(bridge, frame).closed?.code == code)
+            try expect(Page(bridge, frame).closed?.code, equals: code)
         }
         var silent = try Page(bridge, "")
-        let deadline = try #require(silent.link.nextDeadline)
+        let deadline = try require(silent.link.nextDeadline)
         silent.link.advance(to: deadline)
         try silent.move(now: deadline)
-        #expect(silent.closed?.code == .policy)
-        #expect(bridge.sessions.isEmpty)
+        expect(silent.closed?.code, equals: .policy)
+        expect(bridge.sessions.isEmpty)
     }
 
     @Test("sends no more than the window, and refuses when the queue is full")
     func outgoingBounds() throws {
         var page = try Page(bridge)
         for number in 1...1024 { try bridge.send("\(number)") }
-        #expect(StoreErrorCode.of { try bridge.send("over") } == .queueFull)
+        expect(StoreErrorCode.of { try bridge.send("over") }, equals: .queueFull)
         try page.move()
-        #expect(page.lines.last == "M 256 0\n256")
+        expect(page.lines.last, equals: "M 256 0\n256")
         try page.send("A 100")
-        #expect(page.lines.last == "M 356 0\n356")
-        #expect(try bridge.send("fits") == 1)
-        #expect(
-            StoreErrorCode.of { try bridge.send([UInt8](repeating: 0, count: 1 << 20 | 1)) }
-                == .tooLarge)
+        expect(page.lines.last, equals: "M 356 0\n356")
+        try expect(bridge.send("fits"), equals: 1)
+        expect(
+            StoreErrorCode.of { try bridge.send([UInt8](repeating: 0, count: 1 << 20 | 1)) },
+            equals: .tooLarge)
         // A page that is away does not stop the others: it is given up.
         page.link.receiveEnd(now: .zero)
         for number in 0..<99 { try bridge.send("\(number)") }
         let other = try Page(bridge)
-        #expect(try bridge.send("to the living") == 1)
-        #expect(bridge.sessions == [other.link.session])
+        try expect(bridge.send("to the living"), equals: 1)
+        expect(bridge.sessions, equals: [other.link.session])
     }
 
     @Test("cuts off a page that sends beyond the window")
     func incomingBounds() throws {
         var page = try Page(bridge)
         for number in 1...256 { try page.send("M \(number) 0\nx") }
-        #expect(page.closed == nil)
+        expect(page.closed == nil)
         try page.send("M 257 0\nx")
-        #expect(page.closed?.code == .policy)
-        for _ in 1...256 { #expect(bridge.takeMessage() != nil) }
-        #expect(bridge.takeMessage() == nil)
+        expect(page.closed?.code, equals: .policy)
+        for _ in 1...256 { expect(bridge.takeMessage() != nil) }
+        expect(bridge.takeMessage() == nil)
     }
 
     @Test("has room for so many pages, the longest away giving way")
@@ -238,22 +239,22 @@ struct BridgeTests {
         let small = Bridge(limits: limits)
         var first = try Page(small)
         let second = try Page(small)
-        #expect(try Page(small).closed?.code == .tryAgainLater)
+        try expect(Page(small).closed?.code, equals: .tryAgainLater)
         first.link.receiveEnd(now: .seconds(1))
         let third = try Page(small, now: .seconds(2))
-        #expect(Set(small.sessions) == Set([second, third].compactMap(\.link.session)))
+        expect(Set(small.sessions), equals: Set([second, third].compactMap(\.link.session)))
     }
 
     @Test("tells of a session that has expired, also if a refused greeting finds it")
     func expiredAtRefusal() throws {
         var gone = try Page(bridge)
-        let expired = try #require(gone.link.session)
+        let expired = try require(gone.link.session)
         gone.link.receiveEnd(now: .zero)
-        let linked = try #require(try Page(bridge).link.session)
+        let linked = try require(try Page(bridge).link.session)
         let late = bridge.limits.sessionExpiry + .seconds(1)
-        #expect(try Page(bridge, "H 1 \(linked) 99", now: late).closed?.code == .protocolError)
-        #expect(bridge.sessions == [linked])
-        #expect(changes.all.withLock { $0 }.last == .closed(expired, undelivered: 0))
+        try expect(Page(bridge, "H 1 \(linked) 99", now: late).closed?.code, equals: .protocolError)
+        expect(bridge.sessions, equals: [linked])
+        expect(changes.all.withLock { $0 }.last, equals: .closed(expired, undelivered: 0))
     }
 
     @Test("tells events in their order, and of progress the newest that waits")
@@ -273,7 +274,7 @@ struct BridgeTests {
             "E 4 0 progress\n{\"done\":9,\"total\":10}",
             "E 5 0 rolled-back\n{\"version\":\"v2\",\"reason\":\"no confirm\"}",
         ]
-        #expect(Array(page.lines.dropFirst()) == expected)
+        expect(Array(page.lines.dropFirst()), equals: expected)
     }
 
     @Test("wakes a link once until it looks")
@@ -281,10 +282,10 @@ struct BridgeTests {
         let counter = Counter()
         var page = try Page(bridge, wake: { counter.add() })
         for _ in 0..<10 { try bridge.send("x") }
-        #expect(counter.count == 1)
+        expect(counter.count, equals: 1)
         try page.move()
         try bridge.send("x")
-        #expect(counter.count == 2)
+        expect(counter.count, equals: 2)
     }
 
     @Test("gives messages to a task that waits, ends when finished or cancelled")
@@ -299,22 +300,22 @@ struct BridgeTests {
             return true
         }
         cancelled.cancel()
-        #expect(await cancelled.value)
+        await expect(cancelled.value)
         var page = try Page(bridge)
         for number in 1...50 {
             try page.send("M \(number) 0\n\(number)")
             await Task.yield()
         }
         bridge.finish()
-        #expect(await reader.value == (1...50).map { "\($0)" })
+        await expect(reader.value, equals: (1...50).map { "\($0)" })
     }
 
     @Test("serves a script of at most 8 KB that names the limits of the protocol")
     func script() {
         let text = String(decoding: BridgeScript.bytes, as: UTF8.self)
-        #expect(BridgeScript.bytes.count <= 8192)
+        expect(BridgeScript.bytes.count <= 8192)
         for part in ["'use strict'", "H 1 -", "/_castree/bridge", "256", "4<<20", "1<<20"] {
-            #expect(text.contains(part))
+            expect(text.contains(part))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import VersionTree
 import WebTestSupport
@@ -20,7 +21,7 @@ struct PageMarkTests {
                 load: .page, isReload: isReload, path: Array(path.utf8), cookie: cookie,
                 connection: 1, hints: 7)
             guard case .serve(let version, let cookie, let mark) = ask(request) else { return nil }
-            #expect(version == current)
+            expect(version, equals: current)
             self.cookie = cookie ?? self.cookie
             return mark
         }
@@ -51,12 +52,12 @@ struct PageMarkTests {
         let old = browser.go()
         browser.current = try VersionName("B")
         let new = browser.go()
-        #expect(old != nil && new != nil && old != new)
+        expect(old != nil && new != nil && old != new)
         for seconds in [0, 1, 5, 59, 3600] {
             browser.now += .seconds(seconds)
-            #expect(browser.get(old) == "A")
-            #expect(browser.get(new) == "B")
-            #expect(browser.get(old, load: .frame) == "A")
+            expect(browser.get(old), equals: "A")
+            expect(browser.get(new), equals: "B")
+            expect(browser.get(old, load: .frame), equals: "A")
         }
     }
 
@@ -68,7 +69,7 @@ struct PageMarkTests {
             browser.current = names[round % 2]
             let mark = browser.go(round % 3 == 0 ? "/" : "/other")
             browser.now += .seconds(5)
-            #expect(browser.get(mark) == browser.current.description)
+            expect(browser.get(mark), equals: browser.current.description)
         }
     }
 
@@ -79,7 +80,7 @@ struct PageMarkTests {
         browser.current = try VersionName("B")
         _ = browser.go()
         browser.current = try VersionName("A")
-        #expect(browser.go("/other") == first)
+        expect(browser.go("/other"), equals: first)
     }
 
     @Test("knows a page that comes back from the history long after, without asking for itself")
@@ -91,9 +92,9 @@ struct PageMarkTests {
         browser.now += .seconds(7200)
         browser.table.close(connection: 1, now: .zero)
         browser.table.expire(now: browser.now)
-        #expect(browser.get(old) == "A")
-        #expect(browser.get(new) == "B")
-        #expect(browser.table.pinned(now: browser.now).map(\.description) == ["A", "B"])
+        expect(browser.get(old), equals: "A")
+        expect(browser.get(new), equals: "B")
+        expect(browser.table.pinned(now: browser.now).map(\.description), equals: ["A", "B"])
     }
 
     @Test(
@@ -104,15 +105,15 @@ struct PageMarkTests {
         browser.current = try VersionName("B")
         let new = browser.go()
         browser.table = PinTable()
-        #expect(browser.get(old) == "doubt")
-        #expect(browser.get(new) == "B")
+        expect(browser.get(old), equals: "doubt")
+        expect(browser.get(new), equals: "B")
         browser.table = PinTable()
         browser.current = try VersionName("C")
         let newest = browser.go()
-        #expect(Set([old, new, newest]).count == 3)
-        #expect(browser.get(new) == "B")
-        #expect(browser.get(newest) == "C")
-        #expect(browser.get(old) == "doubt")
+        expect(Set([old, new, newest]).count, equals: 3)
+        expect(browser.get(new), equals: "B")
+        expect(browser.get(newest), equals: "C")
+        expect(browser.get(old), equals: "doubt")
     }
 
     @Test(
@@ -124,16 +125,16 @@ struct PageMarkTests {
         let second = browser.go()
         // Back to the first: the cookie has its mark only.
         browser.current = try VersionName("A")
-        #expect(browser.go("/other") == first)
+        expect(browser.go("/other"), equals: first)
         browser.current = try VersionName("C")
         for number in 0..<restarts {
             browser.table = PinTable(run: "run\(number)")
             let third = browser.go("/third")
-            #expect(third == nil)
-            #expect(browser.get(second) == "doubt")
-            #expect(["doubt", "A"].contains(browser.get(first)))
+            expect(third == nil)
+            expect(browser.get(second), equals: "doubt")
+            expect(["doubt", "A"].contains(browser.get(first)))
             browser.now += .seconds(10)
-            #expect(browser.get(second) == "doubt")
+            expect(browser.get(second), equals: "doubt")
         }
     }
 
@@ -142,7 +143,7 @@ struct PageMarkTests {
         var browser = try browser()
         let mark = browser.go()
         let other = PageMark.all.first { $0 != mark }
-        #expect(browser.get(other) == "doubt")
+        expect(browser.get(other), equals: "doubt")
     }
 
     @Test("is given to a seventh version only when one of the six is gone")
@@ -153,15 +154,15 @@ struct PageMarkTests {
             browser.current = try VersionName(name)
             marks.append(browser.go())
         }
-        #expect(Set(marks.compactMap { $0 }).count == 6)
+        expect(Set(marks.compactMap { $0 }).count, equals: 6)
         browser.current = try VersionName("G")
-        #expect(browser.go() == nil)
+        expect(browser.go() == nil)
         browser.now += .seconds(61)
         browser.table.close(connection: 1, now: .zero)
         browser.current = try VersionName("H")
-        #expect(browser.go() == marks[0])
-        #expect(browser.get(marks[0]) == "H")
-        #expect(browser.get(marks[5]) == "F")
+        expect(browser.go(), equals: marks[0])
+        expect(browser.get(marks[0]), equals: "H")
+        expect(browser.get(marks[5]), equals: "F")
     }
 
     @Test("is not given to browsers that send no hints, nor read from all or none")
@@ -173,9 +174,9 @@ struct PageMarkTests {
                 Issue.record("no page")
                 return
             }
-            #expect(mark == nil)
+            expect(mark == nil)
         }
-        #expect(PageMark.all.count == 6)
+        expect(PageMark.all.count, equals: 6)
     }
 
     @Test("is part of the cookie")
@@ -185,12 +186,12 @@ struct PageMarkTests {
                 browser: "0123456789abcdef", version: try VersionName("1.2-3"), mark: mark)
             let text = String(cookie.setCookie("c").prefix { $0 != ";" })
             let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
-            #expect(PinRequest(head, cookieName: "c", connection: 1).cookie == cookie)
+            expect(PinRequest(head, cookieName: "c", connection: 1).cookie, equals: cookie)
         }
         for text in ["0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-12.v"] {
             let head = try RequestHead(
                 method: "GET", target: "/", fields: [("Cookie", "c=" + text)])
-            #expect(PinRequest(head, cookieName: "c", connection: 1).cookie == nil)
+            expect(PinRequest(head, cookieName: "c", connection: 1).cookie == nil)
         }
     }
 
@@ -203,11 +204,11 @@ struct PageMarkTests {
         for hints in 0..<8 {
             let sent = fields.enumerated().filter { hints & 1 << $0.offset != 0 }.map(\.element)
             let head = try RequestHead(method: "GET", target: "/a.js", fields: sent)
-            #expect(PageMark.hints(of: head) == UInt8(hints))
+            expect(PageMark.hints(of: head), equals: UInt8(hints))
         }
-        #expect(
-            PageMark.policy(PageMark(hints: 2))
-                == "ch-ua=(), ch-ua-mobile=*, ch-ua-platform=()")
-        #expect(PageMark.policy(nil) == "ch-ua=*, ch-ua-mobile=*, ch-ua-platform=*")
+        expect(
+            PageMark.policy(PageMark(hints: 2)),
+            equals: "ch-ua=(), ch-ua-mobile=*, ch-ua-platform=()")
+        expect(PageMark.policy(nil), equals: "ch-ua=*, ch-ua-mobile=*, ch-ua-platform=*")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import VersionTree
 import WebTestSupport
@@ -23,7 +24,7 @@ struct PinRequestTests {
     @Test("is the path of a Referer of the same origin", arguments: referrers)
     func referrer(_ row: (value: String, path: String?)) throws {
         let request = try read([("Referer", row.value)])
-        #expect(request.referrer == row.path.map { Array($0.utf8) })
+        expect(request.referrer, equals: row.path.map { Array($0.utf8) })
     }
 
     @Test("is a cookie only if it is one of ours")
@@ -32,20 +33,20 @@ struct PinRequestTests {
             browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
         let set = cookie.setCookie("castree_page_1234")
         let value = String(set.prefix { $0 != ";" })
-        #expect(try read([("Cookie", "a=b; \(value)")]).cookie == cookie)
+        try expect(read([("Cookie", "a=b; \(value)")]).cookie, equals: cookie)
         // A link from another site must find the browser's cookie: a browser that seemed new would get
         // one of its own in its place, and the pages that are open would lose theirs
         // (RFC 6265bis, section 5.6.7.1: Strict cookies are not sent there, Lax ones are).
-        #expect(
-            set.split(separator: ";").map { $0.drop { $0 == " " } }.dropFirst()
-                == ["Path=/", "HttpOnly", "SameSite=Lax"])
+        expect(
+            set.split(separator: ";").map { $0.drop { $0 == " " } }.dropFirst(),
+            equals: ["Path=/", "HttpOnly", "SameSite=Lax"])
         for value in [
             "short.1", "0123456789abcdef", "0123456789abcdef.", "0123456789abcdef./x", "",
             "0123456789abcdef.1:", "0123456789abcdef.1:r un", "0123456789abcdef.1:run:",
             "0123456789abcdef.1:run:/x", "0123456789abcdef.:run",
             "0123456789abcdef.1:run" + String(repeating: ":v", count: 9),
         ] {
-            #expect(try read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
+            try expect(read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
         }
     }
 
@@ -56,7 +57,7 @@ struct PinRequestTests {
                 browser: "0123456789abcdef", version: try VersionName("2.0"), run: "k3j5",
                 others: try others.map { try VersionName($0) })
             let value = String(cookie.setCookie("castree_page_1234").prefix { $0 != ";" })
-            #expect(try read([("Cookie", value)]).cookie == cookie)
+            try expect(read([("Cookie", value)]).cookie, equals: cookie)
         }
     }
 
@@ -67,7 +68,7 @@ struct PinRequestTests {
             ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
         ] {
             let request = try RequestHead(method: "GET", target: "/", fields: fields)
-            #expect(PinRequest.isOfPage(request) == isOfPage)
+            expect(PinRequest.isOfPage(request), equals: isOfPage)
         }
     }
 
@@ -87,7 +88,7 @@ struct PinRequestTests {
     @Test("is the kind of load", arguments: loads)
     func load(_ row: (fields: [(String, String)], load: RequestHead.Load, isReload: Bool)) throws {
         let request = try read(row.fields)
-        #expect(request.load == row.load)
-        #expect(request.isReload == row.isReload)
+        expect(request.load, equals: row.load)
+        expect(request.isReload, equals: row.isReload)
     }
 }

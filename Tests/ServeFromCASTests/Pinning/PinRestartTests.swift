@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import VersionTree
 
@@ -30,14 +31,14 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser, connection: 2)
         for _ in 0..<3 {
             restart(&server)
-            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
-            #expect(server.pinned == ["A", "B"])
+            expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
+            expect(server.pinned, equals: ["A", "B"])
             server.wait(60)
-            #expect(server.get("/late.js", by: browser, from: "/other") == "doubt")
+            expect(server.get("/late.js", by: browser, from: "/other"), equals: "doubt")
         }
         // A script that only one of them has says which.
         server.only = ["/app.3f2a9c1b.js": server.a]
-        #expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js") == "A")
+        expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js"), equals: "A")
     }
 
     @Test("never take an older page's request for that of a page that begins after the restart")
@@ -46,12 +47,12 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser)
         restart(&server)
         server.current = server.b
-        #expect(server.go("/", in: &browser, connection: 2) == "B")
+        expect(server.go("/", in: &browser, connection: 2), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         // And through a second restart.
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
     @Test("are in doubt for the grace only, if none of them has the bridge")
@@ -61,11 +62,11 @@ struct PinRestartTests {
         server.current = server.b
         _ = server.go("/", in: &browser)
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
         server.wait(61)
         for _ in 0..<3 {
             server.table.expire(now: server.now)
-            #expect(server.get("/late.js", by: browser, from: "/") == "B")
+            expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
             // Silent, until nothing is known of it.
             server.table.close(connection: 1, now: server.now)
             server.wait(3600)
@@ -80,20 +81,20 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser, connection: 2)
         restart(&server)
         for _ in 0..<10 {
-            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+            expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
             // Connections come and go between its requests.
             server.table.close(connection: 1, now: server.now)
             server.wait(50)
             server.table.expire(now: server.now)
         }
-        #expect(server.pinned == ["A", "B"])
+        expect(server.pinned, equals: ["A", "B"])
         for _ in 0..<4 {
             _ = server.get("/late.js", by: browser, from: "/")
             server.table.close(connection: 1, now: server.now)
             server.wait(50)
             server.table.expire(now: server.now)
         }
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test("hold a page that asks in the run that saw it begin, whatever it asks for")
@@ -104,10 +105,10 @@ struct PinRestartTests {
         _ = server.go("/next", in: &browser, connection: 2)
         server.wait(10)
         for _ in 0..<12 {
-            #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+            expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
             server.table.close(connection: 1, now: server.now)
             // The other tab is not closed either.
-            #expect(server.get("/late.js", by: browser, from: "/next") == "doubt")
+            expect(server.get("/late.js", by: browser, from: "/next"), equals: "doubt")
             server.wait(10)
         }
     }
@@ -120,10 +121,10 @@ struct PinRestartTests {
         _ = server.go("/next", in: &browser)
         server.wait(20)
         for _ in 0..<3 {
-            #expect(server.get("/late.js", by: browser, from: "/next") == "doubt")
+            expect(server.get("/late.js", by: browser, from: "/next"), equals: "doubt")
             server.wait(15)
         }
-        #expect(server.get("/late.js", by: browser, from: "/next") == "B")
+        expect(server.get("/late.js", by: browser, from: "/next"), equals: "B")
     }
 
     @Test("are those that are open still, not the one that a tab has left long before")
@@ -132,7 +133,7 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)
-        #expect(browser.cookie?.others == [server.a])
+        expect(browser.cookie?.others, equals: [server.a])
         func late() -> PinRequest {
             PinRequest(
                 load: .subresource, path: Array("/late.js".utf8), referrer: Array("/next".utf8),
@@ -140,17 +141,17 @@ struct PinRestartTests {
         }
         func cookie(_ decision: PinTable.Decision) -> PinCookie? {
             guard case .serve(let version, let cookie, _) = decision else { return nil }
-            #expect(version == server.b)
+            expect(version, equals: server.b)
             return cookie
         }
-        #expect(cookie(server.ask(late())) == nil, "the page that was left still counts")
+        expect(cookie(server.ask(late())) == nil, "the page that was left still counts")
         server.wait(61)
-        let corrected: PinCookie = try #require(cookie(server.ask(late())))
+        let corrected: PinCookie = try require(cookie(server.ask(late())))
         browser.cookie = corrected
-        #expect(browser.cookie?.others == [])
-        #expect(cookie(server.ask(late())) == nil)
+        expect(browser.cookie?.others, equals: [])
+        expect(cookie(server.ask(late())) == nil)
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/next") == "B")
+        expect(server.get("/late.js", by: browser, from: "/next"), equals: "B")
     }
 
     @Test("stay open while a page with the bridge may be theirs, however long the other is gone")
@@ -161,9 +162,9 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser, connection: 2)
         restart(&server)
         for (session, connection) in [("old", UInt64(8)), ("new", 9)] {
-            #expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
-                    == "doubt")
+            expect(
+                server.get("/_castree/bridge", by: browser, from: nil, connection: connection),
+                equals: "doubt")
             server.table.hold(session: session, connection: connection, now: server.now)
             server.table.hold(session: session, connection: connection, now: server.now)
         }
@@ -173,16 +174,16 @@ struct PinRestartTests {
         for _ in 0..<3 {
             server.wait(3600)
             server.table.expire(now: server.now)
-            #expect(server.get("/late.js", by: browser, from: "/", connection: 3) == "doubt")
-            #expect(server.pinned == ["A", "B"])
+            expect(server.get("/late.js", by: browser, from: "/", connection: 3), equals: "doubt")
+            expect(server.pinned, equals: ["A", "B"])
         }
         // It goes: nothing holds its version any more.
         server.table.leave(session: "old", now: server.now)
         server.table.close(connection: 8, now: server.now)
         server.wait(61)
-        #expect(server.pinned == ["B"])
-        #expect(server.get("/late.js", by: browser, from: "/", connection: 3) == "B")
-        #expect(server.table.crowds.isEmpty)
+        expect(server.pinned, equals: ["B"])
+        expect(server.get("/late.js", by: browser, from: "/", connection: 3), equals: "B")
+        expect(server.table.crowds.isEmpty)
     }
 
     @Test("are of the only version there was, be it of one page or of several")
@@ -192,12 +193,12 @@ struct PinRestartTests {
         _ = server.go("/other", in: &browser, connection: 2)
         server.current = server.b
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/") == "A")
-        #expect(server.get("/late.js", by: browser, from: "/other", connection: 2) == "A")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
+        expect(server.get("/late.js", by: browser, from: "/other", connection: 2), equals: "A")
         // One of them is loaded again; the other may be open yet.
-        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        expect(server.go("/", in: &browser, isReload: true), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/other", connection: 2) == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/other", connection: 2), equals: "doubt")
     }
 
     @Test("take a reload of the only page for its end, as without a restart")
@@ -206,9 +207,9 @@ struct PinRestartTests {
         _ = server.go("/", in: &browser)
         restart(&server)
         server.current = server.b
-        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        expect(server.go("/", in: &browser, isReload: true), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test("are those of the last navigation only: pages that had gone before are not remembered")
@@ -220,7 +221,7 @@ struct PinRestartTests {
         server.wait(61)
         _ = server.go("/", in: &browser)
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test("do not take a page that was only silent for one of an earlier run")
@@ -231,9 +232,9 @@ struct PinRestartTests {
         server.wait(61)
         server.table.expire(now: server.now)
         server.current = server.b
-        #expect(server.go("/", in: &browser) == "B")
+        expect(server.go("/", in: &browser), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test("do not doubt in browsers whose requests are marked")
@@ -255,7 +256,7 @@ struct PinRestartTests {
             Issue.record("doubt")
             return
         }
-        #expect(version == server.b)
+        expect(version, equals: server.b)
     }
 
     @Test("remember eight versions, those of the newest pages")
@@ -265,10 +266,10 @@ struct PinRestartTests {
             server.current = try VersionName("v\(number)")
             _ = server.go("/", in: &browser)
         }
-        let cookie = try #require(browser.cookie)
-        #expect(cookie.others.map(\.description) == (11...18).reversed().map { "v\($0)" })
+        let cookie = try require(browser.cookie)
+        expect(cookie.others.map(\.description), equals: (11...18).reversed().map { "v\($0)" })
         restart(&server)
-        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
-        #expect(server.pinned.count == 9)
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
+        expect(server.pinned.count, equals: 9)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import VersionTree
 
@@ -14,20 +15,20 @@ struct PinSessionTests {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
-        #expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9) == "A")
+        expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
         server.table.hold(session: "s", connection: 9, now: server.now)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         server.table.close(connection: 9, now: server.now)
         server.table.close(connection: 1, now: server.now)
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/", connection: 2) == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/", connection: 2), equals: "doubt")
         server.wait(3600)
         server.table.expire(now: server.now)
-        #expect(server.pinned == ["B"])
+        expect(server.pinned, equals: ["B"])
         server.table.hold(session: "s", connection: 12, now: server.now)
-        #expect(server.pinned == ["A", "B"])
-        #expect(server.get("/late.js", by: browser, from: "/", connection: 2) == "doubt")
+        expect(server.pinned, equals: ["A", "B"])
+        expect(server.get("/late.js", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
     @Test("is one of as many as there are navigations, frames too")
@@ -37,9 +38,9 @@ struct PinSessionTests {
         _ = server.go("/", in: &browser, connection: 1)
         _ = server.go("/frame.html", in: &browser, load: .frame, from: "/", connection: 1)
         for (session, connection) in [("page", UInt64(8)), ("frame", 9)] {
-            #expect(
-                server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
-                    == "A")
+            expect(
+                server.get("/_castree/bridge", by: browser, from: nil, connection: connection),
+                equals: "A")
             server.table.hold(session: session, connection: connection, now: server.now)
         }
         server.current = server.b
@@ -47,7 +48,7 @@ struct PinSessionTests {
         server.table.leave(session: "page", now: server.now)
         server.table.leave(session: "frame", now: server.now)
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/", connection: 1) == "B")
+        expect(server.get("/late.js", by: browser, from: "/", connection: 1), equals: "B")
     }
 
     @Test("that is reloaded takes its frames along, with and without a session")
@@ -60,6 +61,6 @@ struct PinSessionTests {
         server.current = server.b
         _ = server.go("/", in: &browser, isReload: true)
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import VersionTree
 import WebTestSupport
@@ -50,14 +51,14 @@ struct PinTableTests {
             case .serve(let version, let cookie, _):
                 // Only pages set it, and who finds that others are gone.
                 if let cookie, let old = browser.cookie {
-                    #expect(!old.others.allSatisfy(cookie.others.contains))
-                    #expect(cookie.version == old.version && cookie.browser == old.browser)
+                    expect(!old.others.allSatisfy(cookie.others.contains))
+                    expect(cookie.version == old.version && cookie.browser == old.browser)
                 } else {
-                    #expect(cookie == nil)
+                    expect(cookie == nil)
                 }
                 return version.description
             case .doubt(let versions):
-                #expect(versions.count > 1)
+                expect(versions.count > 1)
                 return "doubt"
             }
         }
@@ -92,17 +93,17 @@ struct PinTableTests {
     func keeps() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
-        #expect(server.go("/", in: &browser) == "A")
+        expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
-        #expect(server.get("/app.js", by: browser, from: "/") == "A")
-        #expect(server.get("/dep.js", by: browser, from: "/app.js") == "A")
-        #expect(server.get("/font.woff2", by: browser, from: "/style.css") == "A")
-        #expect(server.get("/fetch.json", by: browser, from: nil) == "A")
-        #expect(server.get("/fetch.json", by: browser, from: "/pushed/state") == "A")
+        expect(server.get("/app.js", by: browser, from: "/"), equals: "A")
+        expect(server.get("/dep.js", by: browser, from: "/app.js"), equals: "A")
+        expect(server.get("/font.woff2", by: browser, from: "/style.css"), equals: "A")
+        expect(server.get("/fetch.json", by: browser, from: nil), equals: "A")
+        expect(server.get("/fetch.json", by: browser, from: "/pushed/state"), equals: "A")
         server.wait(3600)
-        #expect(server.get("/late.js", by: browser, from: "/") == "A")
-        #expect(server.go("/", in: &browser) == "B")
-        #expect(server.get("/app.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
+        expect(server.go("/", in: &browser), equals: "B")
+        expect(server.get("/app.js", by: browser, from: "/"), equals: "B")
     }
 
     @Test("hold through 200 switches while one tab loads over and over", arguments: [true, false])
@@ -112,14 +113,14 @@ struct PinTableTests {
         for round in 0..<200 {
             server.current = round % 2 == 0 ? server.a : server.b
             let page = server.go("/", in: &browser, isReload: isReload && round > 0)
-            #expect(page == server.current.description)
+            expect(page, equals: server.current.description)
             for file in 0..<50 {
                 // The switch may come at any moment of the load.
                 if file == round % 50 { server.current = round % 2 == 0 ? server.b : server.a }
                 server.now += .milliseconds(5)
                 let referrer = file < 10 ? "/" : "/module\(file - 1).js"
                 let got = server.get("/module\(file).js", by: browser, from: referrer)
-                #expect(got == page, "round \(round), file \(file)")
+                expect(got, equals: page, "round \(round), file \(file)")
             }
         }
     }
@@ -128,14 +129,14 @@ struct PinTableTests {
     func browsers() throws {
         var server = try Server()
         var (first, second) = (Browser(connection: 1), Browser(connection: 2))
-        #expect(server.go("/", in: &first) == "A")
+        expect(server.go("/", in: &first), equals: "A")
         server.current = server.b
-        #expect(server.go("/", in: &second) == "B")
-        #expect(first.cookie?.browser != second.cookie?.browser)
+        expect(server.go("/", in: &second), equals: "B")
+        expect(first.cookie?.browser != second.cookie?.browser)
         for _ in 0..<10 {
             server.wait(20)
-            #expect(server.get("/app.js", by: first, from: "/") == "A")
-            #expect(server.get("/app.js", by: second, from: "/") == "B")
+            expect(server.get("/app.js", by: first, from: "/"), equals: "A")
+            expect(server.get("/app.js", by: second, from: "/"), equals: "B")
         }
     }
 
@@ -143,18 +144,18 @@ struct PinTableTests {
     func twoTabs() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
-        #expect(server.go("/", in: &browser, connection: 1) == "A")
+        expect(server.go("/", in: &browser, connection: 1), equals: "A")
         server.wait(10)
         server.current = server.b
-        #expect(server.go("/", in: &browser, connection: 2) == "B")
-        #expect(server.get("/app.js", by: browser, from: "/", connection: 2) == "B")
+        expect(server.go("/", in: &browser, connection: 2), equals: "B")
+        expect(server.get("/app.js", by: browser, from: "/", connection: 2), equals: "B")
         server.wait(10)
-        #expect(server.get("/app.js", by: browser, from: "/") == "doubt")
-        #expect(server.get("/x.json", by: browser, from: nil) == "doubt")
+        expect(server.get("/app.js", by: browser, from: "/"), equals: "doubt")
+        expect(server.get("/x.json", by: browser, from: nil), equals: "doubt")
         // A script that only one of them has says which.
         server.only = ["/app.3f2a9c1b.js": server.a, "/app.77aa9c1b.js": server.b]
-        #expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js") == "A")
-        #expect(server.get("/dep.js", by: browser, from: "/app.77aa9c1b.js") == "B")
+        expect(server.get("/dep.js", by: browser, from: "/app.3f2a9c1b.js"), equals: "A")
+        expect(server.get("/dep.js", by: browser, from: "/app.77aa9c1b.js"), equals: "B")
     }
 
     @Test("do not take the end of a connection for a page that is loading")
@@ -166,7 +167,7 @@ struct PinTableTests {
         _ = server.go("/", in: &browser, connection: 2)
         server.wait(30)
         server.table.close(connection: 2, now: server.now)
-        #expect(server.get("/app.js", by: browser, from: "/", connection: 1) == "doubt")
+        expect(server.get("/app.js", by: browser, from: "/", connection: 1), equals: "doubt")
     }
 
     @Test("do not take a page that asks again and again for one that is loading")
@@ -177,25 +178,25 @@ struct PinTableTests {
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         for _ in 0..<15 {
-            #expect(server.get("/poll", by: browser, from: "/", connection: 2) == "B")
+            expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "B")
             server.wait(2)
         }
         server.wait(1)
-        #expect(server.get("/poll", by: browser, from: "/", connection: 2) == "doubt")
+        expect(server.get("/poll", by: browser, from: "/", connection: 2), equals: "doubt")
     }
 
     @Test("take a reload for the end of the page it replaces")
     func reload() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
-        #expect(server.go("/", in: &browser) == "A")
+        expect(server.go("/", in: &browser), equals: "A")
         server.wait(5)
         server.current = server.b
-        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        expect(server.go("/", in: &browser, isReload: true), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "B")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "B")
         // What the old page has under way still counts for a while.
-        #expect(server.pinned == ["A", "B"])
+        expect(server.pinned, equals: ["A", "B"])
     }
 
     @Test("do not take a reload for the end of one of two pages at the same path")
@@ -205,9 +206,9 @@ struct PinTableTests {
         _ = server.go("/", in: &browser)
         _ = server.go("/", in: &browser)
         server.current = server.b
-        #expect(server.go("/", in: &browser, isReload: true) == "B")
+        expect(server.go("/", in: &browser, isReload: true), equals: "B")
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/") == "doubt")
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "doubt")
     }
 
     @Test("know that a page is gone when its session of the bridge ends")
@@ -215,26 +216,27 @@ struct PinTableTests {
         var server = try Server()
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser, connection: 1)
-        #expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9) == "A")
+        expect(server.get("/_castree/bridge", by: browser, from: nil, connection: 9), equals: "A")
         server.table.hold(session: "s", connection: 9, now: server.now)
         server.current = server.b
         _ = server.go("/", in: &browser, connection: 2)
         server.table.leave(session: "s", now: server.now)
         server.table.close(connection: 9, now: server.now)
         server.wait(10)
-        #expect(server.get("/late.js", by: browser, from: "/", connection: 2) == "B")
-        #expect(server.pinned == ["A", "B"], "what the old page has under way still counts")
+        expect(server.get("/late.js", by: browser, from: "/", connection: 2), equals: "B")
+        expect(server.pinned, equals: ["A", "B"], "what the old page has under way still counts")
     }
 
     @Test("give a frame the version of the page around it")
     func frames() throws {
         var server = try Server()
         var browser = Browser(connection: 1)
-        #expect(server.go("/", in: &browser) == "A")
+        expect(server.go("/", in: &browser), equals: "A")
         server.current = server.b
-        #expect(server.go("/frame.html", in: &browser, load: .frame, from: "/") == "A")
-        #expect(server.get("/frame.js", by: browser, from: "/frame.html") == "A")
-        #expect(server.go("/frame.html", in: &browser, load: .frame) == "B", "embedded elsewhere")
+        expect(server.go("/frame.html", in: &browser, load: .frame, from: "/"), equals: "A")
+        expect(server.get("/frame.js", by: browser, from: "/frame.html"), equals: "A")
+        expect(
+            server.go("/frame.html", in: &browser, load: .frame), equals: "B", "embedded elsewhere")
     }
 
     @Test("see whether versions agree about a request in doubt")
@@ -247,13 +249,13 @@ struct PinTableTests {
             let request = try RequestHead(method: "GET", target: target, fields: fields)
             return PinTable.agree([new.site, old.site], on: request)
         }
-        #expect(try agree("/same.js"))
-        #expect(try agree("/same.js?v=2"))
-        #expect(try agree("/nowhere.js"))
-        #expect(try !agree("/app.js"))
-        #expect(try !agree("/gone.js"))
-        #expect(try !agree("/route", navigation))
-        #expect(PinTable.refusal(.get).head.status == 409)
+        try expect(agree("/same.js"))
+        try expect(agree("/same.js?v=2"))
+        try expect(agree("/nowhere.js"))
+        try expect(!agree("/app.js"))
+        try expect(!agree("/gone.js"))
+        try expect(!agree("/route", navigation))
+        expect(PinTable.refusal(.get).head.status, equals: 409)
     }
 
     @Test("outlive a restart of the server by the cookie")
@@ -263,8 +265,8 @@ struct PinTableTests {
         _ = server.go("/", in: &browser)
         server.current = server.b
         server.table = PinTable()
-        #expect(server.get("/late.js", by: browser, from: "/") == "A")
-        #expect(server.pinned == ["A"])
+        expect(server.get("/late.js", by: browser, from: "/"), equals: "A")
+        expect(server.pinned, equals: ["A"])
     }
 
     @Test("end after the last request or connection and the grace")
@@ -273,14 +275,14 @@ struct PinTableTests {
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
         server.wait(3600)
-        #expect(server.pinned == ["A"], "the connection holds it")
+        expect(server.pinned, equals: ["A"], "the connection holds it")
         server.table.close(connection: 1, now: server.now)
         server.wait(60)
-        #expect(server.pinned == ["A"])
+        expect(server.pinned, equals: ["A"])
         server.wait(1)
-        #expect(server.pinned == [])
+        expect(server.pinned, equals: [])
         server.table.expire(now: server.now)
-        #expect(server.table.browsers.isEmpty)
+        expect(server.table.browsers.isEmpty)
     }
 
     @Test("are held by a connection for the page it served last only")
@@ -290,24 +292,24 @@ struct PinTableTests {
         _ = server.go("/", in: &browser)
         server.current = server.b
         _ = server.go("/next", in: &browser)
-        #expect(server.pinned == ["A", "B"])
+        expect(server.pinned, equals: ["A", "B"])
         server.wait(61)
-        #expect(server.pinned == ["B"])
+        expect(server.pinned, equals: ["B"])
     }
 
     @Test("give the current version to who is no page, and to no cookie the only one there is")
     func withoutCookies() throws {
         var server = try Server()
         let tool = Browser(connection: 5)
-        #expect(server.get("/app.js", by: tool, from: nil) == "A")
+        expect(server.get("/app.js", by: tool, from: nil), equals: "A")
         var browser = Browser(connection: 1)
         _ = server.go("/", in: &browser)
         server.current = server.b
-        #expect(server.get("/app.js", by: tool, from: nil) == "B")
-        #expect(server.get("/app.webmanifest", by: tool, from: "/") == "A")
+        expect(server.get("/app.js", by: tool, from: nil), equals: "B")
+        expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "A")
         var other = Browser(connection: 2)
         _ = server.go("/", in: &other)
-        #expect(server.get("/app.webmanifest", by: tool, from: "/") == "doubt")
+        expect(server.get("/app.webmanifest", by: tool, from: "/"), equals: "doubt")
     }
 
     @Test("are bounded, and forget those first that showed no cookie")
@@ -324,8 +326,8 @@ struct PinTableTests {
             var stranger = Browser(connection: UInt64(100 + number))
             _ = server.go("/", in: &stranger)
         }
-        #expect(server.pinned == ["A", "B"])
+        expect(server.pinned, equals: ["A", "B"])
         for number in 0..<100 { _ = server.go("/page\(number)", in: &browser) }
-        #expect(server.go("/", in: &browser) == "B")
+        expect(server.go("/", in: &browser), equals: "B")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -22,20 +23,21 @@ struct ProxyAnswerTests {
                 + "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nServer: old\r\nX-Empty:\r\n"
                 + "Connection: X-Named\r\nX-Named: 1\r\nKeep-Alive: timeout=5\r\nTrailer: X\r\n"
                 + "Proxy-Authenticate: Basic\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nok")
-        #expect(
-            head.split(separator: "\r\n").map(String.init) == [
+        expect(
+            head.split(separator: "\r\n").map(String.init),
+            equals: [
                 "HTTP/1.1 299 Very Fine", "Set-Cookie: a=1; Path=/", "Set-Cookie: b=2",
                 "Date: Sun, 06 Nov 1994 08:49:37 GMT", "Server: old", "X-Empty: ",
                 "Content-Length: 2", "Connection: close",
             ])
-        #expect(rest == Array("ok".utf8))
+        expect(rest, equals: Array("ok".utf8))
     }
 
     @Test("gets a Date when it has none")
     func date() throws {
         let (head, _) = try answer("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n")
-        #expect(head.contains("\r\nDate: "))
-        #expect(head.hasPrefix("HTTP/1.1 200 \r\n"))
+        expect(head.contains("\r\nDate: "))
+        expect(head.hasPrefix("HTTP/1.1 200 \r\n"))
     }
 
     @Test(
@@ -67,17 +69,17 @@ struct ProxyAnswerTests {
         ])
     func framing(_ bytes: String, _ body: String, _ isChunked: Bool) throws {
         let (head, rest) = try answer(bytes)
-        #expect(head.contains("Transfer-Encoding: chunked") == isChunked, "\(head)")
-        #expect(!head.contains("Link") && !head.contains("Trailer"))
+        expect(head.contains("Transfer-Encoding: chunked"), equals: isChunked, "\(head)")
+        expect(!head.contains("Link") && !head.contains("Trailer"))
         if isChunked {
-            #expect(!head.contains("Content-Length"))
+            expect(!head.contains("Content-Length"))
             let (content, isWhole) = unchunked(rest)
-            #expect(isWhole)
-            #expect(content == Array(body.utf8))
+            expect(isWhole)
+            expect(content, equals: Array(body.utf8))
         } else {
-            #expect(rest == Array(body.utf8))
+            expect(rest, equals: Array(body.utf8))
         }
-        #expect(!head.contains("204") || !head.contains("Content-Length"))
+        expect(!head.contains("204") || !head.contains("Content-Length"))
     }
 
     @Test("to HEAD has the fields of GET and no body, and the connection goes on")
@@ -87,11 +89,11 @@ struct ProxyAnswerTests {
         let client = try upstream.proxy().client()
         for _ in 0..<2 {
             client.send("HEAD /api HTTP/1.1\r\nHost: x\r\n\r\n")
-            let response = try #require(client.response(toHead: true))
-            #expect(response.value("Content-Length") == "1000")
-            #expect(response.value("ETag") == "\"x\"")
+            let response = try require(client.response(toHead: true))
+            expect(response.value("Content-Length"), equals: "1000")
+            expect(response.value("ETag"), equals: "\"x\"")
         }
-        #expect(upstream.connectionCount == 1)
+        expect(upstream.connectionCount, equals: 1)
     }
 
     @Test("to HTTP/1.0 comes without chunks, and its end is the connection's")
@@ -99,9 +101,9 @@ struct ProxyAnswerTests {
         let (head, rest) = try answer(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
             to: "GET /api HTTP/1.0\r\n\r\n")
-        #expect(!head.contains("Transfer-Encoding"))
-        #expect(head.contains("Connection: close"))
-        #expect(rest == Array("abc".utf8))
+        expect(!head.contains("Transfer-Encoding"))
+        expect(head.contains("Connection: close"))
+        expect(rest, equals: Array("abc".utf8))
     }
 
     @Test(
@@ -114,12 +116,12 @@ struct ProxyAnswerTests {
         ])
     func short(_ bytes: String) throws {
         let (head, rest) = try answer(bytes)
-        #expect(head.hasPrefix("HTTP/1.1 200"))
+        expect(head.hasPrefix("HTTP/1.1 200"))
         if head.contains("chunked") {
-            #expect(!unchunked(rest).isWhole)
+            expect(!unchunked(rest).isWhole)
         } else {
-            #expect(rest == Array("abc".utf8))
-            #expect(head.contains("Content-Length: 10"))
+            expect(rest, equals: Array("abc".utf8))
+            expect(head.contains("Content-Length: 10"))
         }
     }
 
@@ -135,9 +137,9 @@ struct ProxyAnswerTests {
         let client = try upstream.proxy().client()
         client.send("GET /api HTTP/1.0\r\n\r\n")
         sent.wait()
-        #expect(client.through("\r\n\r\nab"))
+        expect(client.through("\r\n\r\nab"))
         seen.open()
-        #expect(client.endsWithReset())
+        expect(client.endsWithReset())
     }
 
     @Test(
@@ -186,21 +188,21 @@ struct ProxyAnswerTests {
     func malformed(_ bytes: String, _ word: String) throws {
         let (head, rest) = try answer(bytes)
         let text = String(decoding: rest, as: UTF8.self)
-        #expect(head.hasPrefix("HTTP/1.1 502"), "\(head)")
-        #expect(!head.contains("secret") && !text.contains("secret"))
-        #expect(text.contains(word), "\(text)")
+        expect(head.hasPrefix("HTTP/1.1 502"), "\(head)")
+        expect(!head.contains("secret") && !text.contains("secret"))
+        expect(text.contains(word), "\(text)")
     }
 
     @Test("whose head grows beyond every measure is refused, in bytes and in fields")
     func limits() throws {
         let many = (0..<201).map { "X-\($0): 1\r\n" }.joined()
-        #expect(try answer("HTTP/1.1 200 OK\r\n\(many)\r\n").head.hasPrefix("HTTP/1.1 502"))
+        try expect(answer("HTTP/1.1 200 OK\r\n\(many)\r\n").head.hasPrefix("HTTP/1.1 502"))
         let allowed = (0..<199).map { "X-\($0): 1\r\n" }.joined()
-        #expect(
-            try answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(allowed)\r\n").head
+        try expect(
+            answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(allowed)\r\n").head
                 .hasPrefix("HTTP/1.1 200"))
         let long = String(repeating: "x", count: 70_000)
-        #expect(try answer("HTTP/1.1 200 OK\r\nX: \(long)\r\n\r\n").head.hasPrefix("HTTP/1.1 502"))
+        try expect(answer("HTTP/1.1 200 OK\r\nX: \(long)\r\n\r\n").head.hasPrefix("HTTP/1.1 502"))
     }
 
     @Test("is read the same wherever it is split")
@@ -218,16 +220,16 @@ struct ProxyAnswerTests {
                     else { break }
                     statuses.append(parser.head.status)
                     if parser.head.status == 200 {
-                        #expect(parser.head.length == 3)
-                        #expect(!parser.head.isKeepAlive)
-                        #expect(parser.head.fields.count == 3)
+                        expect(parser.head.length, equals: 3)
+                        expect(!parser.head.isKeepAlive)
+                        expect(parser.head.fields.count, equals: 3)
                     }
                     parser.reset()
                     start += consumed
                 }
             }
-            #expect(statuses == [103, 200], "cut at \(cut)")
-            #expect(start == text.count)
+            expect(statuses, equals: [103, 200], "cut at \(cut)")
+            expect(start, equals: text.count)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -15,14 +16,14 @@ struct ProxyConnectionTests {
             let client = try server.client()
             for _ in 0..<3 {
                 client.send(get("/api"))
-                #expect(client.response()?.status == 200)
+                expect(client.response()?.status, equals: 200)
             }
             client.send(
                 "POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nX-Last: 1\r\n\r\n")
-            #expect(client.response()?.status == 200)
+            expect(client.response()?.status, equals: 200)
         }
-        #expect(upstream.connectionCount == 1)
-        #expect(upstream.heads.all.count == 12)
+        expect(upstream.connectionCount, equals: 1)
+        expect(upstream.heads.all.count, equals: 12)
     }
 
     @Test(
@@ -41,12 +42,12 @@ struct ProxyConnectionTests {
             client.send(get("/api", count == 2 ? "Connection: close\r\n" : ""))
             if answer.contains("chunked") {
                 if count == 1 { continue }
-                #expect(String(decoding: client.readAll(), as: UTF8.self).contains("HTTP/1.1 200"))
+                expect(String(decoding: client.readAll(), as: UTF8.self).contains("HTTP/1.1 200"))
             } else {
-                #expect((200...204).contains(client.response()?.status ?? 0))
+                expect((200...204).contains(client.response()?.status ?? 0))
             }
         }
-        #expect(upstream.connectionCount == 2)
+        expect(upstream.connectionCount, equals: 2)
     }
 
     @Test("that the upstream had closed costs a repeatable request nothing")
@@ -61,9 +62,9 @@ struct ProxyConnectionTests {
         for method in ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"] {
             client.send("\(method) /api HTTP/1.1\r\nHost: x\r\n\r\n")
             let response = client.response(toHead: method == "HEAD")
-            #expect(response?.status == 200, "\(method)")
+            expect(response?.status, equals: 200, "\(method)")
         }
-        #expect(upstream.connectionCount == 5)
+        expect(upstream.connectionCount, equals: 5)
     }
 
     @Test(
@@ -80,10 +81,10 @@ struct ProxyConnectionTests {
         }
         let client = try upstream.proxy().client()
         client.send(get("/api"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
         client.send(request)
-        #expect(client.response()?.status == 502)
-        #expect(upstream.heads.all.count == 2)
+        expect(client.response()?.status, equals: 502)
+        expect(upstream.heads.all.count, equals: 2)
     }
 
     @Test("that was answered in part is not tried again")
@@ -97,9 +98,9 @@ struct ProxyConnectionTests {
         let client = try upstream.proxy().client()
         for status in [200, 502] {
             client.send(get("/api"))
-            #expect(client.response()?.status == status)
+            expect(client.response()?.status, equals: status)
         }
-        #expect(upstream.heads.all.count == 2)
+        expect(upstream.heads.all.count, equals: 2)
     }
 
     @Test("is tried again once only, and on a new connection")
@@ -114,10 +115,10 @@ struct ProxyConnectionTests {
         }
         let client = try upstream.proxy().client()
         client.send(get("/api"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
         client.send(get("/api"))
-        #expect(client.response()?.status == 502)
-        #expect(upstream.connectionCount == 2)
+        expect(client.response()?.status, equals: 502)
+        expect(upstream.connectionCount, equals: 2)
     }
 
     @Test("that was idle for longer than it is kept is closed")
@@ -133,7 +134,7 @@ struct ProxyConnectionTests {
         let server = try upstream.proxy(options)
         let client = try server.client()
         client.send(get("/api"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
         closed.wait()
     }
 
@@ -146,12 +147,12 @@ struct ProxyConnectionTests {
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
         let client = try server.client()
         client.send(get("/api") + get("/text"))
-        let response = try #require(client.response())
-        #expect(response.status == 502)
-        #expect(String(decoding: response.body, as: UTF8.self).contains("127.0.0.1:\(port)"))
-        #expect(client.response()?.status == 200)
+        let response = try require(client.response())
+        expect(response.status, equals: 502)
+        expect(String(decoding: response.body, as: UTF8.self).contains("127.0.0.1:\(port)"))
+        expect(client.response()?.status, equals: 200)
         client.send("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
-        #expect(client.response()?.status == 502)
+        expect(client.response()?.status, equals: 502)
         withExtendedLifetime(taken) {}
     }
 
@@ -163,13 +164,13 @@ struct ProxyConnectionTests {
             let server = try TestServer.answering { _, head, _ in table.answer(head) }
             let client = try server.client()
             client.send(get("/api"))
-            #expect(client.response()?.status == 200, "\(name)")
+            expect(client.response()?.status, equals: 200, "\(name)")
         }
         let table = try ProxyTable([ProxyRoute("/api=http://nothing.invalid:1")])
         let server = try TestServer.answering { _, head, _ in table.answer(head) }
         let client = try server.client()
         client.send(get("/api"))
-        #expect(client.response()?.status == 502)
+        expect(client.response()?.status, equals: 502)
     }
 
     @Test("to a silent upstream ends in a 504, and in a cut when the body stalls")
@@ -184,7 +185,7 @@ struct ProxyConnectionTests {
         }
         let client = try silent.proxy(short).client()
         client.send(get("/api"))
-        #expect(client.response()?.status == 504)
+        expect(client.response()?.status, equals: 504)
         let stalling = try ScriptedUpstream { peer in
             peer.head()
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc")
@@ -193,8 +194,8 @@ struct ProxyConnectionTests {
         let other = try stalling.proxy(stalls).client()
         other.send(get("/api"))
         let (head, rest) = split(other.readAll())
-        #expect(head.contains("Content-Length: 5"))
-        #expect(rest == Array("abc".utf8))
+        expect(head.contains("Content-Length: 5"))
+        expect(rest, equals: Array("abc".utf8))
     }
 
     @Test("is closed when the client leaves")
@@ -226,9 +227,9 @@ struct ProxyConnectionTests {
         client.send(paths.map { get($0) }.joined())
         for path in paths {
             let body = path == "/text" ? "text" : path
-            #expect(client.response()?.body == Array(body.utf8))
+            expect(client.response()?.body, equals: Array(body.utf8))
         }
-        #expect(upstream.connectionCount == 1)
+        expect(upstream.connectionCount, equals: 1)
     }
 
     @Test("finishes what is in flight when the server stops, and no idle one holds it up")
@@ -249,12 +250,12 @@ struct ProxyConnectionTests {
         waiting.send(get("/api/wait"))
         asked.wait()
         idle.send(get("/api"))
-        #expect(idle.response()?.status == 200)
+        expect(idle.response()?.status, equals: 200)
         server.server.stop(within: 600_000)
-        #expect(idle.isAtEnd())
+        expect(idle.isAtEnd())
         go.open()
-        #expect(waiting.response()?.status == 200)
-        #expect(waiting.isAtEnd())
+        expect(waiting.response()?.status, equals: 200)
+        expect(waiting.isAtEnd())
         await server.server.waitUntilStopped()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -12,9 +13,9 @@ struct ProxyLogTests {
         let other = try server.client()
         let end = ContinuousClock.now + .seconds(120)
         while server.logSink.all.filter({ $0.target != "/text" }).count < count {
-            try #require(ContinuousClock.now < end, "never came: \(count) lines")
+            try require(ContinuousClock.now < end, "never came: \(count) lines")
             other.send(get("/text"))
-            #expect(other.response()?.status == 200)
+            expect(other.response()?.status, equals: 200)
         }
         return server.logSink.all.filter { $0.target != "/text" }
     }
@@ -39,13 +40,13 @@ struct ProxyLogTests {
         let client = try server.client()
         client.send(get("/api", "Connection: close\r\n"))
         let begun = client.receive()
-        #expect(!begun.isEmpty)
-        #expect(server.logSink.all.isEmpty, "the answer is not over")
+        expect(!begun.isEmpty)
+        expect(server.logSink.all.isEmpty, "the answer is not over")
         go.open()
         let count = begun.count + client.readAll().count
-        let record = try #require(try records(1, server).first)
-        #expect(record.method == "GET" && record.target == "/api" && record.status == 200)
-        #expect(record.byteCount == count)
+        let record = try require(try records(1, server).first)
+        expect(record.method == "GET" && record.target == "/api" && record.status == 200)
+        expect(record.byteCount == count)
     }
 
     @Test("has a line for a client that leaves before the answer (499), and none of it twice")
@@ -65,10 +66,10 @@ struct ProxyLogTests {
             client.send(get("/api/slow"))
             asked.wait()
         }
-        let record = try #require(try records(1, server).first)
-        #expect(record.target == "/api/slow" && record.status == 499 && record.byteCount == 0)
+        let record = try require(try records(1, server).first)
+        expect(record.target == "/api/slow" && record.status == 499 && record.byteCount == 0)
         over.wait()
-        #expect(try records(1, server).count == 1)
+        try expect(records(1, server).count, equals: 1)
     }
 
     @Test("has the status that was sent, and the bytes until then, of an answer that is broken off")
@@ -81,9 +82,9 @@ struct ProxyLogTests {
         let client = try server.client()
         client.send(get("/api"))
         let count = client.readAll().count
-        let record = try #require(try records(1, server).first)
-        #expect(record.status == 206)
-        #expect(record.byteCount == count)
+        let record = try require(try records(1, server).first)
+        expect(record.status, equals: 206)
+        expect(record.byteCount == count)
     }
 
     @Test("has one line for each of several answers on one connection")
@@ -98,8 +99,8 @@ struct ProxyLogTests {
         let client = try server.client()
         for number in 0..<3 {
             client.send(get("/api/\(number)"))
-            #expect(client.response()?.status == 200)
+            expect(client.response()?.status, equals: 200)
         }
-        #expect(try records(3, server).map(\.target) == ["/api/0", "/api/1", "/api/2"])
+        try expect(records(3, server).map(\.target), equals: ["/api/0", "/api/1", "/api/2"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Testing
 import WebTestSupport
@@ -27,7 +28,7 @@ struct ProxyRouteTests {
             ("/api=http://u:3000/v1", "http://other/api/x", "/v1/x"),
         ])
     func rewriting(_ text: String, _ target: String, _ expected: String) throws {
-        #expect(try ProxyRoute(text).rewritten(target) == expected)
+        try expect(ProxyRoute(text).rewritten(target), equals: expected)
     }
 
     @Test(
@@ -36,7 +37,7 @@ struct ProxyRouteTests {
     func others(_ target: String) throws {
         let route = try ProxyRoute("/api=http://u")
         let head = try RequestHead(method: "OPTIONS", target: target)
-        #expect(!route.takes(head))
+        expect(!route.takes(head))
     }
 
     @Test(
@@ -50,9 +51,9 @@ struct ProxyRouteTests {
         ])
     func origin(_ text: String, _ host: String, _ port: UInt16, _ authority: String) throws {
         let origin = try ProxyRoute(text).origin
-        #expect(origin.host == host)
-        #expect(origin.port == port)
-        #expect(origin.authority == authority)
+        expect(origin.host, equals: host)
+        expect(origin.port, equals: port)
+        expect(origin.authority, equals: authority)
     }
 
     @Test(
@@ -78,19 +79,19 @@ struct ProxyRouteTests {
         ])
     func malformed(_ text: String, _ word: String) {
         let error = #expect(throws: StoreError.self) { try ProxyRoute(text) }
-        #expect(error?.code == .malformedRoute)
-        #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+        expect(error?.code, equals: .malformedRoute)
+        expect(error?.message.contains(word), equals: true, "\(error?.message ?? "")")
     }
 
     @Test("to https has the port 443 unless another is written")
     func https() throws {
         let usual = try ProxyRoute("/api=https://u.example/v1").origin
-        #expect(usual.isSecure && usual.port == 443 && usual.authority == "u.example")
+        expect(usual.isSecure && usual.port == 443 && usual.authority == "u.example")
         let other = try ProxyRoute("/api=HTTPS://[::1]:80").origin
-        #expect(other.isSecure && other.port == 80 && other.authority == "[::1]:80")
-        #expect(other.description == "https://[::1]:80")
+        expect(other.isSecure && other.port == 80 && other.authority == "[::1]:80")
+        expect(other.description, equals: "https://[::1]:80")
         let plain = try ProxyRoute("/api=http://u.example:443").origin
-        #expect(!plain.isSecure && plain.authority == "u.example:443")
+        expect(!plain.isSecure && plain.authority == "u.example:443")
     }
 
     @Test("with a longer prefix goes before a shorter one, whatever their order")
@@ -109,10 +110,10 @@ struct ProxyRouteTests {
             ("/a/b", "long"), ("/a/b/c", "long"), ("/a/bc", "short"), ("/a", "short"),
         ] {
             client.send(get(path))
-            #expect(client.response()?.body == Array(body.utf8))
+            expect(client.response()?.body, equals: Array(body.utf8))
         }
         client.send(get("/text"))
-        #expect(client.response()?.body == Array("text".utf8))
+        expect(client.response()?.body, equals: Array("text".utf8))
     }
 
     @Test("twice with one prefix is refused")
@@ -143,10 +144,10 @@ struct ProxyRouteTests {
         let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
         let client = try upstream.proxy().client()
         client.send(get(target))
-        #expect(client.response()?.status == 400)
+        expect(client.response()?.status, equals: 400)
         client.send(get("/api/...%2f.a/..b/c..?../."))
-        #expect(client.response()?.status == 204)
-        #expect(upstream.heads.all.count == 1)
+        expect(client.response()?.status, equals: 204)
+        expect(upstream.heads.all.count, equals: 1)
     }
 
     @Test(
@@ -156,9 +157,9 @@ struct ProxyRouteTests {
         let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
         let client = try upstream.proxy().client()
         client.send(get(target))
-        #expect(client.response()?.status == 400)
-        #expect(client.isAtEnd())
-        #expect(upstream.heads.all.isEmpty)
+        expect(client.response()?.status, equals: 400)
+        expect(client.isAtEnd())
+        expect(upstream.heads.all.isEmpty)
     }
 
     @Test(
@@ -171,8 +172,8 @@ struct ProxyRouteTests {
         let upstream = try ScriptedUpstream(answering: "HTTP/1.1 204 No Content\r\n\r\n")
         let client = try upstream.proxy().client()
         client.send(get(target))
-        #expect(client.response()?.status == 204)
-        #expect(upstream.heads.all.first?.hasPrefix("GET \(target) HTTP/1.1\r\n") == true)
+        expect(client.response()?.status, equals: 204)
+        expect(upstream.heads.all.first?.hasPrefix("GET \(target) HTTP/1.1\r\n"), equals: true)
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -22,14 +23,14 @@ struct ProxyTunnelTests {
         client.send(get("/api", Self.asking + "Sec-WebSocket-Key: y\r\n") + "early ")
         client.send("later")
         let (head, rest) = split(client.readAll())
-        #expect(head.hasPrefix("HTTP/1.1 101 Switching Protocols\r\n"))
-        #expect(head.contains("Upgrade: websocket"))
-        #expect(head.contains("Connection: Upgrade"))
-        #expect(head.contains("Sec-WebSocket-Accept: x"))
-        #expect(rest == Array("hello early later".utf8))
-        let seen = try #require(upstream.heads.all.first)
-        #expect(seen.contains("Connection: Upgrade\r\nUpgrade: websocket\r\n"))
-        #expect(seen.contains("Sec-WebSocket-Key: y\r\n"))
+        expect(head.hasPrefix("HTTP/1.1 101 Switching Protocols\r\n"))
+        expect(head.contains("Upgrade: websocket"))
+        expect(head.contains("Connection: Upgrade"))
+        expect(head.contains("Sec-WebSocket-Accept: x"))
+        expect(rest, equals: Array("hello early later".utf8))
+        let seen = try require(upstream.heads.all.first)
+        expect(seen.contains("Connection: Upgrade\r\nUpgrade: websocket\r\n"))
+        expect(seen.contains("Sec-WebSocket-Key: y\r\n"))
     }
 
     @Test("is still open one way when the other has ended", arguments: [true, false])
@@ -45,19 +46,19 @@ struct ProxyTunnelTests {
                 peer.send("bye")
                 peer.finishSending()
                 let question = peer.read(1 << 20)
-                #expect(question == Array("after".utf8))
+                expect(question, equals: Array("after".utf8))
             }
             done.open()
         }
         let client = try upstream.proxy().client()
         client.send(get("/api", Self.asking))
-        #expect(client.response()?.status == 101)
+        expect(client.response()?.status, equals: 101)
         if clientEndsFirst {
             client.send("question")
             client.finishSending()
-            #expect(client.readAll() == Array("got 8".utf8))
+            expect(client.readAll(), equals: Array("got 8".utf8))
         } else {
-            #expect(client.readAll() == Array("bye".utf8))
+            expect(client.readAll(), equals: Array("bye".utf8))
             client.send("after")
             client.finishSending()
         }
@@ -75,8 +76,8 @@ struct ProxyTunnelTests {
         }
         let client = try upstream.proxy().client()
         client.send(get("/api", Self.asking))
-        #expect(client.response()?.status == 101)
-        #expect(client.readAll().count == size)
+        expect(client.response()?.status, equals: 101)
+        expect(client.readAll().count, equals: size)
     }
 
     @Test("is not dug when the upstream declines")
@@ -86,7 +87,7 @@ struct ProxyTunnelTests {
         let client = try upstream.proxy().client()
         for _ in 0..<2 {
             client.send(get("/api", Self.asking))
-            #expect(client.response()?.status == 403)
+            expect(client.response()?.status, equals: 403)
         }
     }
 
@@ -102,10 +103,10 @@ struct ProxyTunnelTests {
         let upstream = try ScriptedUpstream(answering: Self.switching)
         let client = try upstream.proxy().client()
         client.send(get("/api", fields))
-        #expect(client.response()?.status == 502)
-        let seen = try #require(upstream.heads.all.first).lowercased()
-        #expect(seen.contains("upgrade") == isPassedOn)
-        #expect(!seen.contains("http2-settings"))
+        expect(client.response()?.status, equals: 502)
+        let seen = try require(upstream.heads.all.first).lowercased()
+        expect(seen.contains("upgrade"), equals: isPassedOn)
+        expect(!seen.contains("http2-settings"))
     }
 
     @Test("ends when one side breaks, when nothing moves, and when the server stops")
@@ -119,7 +120,7 @@ struct ProxyTunnelTests {
         let server = try upstream.proxy()
         var client: TestClient? = try server.client()
         client?.send(get("/api", Self.asking))
-        #expect(client?.response()?.status == 101)
+        expect(client?.response()?.status, equals: 101)
         client = nil
         closed.wait()
 
@@ -127,15 +128,15 @@ struct ProxyTunnelTests {
         options.tunnelIdle = 20
         let impatient = try upstream.proxy(options).client()
         impatient.send(get("/api", Self.asking))
-        #expect(impatient.response()?.status == 101)
-        #expect(impatient.isAtEnd())
+        expect(impatient.response()?.status, equals: 101)
+        expect(impatient.isAtEnd())
         closed.wait()
 
         let other = try server.client()
         other.send(get("/api", Self.asking))
-        #expect(other.response()?.status == 101)
+        expect(other.response()?.status, equals: 101)
         server.server.stop(within: 600_000)
-        #expect(other.isAtEnd())
+        expect(other.isAtEnd())
         closed.wait()
         await server.server.waitUntilStopped()
     }

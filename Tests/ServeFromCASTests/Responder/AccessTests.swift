@@ -1,3 +1,4 @@
+import Expectations
 import ServeFromCAS
 import Testing
 import WebTestSupport
@@ -19,25 +20,25 @@ struct HostPolicyTests {
     @Test("is one of ours, or the answer is 421", arguments: cases)
     func table(_ row: (host: String, isAllowed: Bool)) throws {
         let policy = HostPolicy(port: 12345, names: ["Kiosk.example", "shop.example:8080"])
-        #expect(policy.allows(Array(row.host.utf8)[...]) == row.isAllowed)
+        expect(policy.allows(Array(row.host.utf8)[...]), equals: row.isAllowed)
         guard
             let request = try? RequestHead(
                 method: "GET", target: "/", fields: [("Host", row.host)])
         else {
-            #expect(!row.isAllowed)
+            expect(!row.isAllowed)
             return
         }
         let refusal = policy.refusal(of: request)
-        #expect((refusal == nil) == row.isAllowed)
-        if let refusal { #expect(refusal.head.status == 421) }
+        expect((refusal == nil), equals: row.isAllowed)
+        if let refusal { expect(refusal.head.status, equals: 421) }
     }
 
     @Test("needs no port where the scheme has it")
     func schemePort() {
         let policy = HostPolicy(port: 80)
-        #expect(policy.allows(Array("localhost".utf8)[...]))
-        #expect(policy.allows(Array("localhost:80".utf8)[...]))
-        #expect(!policy.allows(Array("localhost:81".utf8)[...]))
+        expect(policy.allows(Array("localhost".utf8)[...]))
+        expect(policy.allows(Array("localhost:80".utf8)[...]))
+        expect(!policy.allows(Array("localhost:81".utf8)[...]))
     }
 }
 
@@ -66,17 +67,17 @@ struct TokenPolicyTests {
         let fields = row.cookie.map { [("Cookie", $0)] } ?? []
         let request = try RequestHead(method: "GET", target: row.target, fields: fields)
         switch policy.verdict(on: request) {
-        case .granted: #expect(row.expected == .granted)
+        case .granted: expect(row.expected, equals: .granted)
         case .grantedWithCookie(let cookie):
-            #expect(row.expected == .cookie)
+            expect(row.expected, equals: .cookie)
             let parts = cookie.split(separator: "; ").map(String.init)
-            #expect(parts.first == "castree_token_1=s3cret")
+            expect(parts.first, equals: "castree_token_1=s3cret")
             for attribute in ["Path=/", "HttpOnly", "SameSite=Strict"] {
-                #expect(parts.contains(attribute))
+                expect(parts.contains(attribute))
             }
         case .refused(let response):
-            #expect(row.expected == .refused)
-            #expect(response.head.status == 403)
+            expect(row.expected, equals: .refused)
+            expect(response.head.status, equals: 403)
         }
     }
 }

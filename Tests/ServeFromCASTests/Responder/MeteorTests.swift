@@ -1,3 +1,4 @@
+import Expectations
 import ServeFromCAS
 import StrictJSON
 import Testing
@@ -59,35 +60,35 @@ struct MeteorTests {
     @Test("rows 2 and 5 to 8: gets the index", arguments: indexRows)
     func index(_ row: (row: Int, target: String)) throws {
         let answer = try Self.sample().send("GET", row.target)
-        #expect(answer.status == 200)
-        #expect(answer["Content-Type"]?.contains("text/html") == true)
-        #expect(answer.text.contains("<title>mobileapp</title>"))
+        expect(answer.status, equals: 200)
+        expect(answer["Content-Type"]?.contains("text/html"), equals: true)
+        expect(answer.text.contains("<title>mobileapp</title>"))
     }
 
     @Test("row 3: gets a file by the URL of the manifest")
     func byURL() throws {
         let answer = try Self.sample().send("GET", "/some-file")
-        #expect(answer.status == 200)
-        #expect(answer.text.contains("some-file"))
+        expect(answer.status, equals: 200)
+        expect(answer.text.contains("some-file"))
     }
 
     @Test("row 4: gets what Cordova brings along")
     func cordova() throws {
         let answer = try Self.sample().send("GET", "/cordova_plugins.js")
-        #expect(answer.status == 200)
-        #expect(answer.text.contains("cordova.define('cordova/plugin_list'"))
+        expect(answer.status, equals: 200)
+        expect(answer.text.contains("cordova.define('cordova/plugin_list'"))
     }
 
     @Test("row 9: gets no index for /favicon.ico, nor for local files")
     func favicon() throws {
-        #expect(try Self.sample().send("GET", "/favicon.ico").status == 404)
-        #expect(try Self.sample().send("GET", "/local-filesystem/etc/passwd").status == 404)
+        try expect(Self.sample().send("GET", "/favicon.ico").status, equals: 404)
+        try expect(Self.sample().send("GET", "/local-filesystem/etc/passwd").status, equals: 404)
     }
 
     @Test("row 10: gets the label as a strong entity tag, in quotes")
     func entityTag() throws {
         let answer = try Self.sample().send("GET", "/packages/meteor.js")
-        #expect(answer["ETag"] == "\"\(Self.label)\"")
+        expect(answer["ETag"], equals: "\"\(Self.label)\"")
     }
 
     @Test("rows 11 and 12: keeps for a year what has a query, and nothing else")
@@ -96,28 +97,29 @@ struct MeteorTests {
         func control(_ target: String) throws -> String {
             try sample.send("GET", target)["Cache-Control"] ?? ""
         }
-        #expect(try control("/packages/meteor.js?\(Self.buster)").contains("max-age=31536000"))
-        #expect(try control("/packages/meteor.js").contains("no-cache"))
-        #expect(try control("/packages/meteor.js?").contains("no-cache"))
-        #expect(try control("/some-file?\(Self.buster)").contains("no-cache"))
-        #expect(try control("/?\(Self.buster)").contains("no-cache"))
+        try expect(control("/packages/meteor.js?\(Self.buster)").contains("max-age=31536000"))
+        try expect(control("/packages/meteor.js").contains("no-cache"))
+        try expect(control("/packages/meteor.js?").contains("no-cache"))
+        try expect(control("/some-file?\(Self.buster)").contains("no-cache"))
+        try expect(control("/?\(Self.buster)").contains("no-cache"))
     }
 
     @Test("row 13: says that ranges are possible")
     func ranges() throws {
-        #expect(try Self.sample().send("GET", "/packages/meteor.js")["Accept-Ranges"] == "bytes")
+        try expect(
+            Self.sample().send("GET", "/packages/meteor.js")["Accept-Ranges"], equals: "bytes")
     }
 
     @Test("rows 14 and 15: names the source map and serves it for a year")
     func sourceMap() throws {
         let sample = try Self.sample()
         let script = try sample.send("GET", "/app/template.mobileapp.js")
-        #expect(script["X-SourceMap"]?.contains(Self.map) == true)
+        expect(script["X-SourceMap"]?.contains(Self.map), equals: true)
         let map = try sample.send("GET", Self.map)
-        #expect(map.status == 200)
-        #expect(map["Cache-Control"]?.contains("max-age=31536000") == true)
-        #expect(map["Content-Type"] == "application/json")
-        #expect(map.text.contains("sources"))
+        expect(map.status, equals: 200)
+        expect(map["Cache-Control"]?.contains("max-age=31536000"), equals: true)
+        expect(map["Content-Type"], equals: "application/json")
+        expect(map.text.contains("sources"))
     }
 
     static let typeRows: [(row: Int, target: String, type: String)] = [
@@ -131,7 +133,7 @@ struct MeteorTests {
 
     @Test("rows 16 to 26: gets the type of the file's name", arguments: typeRows)
     func type(_ row: (row: Int, target: String, type: String)) throws {
-        #expect(try Self.sample().send("GET", row.target)["Content-Type"] == row.type)
+        try expect(Self.sample().send("GET", row.target)["Content-Type"], equals: row.type)
     }
 
     @Test(
@@ -142,9 +144,9 @@ struct MeteorTests {
         ])
     func declined(_ query: String) throws {
         let sample = try Self.sample()
-        #expect(try sample.send("GET", "/missing.js?\(query)").status == 404)
-        #expect(try sample.send("GET", "/packages/meteor.js?\(query)").status == 200)
-        #expect(try sample.send("GET", "/missing.js?xmeteor_js_resource").status == 200)
+        try expect(sample.send("GET", "/missing.js?\(query)").status, equals: 404)
+        try expect(sample.send("GET", "/packages/meteor.js?\(query)").status, equals: 200)
+        try expect(sample.send("GET", "/missing.js?xmeteor_js_resource").status, equals: 200)
     }
 
     // Better behaviours 8 (removed files), 9 (rollback), 13 (ranges, lists), 18 (no HTML for a script)
@@ -154,11 +156,12 @@ struct MeteorTests {
         let sample = try Self.sample()
         let tag = "\"\(Self.label)\""
         let path = "/packages/meteor.js"
-        #expect(try sample.send("GET", path, [("If-None-Match", "\"x\", W/\(tag)")]).status == 304)
-        #expect(
-            try sample.send("GET", path, [("Range", "bytes=6-")])["Content-Range"] == "bytes */6")
-        #expect(try sample.send("HEAD", path)["Content-Length"] == "6")
+        try expect(
+            sample.send("GET", path, [("If-None-Match", "\"x\", W/\(tag)")]).status, equals: 304)
+        try expect(
+            sample.send("GET", path, [("Range", "bytes=6-")])["Content-Range"], equals: "bytes */6")
+        try expect(sample.send("HEAD", path)["Content-Length"], equals: "6")
         let part = try sample.send("GET", path, [("Range", "bytes=1-2"), ("If-Range", tag)])
-        #expect(part.text == "et")
+        expect(part.text, equals: "et")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import ServeFromCAS
 import Testing
 
@@ -26,42 +27,42 @@ struct RangeTests {
     func single(_ row: (range: String, status: Int, body: String)) throws {
         let sample = try SampleSite(["a.txt": Self.text])
         let answer = try sample.send("GET", "/a.txt", [("Range", row.range)])
-        #expect(answer.status == row.status)
+        expect(answer.status, equals: row.status)
         switch row.status {
-        case 416: #expect(answer["Content-Range"] == "bytes */10")
+        case 416: expect(answer["Content-Range"], equals: "bytes */10")
         case 206:
-            #expect(answer.text == row.body)
+            expect(answer.text, equals: row.body)
             let first = Self.text.firstRange(of: row.body)?.lowerBound
-            let start = Self.text.distance(from: Self.text.startIndex, to: try #require(first))
+            let start = Self.text.distance(from: Self.text.startIndex, to: try require(first))
             let end = start + row.body.count - 1
-            #expect(answer["Content-Range"] == "bytes \(start)-\(end)/10")
-            #expect(answer["ETag"] == (try SampleSite.tag(Self.text)))
-            #expect(answer["Content-Type"] == "text/plain; charset=utf-8")
+            expect(answer["Content-Range"], equals: "bytes \(start)-\(end)/10")
+            expect(answer["ETag"], equals: (try SampleSite.tag(Self.text)))
+            expect(answer["Content-Type"], equals: "text/plain; charset=utf-8")
         default:
-            #expect(answer.text == row.body)
-            #expect(answer["Content-Range"] == nil)
+            expect(answer.text, equals: row.body)
+            expect(answer["Content-Range"] == nil)
         }
-        if row.status != 416 { #expect(answer["Content-Length"] == String(answer.body.count)) }
+        if row.status != 416 { expect(answer["Content-Length"], equals: String(answer.body.count)) }
     }
 
     @Test("gets several parts as multipart/byteranges, in the order asked for")
     func multiple() throws {
         let sample = try SampleSite(["a.txt": Self.text])
         let answer = try sample.send("GET", "/a.txt", [("Range", "bytes=8-9, 0-1 ,99-,-1")])
-        #expect(answer.status == 206)
-        #expect(answer["Content-Range"] == nil)
-        let type = try #require(answer["Content-Type"])
-        #expect(type.hasPrefix("multipart/byteranges; boundary="))
+        expect(answer.status, equals: 206)
+        expect(answer["Content-Range"] == nil)
+        let type = try require(answer["Content-Type"])
+        expect(type.hasPrefix("multipart/byteranges; boundary="))
         let boundary = type.dropFirst("multipart/byteranges; boundary=".count)
-        #expect(boundary.count <= 70)
+        expect(boundary.count <= 70)
         func part(_ range: String, _ body: String) -> String {
             "--\(boundary)\r\nContent-Type: text/plain; charset=utf-8\r\n"
                 + "Content-Range: bytes \(range)/10\r\n\r\n\(body)\r\n"
         }
         let expected =
             part("8-9", "89") + part("0-1", "01") + part("9-9", "9") + "--\(boundary)--\r\n"
-        #expect(answer.text == expected)
-        #expect(answer["Content-Length"] == String(expected.utf8.count))
+        expect(answer.text, equals: expected)
+        expect(answer["Content-Length"], equals: String(expected.utf8.count))
     }
 
     @Test(
@@ -74,8 +75,8 @@ struct RangeTests {
     func attack(_ range: String) throws {
         let sample = try SampleSite(["a.txt": Self.text])
         let answer = try sample.send("GET", "/a.txt", [("Range", range)])
-        #expect(answer.status == 200)
-        #expect(answer.text == Self.text)
+        expect(answer.status, equals: 200)
+        expect(answer.text, equals: Self.text)
     }
 
     @Test(
@@ -83,19 +84,19 @@ struct RangeTests {
     func empty(_ range: String) throws {
         let sample = try SampleSite(["empty.txt": ""])
         let answer = try sample.send("GET", "/empty.txt", [("Range", range)])
-        #expect(answer.status == 416)
-        #expect(answer["Content-Range"] == "bytes */0")
+        expect(answer.status, equals: 416)
+        expect(answer["Content-Range"], equals: "bytes */0")
         let whole = try sample.send("GET", "/empty.txt", [("Range", "rubbish")])
-        #expect(whole.status == 200)
-        #expect(whole["Content-Length"] == "0")
+        expect(whole.status, equals: 200)
+        expect(whole["Content-Length"], equals: "0")
     }
 
     @Test("is not understood beside HEAD, or sent twice")
     func ignored() throws {
         let sample = try SampleSite(["a.txt": Self.text])
-        #expect(try sample.send("HEAD", "/a.txt", [("Range", "bytes=0-1")]).status == 200)
+        try expect(sample.send("HEAD", "/a.txt", [("Range", "bytes=0-1")]).status, equals: 200)
         let twice = try sample.send(
             "GET", "/a.txt", [("Range", "bytes=0-1"), ("Range", "bytes=2-3")])
-        #expect(twice.status == 200)
+        expect(twice.status, equals: 200)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import ServeFromCAS
 import StrictJSON
 import Testing
@@ -9,16 +10,16 @@ struct RepresentationTests {
     func fields() throws {
         let sample = try SampleSite(["app.js": "let a = 1"])
         let answer = try sample.send("GET", "/app.js")
-        #expect(answer.status == 200)
-        #expect(answer.text == "let a = 1")
+        expect(answer.status, equals: 200)
+        expect(answer.text, equals: "let a = 1")
         let expected = [
             "ETag": try SampleSite.tag("let a = 1"), "Cache-Control": "no-cache",
             "Content-Type": "text/javascript; charset=utf-8", "Content-Length": "9",
             "Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff",
             "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Referrer-Policy": "same-origin",
         ]
-        for (name, value) in expected { #expect(answer[name] == value, "\(name)") }
-        #expect(answer.head.fields.count == expected.count)
+        for (name, value) in expected { expect(answer[name], equals: value, "\(name)") }
+        expect(answer.head.fields.count, equals: expected.count)
     }
 
     @Test("keeps a hashed URL for a year, and pages never")
@@ -36,7 +37,7 @@ struct RepresentationTests {
             ("/assets/index-DzX3k2a9.js", year), ("/assets/page.html", "no-cache"),
             ("/app.js", "no-cache"), ("/app.js?3f2a9c1b", "no-cache"),
         ] {
-            #expect(try sample.send("GET", path)["Cache-Control"] == value, "\(path)")
+            try expect(sample.send("GET", path)["Cache-Control"], equals: value, "\(path)")
         }
     }
 
@@ -51,8 +52,8 @@ struct RepresentationTests {
             ("/a.js", "/a.js.map"), ("/b.css", nil), ("/c.js", "/maps/c%20d.map"), ("/d.png", nil),
         ] {
             let answer = try sample.send("GET", path)
-            #expect(answer["SourceMap"] == map)
-            #expect(answer["X-SourceMap"] == map)
+            expect(answer["SourceMap"], equals: map)
+            expect(answer["X-SourceMap"], equals: map)
         }
     }
 
@@ -70,9 +71,9 @@ struct RepresentationTests {
         }
         let sample = try SampleSite(["a.txt": "a"], options: options)
         let answer = try sample.send("GET", "/a.txt")
-        #expect(answer["Content-Security-Policy"] == "default-src 'self'")
-        #expect(answer["Referrer-Policy"] == "no-referrer")
-        #expect(answer["Cache-Control"] == "no-store")
+        expect(answer["Content-Security-Policy"], equals: "default-src 'self'")
+        expect(answer["Referrer-Policy"], equals: "no-referrer")
+        expect(answer["Cache-Control"], equals: "no-store")
     }
 
     static let types: [(name: String, type: String)] = [
@@ -98,7 +99,7 @@ struct RepresentationTests {
     @Test("has the type of its file's name", arguments: types)
     func type(_ row: (name: String, type: String)) throws {
         let sample = try SampleSite([SampleSite.File(row.name, "x")])
-        #expect(try sample.send("GET", "/\(row.name)")["Content-Type"] == row.type)
+        try expect(sample.send("GET", "/\(row.name)")["Content-Type"], equals: row.type)
     }
 
     static let methods: [(method: String, target: String, status: Int)] = [
@@ -113,16 +114,16 @@ struct RepresentationTests {
     func method(_ row: (method: String, target: String, status: Int)) throws {
         let sample = try SampleSite(["a.txt": "a"])
         let answer = try sample.send(row.method, row.target)
-        #expect(answer.status == row.status)
+        expect(answer.status, equals: row.status)
         let hasAllow = row.status == 204 || row.status == 405
-        #expect(answer["Allow"] == (hasAllow ? "GET, HEAD, OPTIONS" : nil))
-        if row.status == 204 { #expect(answer["Content-Length"] == nil) }
+        expect(answer["Allow"], equals: (hasAllow ? "GET, HEAD, OPTIONS" : nil))
+        if row.status == 204 { expect(answer["Content-Length"] == nil) }
     }
 
     @Test("is refused a path with NUL")
     func nul() throws {
         let sample = try SampleSite(["f.js": "a"])
         guard let request = try? RequestHead(method: "GET", target: "/f%00k.js") else { return }
-        #expect(Responder.respond(to: request, site: sample.site).head.status == 400)
+        expect(Responder.respond(to: request, site: sample.site).head.status, equals: 400)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -25,7 +26,7 @@ struct AnnouncingTests {
         let (count, session) = (page.texts.count, page.bridge.session)
         // Behind what is told by the thread that works on the store.
         let told = Sink<Bool>()
-        #expect(app.server.handler.storeWork.add { told.add(true) })
+        expect(app.server.handler.storeWork.add { told.add(true) })
         try app.wait(for: "the work on the store") { !told.all.isEmpty }
         try app.server.bridge.send("that is all", to: session)
         try page.run { $0.texts.count > count }
@@ -50,14 +51,14 @@ struct AnnouncingTests {
         let page = try SocketPage(browser)
         try store.versions.activateAtNextBoot("2")
         app.look(after: .zero)
-        #expect(try heard(page, app) == [])
+        try expect(heard(page, app), equals: [])
         let later = try app.browser()
-        #expect(try later.navigate().text.contains("one"))
-        #expect(try heard(try SocketPage(later), app) == [])
+        try expect(later.navigate().text.contains("one"))
+        try expect(heard(try SocketPage(later), app), equals: [])
         // Somebody else starts it.
         _ = try store.versions.boot()
         app.look(after: .zero)
-        #expect(try heard(page, app) == two)
+        try expect(heard(page, app), equals: two)
     }
 
     @Test("is nothing once it was found that it cannot be started")
@@ -72,8 +73,8 @@ struct AnnouncingTests {
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(2000) }
         for _ in 0..<3 {
             let browser = try app.browser()
-            #expect(try browser.navigate().text.contains("one"))
-            #expect(try heard(try SocketPage(browser), app) == [])
+            try expect(browser.navigate().text.contains("one"))
+            try expect(heard(try SocketPage(browser), app), equals: [])
         }
     }
 
@@ -92,12 +93,12 @@ struct AnnouncingTests {
         for count in 1...2 {
             disk.arm(.fail(5, at: 1, of: [.status], path: "lifecycle.json"))
             shelf.refresh()
-            #expect(!shelf.isFollowing)
+            expect(!shelf.isFollowing)
             shelf.refresh()
-            #expect(shelf.isFollowing)
-            #expect(notices.all.count == count)
+            expect(shelf.isFollowing)
+            expect(notices.all.count, equals: count)
         }
-        #expect(shelf.current?.site.version.description == "1")
+        expect(shelf.current?.site.version.description, equals: "1")
     }
 
     @Test(
@@ -108,18 +109,18 @@ struct AnnouncingTests {
         let app = try watching(store)
         try store.versions.activateAtNextBoot("2")
         let browser = try app.browser()
-        #expect(try browser.navigate().text.contains("two"))
+        try expect(browser.navigate().text.contains("two"))
         let page = try SocketPage(browser)
         try store.versions.activateAtNextBoot("3")
         app.look(after: .zero)
-        #expect(try heard(page, app) == [])
+        try expect(heard(page, app), equals: [])
         let again = try app.browser()
         again.cookies = browser.cookies
-        #expect(try again.navigate().text.contains("two"))
-        #expect(try heard(try SocketPage(again), app) == [])
-        #expect(try confirm(again, app) == 204)
-        #expect(try heard(page, app) == ["{\"version\":\"3\"}"])
-        #expect(try app.browser().navigate().text.contains("three"))
+        try expect(again.navigate().text.contains("two"))
+        try expect(heard(try SocketPage(again), app), equals: [])
+        try expect(confirm(again, app), equals: 204)
+        try expect(heard(page, app), equals: ["{\"version\":\"3\"}"])
+        try expect(app.browser().navigate().text.contains("three"))
     }
 
     @Test("is nothing where another server has the start in its hands")
@@ -128,12 +129,12 @@ struct AnnouncingTests {
         try store.add("3", ["index.html": "three"])
         let (first, second) = (try watching(store), try watching(store))
         try store.versions.activateAtNextBoot("2")
-        #expect(try first.browser().navigate().text.contains("two"))
+        try expect(first.browser().navigate().text.contains("two"))
         try store.versions.activateAtNextBoot("3")
         for _ in 0..<3 {
             let browser = try second.browser()
-            #expect(try browser.navigate().text.contains("two"))
-            #expect(try heard(try SocketPage(browser), second) == [])
+            try expect(browser.navigate().text.contains("two"))
+            try expect(heard(try SocketPage(browser), second), equals: [])
         }
     }
 
@@ -143,14 +144,14 @@ struct AnnouncingTests {
         let store = try store()
         let app = isWatched ? try watching(store) : try TestApp(store)
         let browser = try app.browser()
-        #expect(try browser.navigate().text.contains("one"))
+        try expect(browser.navigate().text.contains("one"))
         try store.versions.activate("2")
         app.look(after: .zero)
-        #expect(try heard(try SocketPage(browser), app) == two)
+        try expect(heard(try SocketPage(browser), app), equals: two)
         // A page of that version has nothing to wait for.
         let next = try app.browser()
-        #expect(try next.navigate().text.contains("two"))
-        #expect(try heard(try SocketPage(next), app) == [])
+        try expect(next.navigate().text.contains("two"))
+        try expect(heard(try SocketPage(next), app), equals: [])
     }
 
     @Test("comes over requests, too, with the first that names the session")
@@ -166,7 +167,7 @@ struct AnnouncingTests {
         let answer = try browser.ask(
             "GET", "/_castree/bridge?session=\(session)&ack=0",
             [("Sec-Fetch-Site", "same-origin")])
-        #expect(answer.text.contains("version-ready\n{\"version\":\"2\"}"))
+        expect(answer.text.contains("version-ready\n{\"version\":\"2\"}"))
     }
 
     @Test("comes once, and to pages of other versions only")
@@ -179,12 +180,12 @@ struct AnnouncingTests {
         try store.versions.activateAtNextBoot("2")
         for _ in 0..<3 { app.look(after: .zero) }
         let new = try app.browser()
-        #expect(try new.navigate().text.contains("two"))
+        try expect(new.navigate().text.contains("two"))
         let second = try SocketPage(new)
         for _ in 0..<3 { app.look(after: .zero) }
-        #expect(try confirm(new, app) == 204)
+        try expect(confirm(new, app), equals: 204)
         app.look(after: .zero)
-        #expect(try heard(page, app) == two)
-        #expect(try heard(second, app) == [])
+        try expect(heard(page, app), equals: two)
+        try expect(heard(second, app), equals: [])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -25,7 +26,7 @@ struct BusyStoreTests {
             let system = POSIXFileSystem()
             let leases = store.versions.directories.leases.raw
             let file = try system.open(leases, name, .updating, mode: 0o644)
-            #expect(try system.lock(file.raw, exclusive: true))
+            try expect(system.lock(file.raw, exclusive: true))
             self.file = Mutex(consume file)
         }
 
@@ -34,8 +35,8 @@ struct BusyStoreTests {
 
     private func isServed(_ app: TestApp, _ title: String) throws {
         for _ in 0..<3 {
-            #expect(try app.browser().navigate().text.contains(title))
-            #expect(try app.browser().ask("GET", "/same.txt").text == "the same in all")
+            try expect(app.browser().navigate().text.contains(title))
+            try expect(app.browser().ask("GET", "/same.txt").text, equals: "the same in all")
         }
     }
 
@@ -54,7 +55,7 @@ struct BusyStoreTests {
         waiting[0].client.finishSending()
         try isServed(app, "one")
         lock.release()
-        for browser in waiting { #expect(browser.client.response()?.text == "run('two')") }
+        for browser in waiting { expect(browser.client.response()?.text, equals: "run('two')") }
     }
 
     @Test("answers others while a page waits for its version to be started, and starts it then")
@@ -68,10 +69,10 @@ struct BusyStoreTests {
         let lock = try Lock(store)
         let page = try app.browser()
         page.send("GET", "/", navigation)
-        for _ in 0..<3 { #expect(try old.load("/app.js").text == "run('one')") }
+        for _ in 0..<3 { try expect(old.load("/app.js").text, equals: "run('one')") }
         lock.release()
-        #expect(page.client.response()?.text.contains("two") == true)
-        #expect(try store.reopened().lifecycle().boot?.version == "2")
+        expect(page.client.response()?.text.contains("two"), equals: true)
+        try expect(store.reopened().lifecycle().boot?.version, equals: "2")
     }
 
     @Test("answers others while a confirmation waits, and takes it then")
@@ -81,7 +82,7 @@ struct BusyStoreTests {
         try store.versions.activateAtNextBoot("2")
         let app = try TestApp(store) { $0.confirmation = .seconds(600) }
         let page = try app.browser()
-        #expect(try page.navigate().text.contains("two"))
+        try expect(page.navigate().text.contains("two"))
         let session = try page.beginSession()
         let lock = try Lock(store)
         page.send(
@@ -89,8 +90,8 @@ struct BusyStoreTests {
             [("Origin", page.origin), ("Referer", page.origin + "/")])
         try isServed(app, "two")
         lock.release()
-        #expect(page.client.response()?.status == 204)
-        #expect(try store.reopened().lifecycle().knownGood.contains("2"))
+        expect(page.client.response()?.status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood.contains("2"))
     }
 
     // docs/maintenance.md, "When another process has the store".
@@ -106,12 +107,12 @@ struct BusyStoreTests {
                 isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(300)))
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
         let lock = try Lock(store, ".index")
-        #expect(try app.browser().navigate().status == 503)
-        #expect(!app.notices.all.isEmpty)
-        #expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
-        #expect(app.notices.all.allSatisfy { !$0.contains("manifest") })
+        try expect(app.browser().navigate().status, equals: 503)
+        expect(!app.notices.all.isEmpty)
+        expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
+        expect(app.notices.all.allSatisfy { !$0.contains("manifest") })
         lock.release()
-        #expect(try app.browser().navigate().text.contains("two"))
+        try expect(app.browser().navigate().text.contains("two"))
     }
 
     // docs/serving.md, "Limits": ten seconds, for what is in flight and for locks.
@@ -126,22 +127,22 @@ struct BusyStoreTests {
             if notice.hasPrefix("waiting for ") { lock.withLock { $0?.release() } }
         }
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
-        #expect(try app.browser().navigate().text.contains("two"))
+        try expect(app.browser().navigate().text.contains("two"))
         let held = try Lock(store)
         lock.withLock { $0 = held }
         await app.stop()
         let lifecycle = try store.reopened().lifecycle()
-        #expect(lifecycle.boot == nil && lifecycle.trials.map(\.strikes) == [0])
-        #expect(lifecycle.trials.map(\.takenBack) == [1])
-        #expect(app.notices.all == [])
+        expect(lifecycle.boot == nil && lifecycle.trials.map(\.strikes) == [0])
+        expect(lifecycle.trials.map(\.takenBack), equals: [1])
+        expect(app.notices.all, equals: [])
     }
 
     @Test("has its work done in order, by one thread at a time")
     func order() throws {
         let queue = StoreQueue()
         let done = Sink<Int>()
-        for number in 0..<1000 { #expect(queue.add { done.add(number) }) }
+        for number in 0..<1000 { expect(queue.add { done.add(number) }) }
         while done.all.count < 1000 { sched_yield() }
-        #expect(done.all == Array(0..<1000))
+        expect(done.all, equals: Array(0..<1000))
     }
 }

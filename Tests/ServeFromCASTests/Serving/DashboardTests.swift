@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -62,32 +63,33 @@ struct DashboardTests {
     @Test("is not there unless it is asked for", arguments: documents)
     func absent(target: String) throws {
         let app = try TestApp(try .app())
-        #expect(app.server.dashboardURL == nil)
-        #expect(try insider(app).ask("GET", target).status == 404)
+        expect(app.server.dashboardURL == nil)
+        try expect(insider(app).ask("GET", target).status, equals: 404)
     }
 
     @Test("gives its address a token, takes it for a cookie, and forgets the address")
     func exchange() throws {
         let app = try app()
-        let url = try #require(app.server.dashboardURL)
+        let url = try require(app.server.dashboardURL)
         let prefix = "http://127.0.0.1:\(app.port)"
-        #expect(url == "\(prefix)/_castree/dashboard/?\(name(app))=\(Self.token)")
+        expect(url, equals: "\(prefix)/_castree/dashboard/?\(name(app))=\(Self.token)")
         let browser = try app.browser()
         let first = try browser.ask(
             "GET", String(url.dropFirst(prefix.count)),
             [("Host", "127.0.0.1:\(app.port)"), ("Sec-Fetch-Site", "none")])
-        #expect(first.status == 303)
-        #expect(first.value("Location") == "/_castree/dashboard/")
-        #expect(first.value("Cache-Control") == "no-store")
-        let cookie = try #require(first.value("Set-Cookie")).split(separator: "; ")
-        #expect(
-            Set(cookie.dropFirst()) == ["Path=/_castree/dashboard", "HttpOnly", "SameSite=Strict"])
-        #expect(try browser.ask("GET", "/_castree/dashboard/").status == 200)
+        expect(first.status, equals: 303)
+        expect(first.value("Location"), equals: "/_castree/dashboard/")
+        expect(first.value("Cache-Control"), equals: "no-store")
+        let cookie = try require(first.value("Set-Cookie")).split(separator: "; ")
+        expect(
+            Set(cookie.dropFirst()),
+            equals: ["Path=/_castree/dashboard", "HttpOnly", "SameSite=Strict"])
+        try expect(browser.ask("GET", "/_castree/dashboard/").status, equals: 200)
         // Opened a second time, the address has the token again, and loses it again.
         let again = try browser.ask("GET", String(url.dropFirst(prefix.count)))
-        #expect(again.status == 303)
-        #expect(again.value("Location") == "/_castree/dashboard/")
-        #expect(try browser.ask("GET", "/_castree/dashboard").status == 303)
+        expect(again.status, equals: 303)
+        expect(again.value("Location"), equals: "/_castree/dashboard/")
+        try expect(browser.ask("GET", "/_castree/dashboard").status, equals: 303)
     }
 
     @Test("has a new token at each start if none is given")
@@ -96,11 +98,11 @@ struct DashboardTests {
             var dashboard = Source().dashboard
             dashboard.token = nil
             let app = try TestApp(try .app()) { $0.dashboard = dashboard }
-            let token = try #require(app.server.dashboardURL?.split(separator: "=").last)
-            #expect(token.count >= 32)
+            let token = try require(app.server.dashboardURL?.split(separator: "=").last)
+            expect(token.count >= 32)
             return String(token)
         }
-        #expect(try url() != url())
+        try expect(url() != url())
     }
 
     @Test("is refused without the right token", arguments: documents)
@@ -108,14 +110,15 @@ struct DashboardTests {
         let source = Source()
         let app = try app(source)
         let browser = try app.browser()
-        #expect(try browser.ask("GET", target).status == 403)
+        try expect(browser.ask("GET", target).status, equals: 403)
         for wrong in ["", "x", String(Self.token.dropLast()) + "4", Self.token + "0"] {
-            #expect(try browser.ask("GET", "\(target)?\(name(app))=\(wrong)").status == 403)
-            #expect(
-                try browser.ask("GET", target, [("Cookie", "\(name(app))=\(wrong)")]).status == 403)
+            try expect(browser.ask("GET", "\(target)?\(name(app))=\(wrong)").status, equals: 403)
+            try expect(
+                browser.ask("GET", target, [("Cookie", "\(name(app))=\(wrong)")]).status,
+                equals: 403)
         }
-        #expect(source.pages.load(ordering: .relaxed) == 0)
-        #expect(source.held.withLock { $0.isEmpty })
+        expect(source.pages.load(ordering: .relaxed), equals: 0)
+        expect(source.held.withLock { $0.isEmpty })
     }
 
     @Test(
@@ -130,8 +133,8 @@ struct DashboardTests {
         let app = try app()
         for target in Self.documents {
             let response = try insider(app).ask("GET", target, [(field, value)])
-            #expect(response.status == status, "\(target)")
-            #expect(response.value("Access-Control-Allow-Origin") == nil)
+            expect(response.status, equals: status, "\(target)")
+            expect(response.value("Access-Control-Allow-Origin") == nil)
         }
     }
 
@@ -140,17 +143,17 @@ struct DashboardTests {
         let app = try app { $0.requiresToken = true }
         let browser = try app.browser()
         let query = app.server.url.drop { $0 != "?" }
-        #expect(try browser.ask("GET", "/\(query)").status == 200)
-        #expect(try browser.ask("GET", "/_castree/dashboard/").status == 403)
-        #expect(try insider(app).ask("GET", "/_castree/dashboard/").status == 200)
-        #expect(try insider(app).ask("GET", "/").status == 403)
+        try expect(browser.ask("GET", "/\(query)").status, equals: 200)
+        try expect(browser.ask("GET", "/_castree/dashboard/").status, equals: 403)
+        try expect(insider(app).ask("GET", "/_castree/dashboard/").status, equals: 200)
+        try expect(insider(app).ask("GET", "/").status, equals: 403)
     }
 
     @Test("only reads", arguments: ["POST", "PUT", "DELETE", "OPTIONS"])
     func methods(method: String) throws {
         let response = try insider(app()).ask(method, "/_castree/dashboard/status.json")
-        #expect(response.status == 405)
-        #expect(response.value("Allow") == "GET, HEAD")
+        expect(response.status, equals: 405)
+        expect(response.value("Allow"), equals: "GET, HEAD")
     }
 
     @Test("is kept by no cache, shown in no frame, and told to nobody", arguments: documents)
@@ -159,18 +162,18 @@ struct DashboardTests {
         let browser = try insider(app)
         for method in ["GET", "HEAD"] {
             let response = try browser.ask(method, target)
-            #expect(response.status == 200)
-            #expect(response.value("Cache-Control") == "no-store")
-            let policy = try #require(response.value("Content-Security-Policy"))
-            #expect(policy == "default-src 'none'; frame-ancestors 'none'")
-            #expect(response.value("X-Frame-Options") == "DENY")
-            #expect(response.value("X-Content-Type-Options") == "nosniff")
-            #expect(response.value("Referrer-Policy") == "no-referrer")
-            #expect(response.value("Cross-Origin-Resource-Policy") == "same-origin")
-            #expect(response.body.isEmpty == (method == "HEAD"))
+            expect(response.status, equals: 200)
+            expect(response.value("Cache-Control"), equals: "no-store")
+            let policy = try require(response.value("Content-Security-Policy"))
+            expect(policy, equals: "default-src 'none'; frame-ancestors 'none'")
+            expect(response.value("X-Frame-Options"), equals: "DENY")
+            expect(response.value("X-Content-Type-Options"), equals: "nosniff")
+            expect(response.value("Referrer-Policy"), equals: "no-referrer")
+            expect(response.value("Cross-Origin-Resource-Policy"), equals: "same-origin")
+            expect(response.body.isEmpty, equals: (method == "HEAD"))
         }
         let page = try browser.ask("GET", "/_castree/dashboard/else")
-        #expect(page.status == 404)
+        expect(page.status, equals: 404)
     }
 
     @Test("is answered with 304 while it says the same, and made anew for all who ask at once")
@@ -180,13 +183,13 @@ struct DashboardTests {
         let browser = try insider(app)
         let target = "/_castree/dashboard/status.json"
         let first = try browser.ask("GET", target)
-        #expect(first.text == "one")
-        #expect(first.value("Content-Type") == "application/json")
-        let tag = try #require(first.value("ETag"))
+        expect(first.text, equals: "one")
+        expect(first.value("Content-Type"), equals: "application/json")
+        let tag = try require(first.value("ETag"))
         let second = try browser.ask("GET", target, [("If-None-Match", tag)])
-        #expect(second.status == 304)
-        #expect(second.body.isEmpty)
-        #expect(try browser.ask("GET", target, [("If-None-Match", "\"x\"")]).status == 200)
+        expect(second.status, equals: 304)
+        expect(second.body.isEmpty)
+        try expect(browser.ask("GET", target, [("If-None-Match", "\"x\"")]).status, equals: 200)
         // What is fresh is shown again; then what is new.
         source.status.withLock { $0 = "two" }
         var latest = ""
@@ -194,7 +197,7 @@ struct DashboardTests {
             latest = try browser.ask("GET", target, [("If-None-Match", tag)]).text
             return !latest.isEmpty
         }
-        #expect(latest == "two")
+        expect(latest, equals: "two")
     }
 
     @Test("tells which versions pages and the server keep")
@@ -204,9 +207,9 @@ struct DashboardTests {
         let page = try app.browser()
         try page.navigate()
         _ = try insider(app).ask("GET", "/_castree/dashboard/status.json")
-        let held = try #require(source.held.withLock { $0.last })
-        #expect(held.current == "1")
-        #expect(held.byPages == ["1"])
+        let held = try require(source.held.withLock { $0.last })
+        expect(held.current, equals: "1")
+        expect(held.byPages, equals: ["1"])
     }
 
     @Test("says what keeps it from being made, and is made when that is over")
@@ -215,11 +218,11 @@ struct DashboardTests {
         source.trouble.withLock { $0 = StoreError(.io, "the disk has gone") }
         let app = try app(source)
         let failed = try insider(app).ask("GET", "/_castree/dashboard/usage.json")
-        #expect(failed.status == 500)
-        #expect(failed.text == "the disk has gone\n")
-        #expect(app.notices.all.contains { $0.contains("the disk has gone") })
+        expect(failed.status, equals: 500)
+        expect(failed.text, equals: "the disk has gone\n")
+        expect(app.notices.all.contains { $0.contains("the disk has gone") })
         source.trouble.withLock { $0 = nil }
-        #expect(try insider(app).ask("GET", "/_castree/dashboard/usage.json").status == 200)
+        try expect(insider(app).ask("GET", "/_castree/dashboard/usage.json").status, equals: 200)
     }
 
     @Test("keeps its token out of the log of requests")
@@ -227,7 +230,7 @@ struct DashboardTests {
         let app = try app()
         _ = try app.browser().ask("GET", "/_castree/dashboard/?\(name(app))=\(Self.token)")
         try app.wait(for: "the record") { app.records.all.contains { $0.target.contains("***") } }
-        #expect(!app.records.all.contains { $0.target.contains(Self.token) })
+        expect(!app.records.all.contains { $0.target.contains(Self.token) })
     }
 
     @Test("is not for a server that others may reach, nor with a token that can be tried out")
@@ -237,7 +240,7 @@ struct DashboardTests {
             { $0.dashboard?.token = "short" }, { $0.dashboard?.token = "with blanks and ; more" },
         ] as [(inout AppServerOptions) -> Void] {
             let error = #expect(throws: StoreError.self) { try app(Source(), change) }
-            #expect(error?.code == .badOption)
+            expect(error?.code, equals: .badOption)
         }
     }
 }

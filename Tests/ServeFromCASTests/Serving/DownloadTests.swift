@@ -1,5 +1,6 @@
 import CASStore
 import Dispatch
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -39,35 +40,35 @@ struct DownloadTests {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
         // Later and later: how long a look takes must not decide.
-        #expect(watch.look(now: .seconds(1000)) == nil)
-        #expect(watch.look(now: .seconds(2000)) == nil)
+        expect(watch.look(now: .seconds(1000)) == nil)
+        expect(watch.look(now: .seconds(2000)) == nil)
         try put(Self.large, into: store)
-        #expect(watch.look(now: .seconds(3000)) == .progress(done: 600_015, total: 600_020))
-        #expect(watch.look(now: .seconds(4000)) == nil)
+        expect(watch.look(now: .seconds(3000)), equals: .progress(done: 600_015, total: 600_020))
+        expect(watch.look(now: .seconds(4000)) == nil)
         try put("gamma", into: store)
-        #expect(watch.look(now: .seconds(5000)) == .progress(done: 600_020, total: 600_020))
-        #expect(watch.look(now: .seconds(6000)) == nil)
+        expect(watch.look(now: .seconds(5000)), equals: .progress(done: 600_020, total: 600_020))
+        expect(watch.look(now: .seconds(6000)) == nil)
     }
 
     @Test("is nothing of a version that is given up")
     func givenUp() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
-        #expect(watch.look(now: .seconds(1000)) == nil)
+        expect(watch.look(now: .seconds(1000)) == nil)
         try put(Self.large, into: store)
-        #expect(watch.look(now: .seconds(2000)) != nil)
+        expect(watch.look(now: .seconds(2000)) != nil)
         try store.reopened().retire("3")
-        #expect(watch.look(now: .seconds(3000)) == nil)
+        expect(watch.look(now: .seconds(3000)) == nil)
     }
 
     @Test("is looked for ever more rarely, up to half a minute, while nothing grows")
     func idle() throws {
         let store = try begun()
         let watch = DownloadWatch { store.versions }
-        for look in 1...9 { #expect(watch.look(now: .seconds(look * 1000)) == nil) }
+        for look in 1...9 { expect(watch.look(now: .seconds(look * 1000)) == nil) }
         try put(Self.large, into: store)
-        #expect(watch.look(now: .seconds(9029)) == nil)
-        #expect(watch.look(now: .seconds(10_000)) == .progress(done: 600_015, total: 600_020))
+        expect(watch.look(now: .seconds(9029)) == nil)
+        expect(watch.look(now: .seconds(10_000)), equals: .progress(done: 600_015, total: 600_020))
     }
 
     @Test("is looked for on a thread of its own: whoever wants it told does not wait")
@@ -76,7 +77,7 @@ struct DownloadTests {
         let watch = DownloadWatch { store.versions }
         // A thread that holds up all looks until it may go on.
         let (begun, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        #expect(
+        expect(
             watch.work.add {
                 begun.signal()
                 ended.wait()
@@ -86,19 +87,19 @@ struct DownloadTests {
         watch.look(now: .seconds(1000)) { told.add($0) }
         // Nothing is there to be told before the put; and one look at a time.
         watch.look(now: .seconds(2000)) { told.add($0) }
-        #expect(told.all.isEmpty)
+        expect(told.all.isEmpty)
         ended.signal()
         wait(for: watch)
         try put(Self.large, into: store)
         watch.look(now: .seconds(3000)) { told.add($0) }
         wait(for: watch)
-        #expect(told.all == [.progress(done: 600_015, total: 600_020)])
+        expect(told.all, equals: [.progress(done: 600_015, total: 600_020)])
     }
 
     /// Waits until all looks that were asked for are made.
     private func wait(for watch: DownloadWatch) {
         let done = DispatchSemaphore(value: 0)
-        #expect(watch.work.add { done.signal() })
+        expect(watch.work.add { done.signal() })
         done.wait()
     }
 
@@ -115,6 +116,6 @@ struct DownloadTests {
         try put(Self.large, into: store)
         app.look(after: .seconds(3000))
         try page.run { !$0.payloads("progress").isEmpty }
-        #expect(page.payloads("progress").first == "{\"done\":600015,\"total\":600020}")
+        expect(page.payloads("progress").first, equals: "{\"done\":600015,\"total\":600020}")
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -21,10 +22,10 @@ import VersionTree
         try writeTree(path, ["huge.bin": ""])
         let file = open(path + "/huge.bin", O_WRONLY)
         defer { close(file) }
-        #expect(ftruncate(file, off_t(Self.size)) == 0)
+        expect(ftruncate(file, off_t(Self.size)), equals: 0)
         for offset in Self.marks {
             let bytes = mark(offset)
-            #expect(pwrite(file, bytes, bytes.count, off_t(offset)) == bytes.count)
+            expect(pwrite(file, bytes, bytes.count, off_t(offset)), equals: bytes.count)
         }
     }
 
@@ -36,20 +37,20 @@ import VersionTree
         let source = store.directory.appending("source")
         try writeSparse(source)
         let report = try store.versions.add(directory: source, version: "1")
-        #expect(report.bytes == Self.size && report.newBytes == Self.size)
+        expect(report.bytes == Self.size && report.newBytes == Self.size)
         try store.versions.activate("1")
         let entry = try store.versions.manifest(of: "1")[0]
-        #expect(entry.byteCount == Self.size)
+        expect(entry.byteCount, equals: Self.size)
         try read(entry.address, store.versions.store)
         let app = try TestApp(store)
         try serve(app)
         await app.stop()
         let checked = try store.versions.check(CheckOptions(isDeep: true))
-        #expect(checked.findings.isEmpty && checked.checkedBytes == Self.size)
+        expect(checked.findings.isEmpty && checked.checkedBytes == Self.size)
         try store.add("2", ["index.html": "small"])
         try store.versions.activate("2")
         try store.versions.retire("1")
-        #expect(try store.versions.collect().byteCount == Self.size)
+        try expect(store.versions.collect().byteCount, equals: Self.size)
     }
 
     private func read(_ address: ObjectID, _ store: Store) throws {
@@ -58,15 +59,15 @@ import VersionTree
             return
         }
         let size = reader.byteCount
-        #expect(size == Self.size)
+        expect(size, equals: Self.size)
         for offset in Self.marks {
             let bytes = try reader.read(at: offset, count: 4)
-            #expect(bytes == mark(offset))
+            expect(bytes, equals: mark(offset))
         }
         let last = try reader.read(at: Self.size - 1, count: 100)
-        #expect(last.count == 1)
+        expect(last.count, equals: 1)
         let beyond = try reader.read(at: Self.size, count: 100)
-        #expect(beyond.isEmpty)
+        expect(beyond.isEmpty)
     }
 
     private func serve(_ app: TestApp) throws {
@@ -74,13 +75,13 @@ import VersionTree
         for offset in Self.marks {
             let range = "bytes=\(offset)-\(offset + 3)"
             let response = try browser.ask("GET", "/huge.bin", [("Range", range)])
-            #expect(response.status == 206)
-            #expect(
-                response.value("Content-Range")
-                    == "bytes \(offset)-\(offset + 3)/\(Self.size)")
-            #expect(response.body == mark(offset))
+            expect(response.status, equals: 206)
+            expect(
+                response.value("Content-Range"),
+                equals: "bytes \(offset)-\(offset + 3)/\(Self.size)")
+            expect(response.body, equals: mark(offset))
         }
         let last = try browser.ask("GET", "/huge.bin", [("Range", "bytes=-2")])
-        #expect(last.status == 206 && last.body.count == 2)
+        expect(last.status == 206 && last.body.count == 2)
     }
 }

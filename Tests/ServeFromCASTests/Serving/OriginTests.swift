@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -25,7 +26,7 @@ struct PortTests {
         var ports: Set<UInt16> = []
         for number in 0..<20_000 {
             let port = try PortChoice.port(of: "com.example.app\(number)")
-            #expect(PortChoice.range.contains(port))
+            expect(PortChoice.range.contains(port))
             ports.insert(port)
             perBin[Int(port - PortChoice.range.lowerBound) % 112] += 1
         }
@@ -34,11 +35,11 @@ struct PortTests {
         let chiSquare = perBin.reduce(0.0) { sum, count in
             sum + (Double(count) - expected) * (Double(count) - expected) / expected
         }
-        #expect((60...190).contains(chiSquare))
+        expect((60...190).contains(chiSquare))
         // 12,768 · (1 - e^(-20,000/12,768)) = 10,101 different ones.
-        #expect((9900...10_300).contains(ports.count))
-        #expect(try PortChoice.port(of: "a") == PortChoice.port(of: "a"))
-        #expect(try PortChoice.port(of: "com.a") != PortChoice.port(of: "com.b"))
+        expect((9900...10_300).contains(ports.count))
+        try expect(PortChoice.port(of: "a"), equals: PortChoice.port(of: "a"))
+        try expect(PortChoice.port(of: "com.a") != PortChoice.port(of: "com.b"))
     }
 
     @Test("is the same at every start, and in the store's server.json")
@@ -46,12 +47,12 @@ struct PortTests {
         let store = try TemporaryStore.app()
         let name = newApp()
         let first = try TestApp(store) { $0.port = .app(name) }
-        #expect(try first.port == PortChoice.port(of: name))
+        try expect(first.port, equals: PortChoice.port(of: name))
         await first.stop()
-        #expect(try memory(store).port(for: .app(name)) == first.port)
+        try expect(memory(store).port(for: .app(name)), equals: first.port)
         let second = try TestApp.again { try TestApp(store) { $0.port = .app(name) } }
-        #expect(second.port == first.port)
-        #expect(try second.browser().navigate().status == 200)
+        expect(second.port, equals: first.port)
+        try expect(second.browser().navigate().status, equals: 200)
     }
 
     @Test("is the one remembered, were it another than the computed one; not so for another app")
@@ -62,9 +63,9 @@ struct PortTests {
         let next: UInt16 = computed == 32_767 ? 20_000 : computed + 1
         try ServerMemory.update(store.versions) { $0.note(.app(name), next) }
         let remembered = try self.memory(store).port(for: .app(name))
-        #expect(try PortChoice.app(name).candidates(remembered: remembered) == [next])
-        #expect(try self.memory(store).port(for: .app(other)) == nil)
-        #expect(try self.memory(store).port(for: .exactly(1)) == nil)
+        try expect(PortChoice.app(name).candidates(remembered: remembered), equals: [next])
+        try expect(self.memory(store).port(for: .app(other)) == nil)
+        try expect(self.memory(store).port(for: .exactly(1)) == nil)
     }
 
     @Test("that another program has is an error that names it")
@@ -75,8 +76,8 @@ struct PortTests {
             _ = try TestApp(store) { $0.port = .exactly(first.port) }
             Issue.record("one port, two servers")
         } catch let error as StoreError {
-            #expect(error.code == .portInUse)
-            #expect(error.message.contains("\(first.port)"))
+            expect(error.code, equals: .portInUse)
+            expect(error.message.contains("\(first.port)"))
         }
     }
 
@@ -86,18 +87,18 @@ struct PortTests {
         let name = newApp()
         let own = try TestApp(store) { $0.port = .app(name) }
         let lent = try TestApp(store) { $0.port = .appOrNext(name) }
-        #expect(lent.port != own.port)
+        expect(lent.port != own.port)
         let candidates = try PortChoice.appOrNext(name).candidates(remembered: nil)
-        #expect(candidates.count == 21 && Set(candidates).count == 21)
-        #expect(candidates.contains(lent.port))
-        #expect(candidates.allSatisfy { PortChoice.range.contains($0) })
-        #expect(try lent.browser().navigate().text.contains("one"))
-        #expect(try memory(store).port(for: .app(name)) == own.port)
+        expect(candidates.count == 21 && Set(candidates).count == 21)
+        expect(candidates.contains(lent.port))
+        expect(candidates.allSatisfy { PortChoice.range.contains($0) })
+        try expect(lent.browser().navigate().text.contains("one"))
+        try expect(memory(store).port(for: .app(name)), equals: own.port)
         let port = own.port
         await own.stop()
-        #expect(isRefused(port))
+        expect(isRefused(port))
         let again = try TestApp(store) { $0.port = .appOrNext(name) }
-        #expect(again.port == port)
+        expect(again.port, equals: port)
     }
 
     @Test("is the one taken at the first start, also if the computed one was not free then")
@@ -106,12 +107,12 @@ struct PortTests {
         let stranger = try TestApp(TemporaryStore.app()) { $0.port = .app(name) }
         let store = try TemporaryStore.app()
         let first = try TestApp(store) { $0.port = .appOrNext(name) }
-        #expect(first.port != stranger.port)
+        expect(first.port != stranger.port)
         await stranger.stop()
         await first.stop()
-        #expect(isRefused(first.port))
+        expect(isRefused(first.port))
         // Its local storage is there.
-        #expect(try TestApp(store) { $0.port = .appOrNext(name) }.port == first.port)
+        try expect(TestApp(store) { $0.port = .appOrNext(name) }.port, equals: first.port)
     }
 
     @Test(
@@ -127,7 +128,7 @@ struct PortTests {
             await stranger.stop()
         }
         for (name, port) in zip(names, ports) {
-            #expect(try memory(store).port(for: .app(name)) == port)
+            try expect(memory(store).port(for: .app(name)), equals: port)
         }
         let fresh = try TemporaryStore.app()
         let path = fresh.path
@@ -142,9 +143,10 @@ struct PortTests {
             } catch { Issue.record(error) }
         }
         for number in 0..<40 {
-            #expect(try memory(fresh).port(for: .app("app\(number)")) == UInt16(20_000 + number))
+            try expect(
+                memory(fresh).port(for: .app("app\(number)")), equals: UInt16(20_000 + number))
         }
-        #expect(try memory(fresh).token != nil)
+        try expect(memory(fresh).token != nil)
     }
 
     @Test("is forgotten when 64 other apps have come since, so that the file does not grow")
@@ -156,9 +158,9 @@ struct PortTests {
             }
         }
         let memory = try memory(store)
-        #expect(memory.port(for: .app("app5")) == nil)
-        #expect(memory.port(for: .app("app6")) == 20_006)
-        #expect(memory.ports.count == 64)
+        expect(memory.port(for: .app("app5")) == nil)
+        expect(memory.port(for: .app("app6")), equals: 20_006)
+        expect(memory.ports.count, equals: 64)
     }
 
     static let damagedTexts = [
@@ -176,9 +178,9 @@ struct PortTests {
             _ = try TestApp(store)
             Issue.record("a damaged server.json was taken: \(text)")
         } catch let error as StoreError {
-            #expect(error.code == .badServerFile)
-            #expect(error.message.contains("server.json"))
-            #expect(error.message.contains("delete it"))
+            expect(error.code, equals: .badServerFile)
+            expect(error.message.contains("server.json"))
+            expect(error.message.contains("delete it"))
         }
     }
 
@@ -188,7 +190,7 @@ struct PortTests {
         try Damage.overwriteOrCreate(
             store.path + "/server.json", with: Array("{\"later\":[1],\"ports\":{\"a\":23456}}".utf8)
         )
-        #expect(try memory(store).port(for: .app("a")) == 23_456)
+        try expect(memory(store).port(for: .app("a")), equals: 23_456)
     }
 }
 
@@ -204,24 +206,24 @@ struct TokenTests {
     @Test("is needed for everything: once in the address, then as a cookie")
     func needed() throws {
         let app = try app(TemporaryStore.app())
-        let query = try #require(app.server.url.split(separator: "?").last)
-        let token = try #require(query.split(separator: "=").last)
-        #expect(token.utf8.count == 32)
+        let query = try require(app.server.url.split(separator: "?").last)
+        let token = try require(query.split(separator: "=").last)
+        expect(token.utf8.count, equals: 32)
         let stranger = try app.browser()
         for path in ["/", "/app.js", "/_castree/status", "/_castree/bridge.js"] {
-            #expect(try stranger.ask("GET", path).status == 403)
+            try expect(stranger.ask("GET", path).status, equals: 403)
         }
         let wrong = String(repeating: "0", count: 32)
-        #expect(try stranger.navigate("/?castree_token_\(app.port)=\(wrong)").status == 403)
-        #expect(stranger.cookies.isEmpty)
+        try expect(stranger.navigate("/?castree_token_\(app.port)=\(wrong)").status, equals: 403)
+        expect(stranger.cookies.isEmpty)
 
         let browser = try app.browser()
-        #expect(try browser.navigate("/?\(query)").text.contains("one"))
-        #expect(browser.cookies["castree_token_\(app.port)"] == String(token))
-        #expect(try browser.navigate().status == 200)
-        #expect(try browser.load("/app.js").text == "run('one')")
-        #expect(try browser.status().version == "1")
-        #expect(try SocketPage(browser).bridge.session != nil)
+        try expect(browser.navigate("/?\(query)").text.contains("one"))
+        expect(browser.cookies["castree_token_\(app.port)"], equals: String(token))
+        try expect(browser.navigate().status, equals: 200)
+        try expect(browser.load("/app.js").text, equals: "run('one')")
+        try expect(browser.status().version, equals: "1")
+        try expect(SocketPage(browser).bridge.session != nil)
     }
 
     @Test("is the same after a restart, in a file that only its owner reads")
@@ -230,28 +232,28 @@ struct TokenTests {
         let first = try app(store)
         let browser = try first.browser()
         try browser.navigate("/?" + (first.server.url.split(separator: "?").last ?? ""))
-        #expect(try Damage.mode(store.path + "/server.json") == 0o600)
+        try expect(Damage.mode(store.path + "/server.json"), equals: 0o600)
         await first.stop()
         let second = try TestApp.again { try app(store, port: first.port) }
-        #expect(second.server.url == first.server.url)
+        expect(second.server.url, equals: first.server.url)
         let again = try second.browser()
         again.cookies = browser.cookies
-        #expect(try again.navigate().status == 200)
+        try expect(again.navigate().status, equals: 200)
     }
 
     @Test("stands in no line of the access log")
     func log() throws {
         let app = try app(TemporaryStore.app())
-        let query = try #require(app.server.url.split(separator: "?").last)
-        let token = try #require(query.split(separator: "=").last)
+        let query = try require(app.server.url.split(separator: "?").last)
+        let token = try require(query.split(separator: "=").last)
         let browser = try app.browser()
         try browser.navigate("/?a=1&\(query)&b=2")
         try browser.navigate("/help/?x=\(token)")
         try browser.navigate("/\(token)")
         try app.wait(for: "three records") { app.records.all.count >= 3 }
         let targets = app.records.all.map(\.target)
-        #expect(!targets.contains { $0.contains(token) })
-        #expect(targets.first == "/?a=1&castree_token_\(app.port)=***&b=2")
-        #expect(app.records.all.prefix(2).map(\.status) == [200, 200])
+        expect(!targets.contains { $0.contains(token) })
+        expect(targets.first, equals: "/?a=1&castree_token_\(app.port)=***&b=2")
+        expect(app.records.all.prefix(2).map(\.status), equals: [200, 200])
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -23,13 +24,13 @@ struct PinRetryTests {
         // EACCES: the leases are another user's.
         disk.arm(.fail(13, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)
-        #expect(disk.hasFired)
-        #expect(app.notices.all.filter { $0.contains("can retire it") }.count == 1)
+        expect(disk.hasFired)
+        expect(app.notices.all.filter { $0.contains("can retire it") }.count, equals: 1)
         try app.browser().navigate()
         app.look(after: .seconds(10))
         app.look(after: .seconds(20))
-        #expect(try store.reopened().pinnedVersions() == ["1"])
-        #expect(app.notices.all.filter { $0.contains("can retire it") }.count == 1)
+        try expect(store.reopened().pinnedVersions(), equals: ["1"])
+        expect(app.notices.all.filter { $0.contains("can retire it") }.count, equals: 1)
     }
 
     @Test("on a read-only disk is pinned once that can be written")
@@ -39,12 +40,12 @@ struct PinRetryTests {
         let versions = try opened(store, disk)
         disk.arm(.refuseChanges)
         let app = try TestApp(store, over: versions)
-        #expect(try app.browser().navigate().text.contains("one"))
+        try expect(app.browser().navigate().text.contains("one"))
         app.look(after: .seconds(10))
-        #expect(try store.reopened().pinnedVersions() == [])
+        try expect(store.reopened().pinnedVersions(), equals: [])
         disk.disarm()
         app.look(after: .seconds(20))
-        #expect(try store.reopened().pinnedVersions() == ["1"])
+        try expect(store.reopened().pinnedVersions(), equals: ["1"])
     }
 
     @Test("on a full disk is pinned with the store's reserve")
@@ -55,8 +56,8 @@ struct PinRetryTests {
         // ENOSPC.
         disk.arm(.fail(28, at: 1, of: [.open], path: ".pin-"))
         let app = try TestApp(store, over: versions)
-        #expect(disk.hasFired)
-        #expect(try store.reopened().pinnedVersions() == ["1"])
-        #expect(app.notices.all.isEmpty)
+        expect(disk.hasFired)
+        try expect(store.reopened().pinnedVersions(), equals: ["1"])
+        expect(app.notices.all.isEmpty)
     }
 }

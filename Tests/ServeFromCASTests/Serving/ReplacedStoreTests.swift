@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -21,7 +22,7 @@ struct ReplacedStoreTests {
             try? Damage.setMode(path, 0o755)
         }
         Damage.remove(store.path)
-        #expect(!FileManager.default.fileExists(atPath: store.path))
+        expect(!FileManager.default.fileExists(atPath: store.path))
     }
 
     /// Makes another store where the first stood.
@@ -41,26 +42,26 @@ struct ReplacedStoreTests {
     func replaced() throws {
         let app = try TestApp(store)
         let browser = try app.browser()
-        #expect(try browser.navigate().text.contains("one"))
+        try expect(browser.navigate().text.contains("one"))
         try delete()
         let gone = try browser.navigate()
-        #expect(gone.status == 503)
-        #expect(gone.text.contains("The store is gone"))
-        #expect(try browser.navigate().status == 503)
-        #expect(app.notices.all.count == 1, "\(app.notices.all)")
+        expect(gone.status, equals: 503)
+        expect(gone.text.contains("The store is gone"))
+        try expect(browser.navigate().status, equals: 503)
+        expect(app.notices.all.count, equals: 1, "\(app.notices.all)")
         // The same name, other content.
         try renew(["1": ["index.html": "another", "app.js": "other()"]], current: "1")
-        #expect(try browser.navigate().text == "another")
-        #expect(try browser.load("/app.js").text == "other()")
-        #expect(app.notices.all.last?.contains("another store is now at") == true)
-        #expect(try store.reopened().pinnedVersions() == ["1"])
+        try expect(browser.navigate().text, equals: "another")
+        try expect(browser.load("/app.js").text, equals: "other()")
+        expect(app.notices.all.last?.contains("another store is now at"), equals: true)
+        try expect(store.reopened().pinnedVersions(), equals: ["1"])
         // It is followed as the first was.
         let source = store.directory.appending("next")
         try writeTree(source, ["index.html": "next"])
         let versions = try store.reopened()
         try versions.add(directory: source, version: "2")
         try versions.activate("2")
-        #expect(try browser.navigate().text == "next")
+        try expect(browser.navigate().text, equals: "next")
     }
 
     @Test("is noticed without a page, too, and its files are let go")
@@ -68,32 +69,32 @@ struct ReplacedStoreTests {
         let app = try TestApp(store)
         let browser = try app.browser()
         try browser.navigate()
-        #expect(try browser.load("/app.js").status == 200)
+        try expect(browser.load("/app.js").status, equals: 200)
         try delete()
         app.look(after: .zero)
-        #expect(app.server.currentVersion == nil)
-        #expect(app.server.handler.objects.openCount == 0)
+        expect(app.server.currentVersion == nil)
+        expect(app.server.handler.objects.openCount, equals: 0)
         try renew(["9": ["index.html": "nine"]], current: "9")
         app.look(after: .zero)
-        #expect(app.server.currentVersion == "9")
+        expect(app.server.currentVersion, equals: "9")
     }
 
     @Test("is served on from where it was moved to, until another stands in its place")
     func moved() throws {
         let app = try TestApp(store)
-        #expect(try app.browser().navigate().text.contains("one"))
+        try expect(app.browser().navigate().text.contains("one"))
         try FileManager.default.moveItem(
             atPath: store.path, toPath: store.directory.appending("aside"))
         app.look(after: .zero)
-        #expect(try app.browser().navigate().text.contains("one"))
+        try expect(app.browser().navigate().text.contains("one"))
         try FileManager.default.createDirectory(
             atPath: store.path, withIntermediateDirectories: false)
         app.look(after: .zero)
-        #expect(try app.browser().navigate().text.contains("one"))
+        try expect(app.browser().navigate().text.contains("one"))
         Damage.remove(store.path)
         try renew(["1": ["index.html": "another"]], current: "1")
         app.look(after: .zero)
-        #expect(try app.browser().navigate().text == "another")
+        try expect(app.browser().navigate().text, equals: "another")
     }
 
     @Test("keeps its shell only in one that has it, and its watch over starts in any")
@@ -106,18 +107,18 @@ struct ReplacedStoreTests {
         try app.browser().navigate()
         try delete()
         try renew(["1": ["index.html": "another"]], current: "1")
-        #expect(try app.browser().navigate().status == 503)
-        #expect(app.notices.all.contains { $0.contains("www") })
+        try expect(app.browser().navigate().status, equals: 503)
+        expect(app.notices.all.contains { $0.contains("www") })
         let versions = try store.reopened()
         let source = store.directory.appending("www")
         try writeTree(source, ["cordova.js": "new"])
         try versions.add(directory: source, version: "www")
         let browser = try app.browser()
-        #expect(try browser.navigate().text == "another")
-        #expect(try browser.load("/cordova.js").text == "new")
-        #expect(try versions.lifecycle().boot?.version == "1")
-        #expect(try browser.confirm() == 204)
-        #expect(try versions.lifecycle().knownGood == ["1"])
+        try expect(browser.navigate().text, equals: "another")
+        try expect(browser.load("/cordova.js").text, equals: "new")
+        try expect(versions.lifecycle().boot?.version, equals: "1")
+        try expect(browser.confirm(), equals: 204)
+        try expect(versions.lifecycle().knownGood, equals: ["1"])
     }
 
     @Test("loses nothing when only a part of it was taken away: what was shown is shown on")
@@ -128,8 +129,8 @@ struct ReplacedStoreTests {
         Damage.remove(store.path + "/objects")
         for _ in 0..<2 {
             app.look(after: .zero)
-            #expect(try browser.load("/app.js").text == "run('one')")
+            try expect(browser.load("/app.js").text, equals: "run('one')")
         }
-        #expect(app.notices.all.filter { $0.contains("has changed since") }.count == 1)
+        expect(app.notices.all.filter { $0.contains("has changed since") }.count, equals: 1)
     }
 }

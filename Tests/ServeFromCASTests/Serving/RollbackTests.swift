@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -39,7 +40,7 @@ struct RollbackTests {
     /// A page of a version in a browser of its own, and that browser.
     private func page(of content: String) throws -> (page: SocketPage, browser: TestBrowser) {
         let browser = try app.browser()
-        #expect(try browser.navigate().text.contains(content))
+        try expect(browser.navigate().text.contains(content))
         return (try SocketPage(browser), browser)
     }
 
@@ -51,25 +52,25 @@ struct RollbackTests {
         app.look(after: .seconds(2001))
         try new.run { !$0.payloads("rolled-back").isEmpty }
         try old.run { !$0.payloads("rolled-back").isEmpty }
-        #expect(try told(new) == [Told(version: "2", isOwn: true, hasTime: true)])
-        #expect(try told(old) == [Told(version: "2", isOwn: false, hasTime: true)])
-        #expect(app.notices.all.filter { $0.contains("rolled back") }.count == 1)
+        try expect(told(new), equals: [Told(version: "2", isOwn: true, hasTime: true)])
+        try expect(told(old), equals: [Told(version: "2", isOwn: false, hasTime: true)])
+        expect(app.notices.all.filter { $0.contains("rolled back") }.count, equals: 1)
     }
 
     @Test("also if it connects only afterwards, and it is its own version that was left")
     func later() throws {
         try store.versions.activateAtNextBoot("2")
         let late = try app.browser()
-        #expect(try late.navigate().text.contains("two"))
+        try expect(late.navigate().text.contains("two"))
         app.look(after: .seconds(2001))
         let page = try SocketPage(late)
         try page.run { !$0.payloads("rolled-back").isEmpty }
-        #expect(try told(page) == [Told(version: "2", isOwn: true, hasTime: true)])
+        try expect(told(page), equals: [Told(version: "2", isOwn: true, hasTime: true)])
         // The page that comes of it is of the version that is shown now, and hears nothing of it.
         let next = try self.page(of: "one").page
         try app.server.bridge.send("after it", to: next.bridge.session)
         try next.run { !$0.texts.isEmpty }
-        #expect(try told(next).isEmpty)
+        try expect(told(next).isEmpty)
     }
 
     @Test("that another process makes")
@@ -79,8 +80,8 @@ struct RollbackTests {
         _ = try store.reopened().rollback(reason: "by hand")
         app.look(after: .zero)
         try page.run { !$0.payloads("rolled-back").isEmpty }
-        #expect(try told(page) == [Told(version: "2", isOwn: true, hasTime: true)])
-        #expect(page.payloads("rolled-back")[0].contains("by hand"))
+        try expect(told(page), equals: [Told(version: "2", isOwn: true, hasTime: true)])
+        expect(page.payloads("rolled-back")[0].contains("by hand"))
     }
 
     @Test("and not where somebody just makes another version current")
@@ -90,6 +91,6 @@ struct RollbackTests {
         try store.reopened().activate("1")
         app.look(after: .zero)
         try page.run { !$0.payloads("version-ready").isEmpty }
-        #expect(try told(page).isEmpty)
+        try expect(told(page).isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import StrictJSON
@@ -23,7 +24,7 @@ struct ServedMeteorTests {
         for bytes in contents.values {
             _ = try store.versions.store.put(bytes, protectedBy: lease)
         }
-        #expect(try store.versions.register(manifest))
+        try expect(store.versions.register(manifest))
         try store.versions.materialize(version)
     }
 
@@ -128,13 +129,13 @@ struct ServedMeteorTests {
     func acceptance(_ row: Row) throws {
         let browser = try Self.app().browser()
         let answer = try browser.ask("GET", row.target)
-        #expect(answer.status == row.status)
+        expect(answer.status, equals: row.status)
         if let field = row.field {
             let value = answer.value(field.name) ?? ""
-            #expect(row.isExact ? value == field.value : value.contains(field.value))
+            expect(row.isExact ? value == field.value : value.contains(field.value))
         }
-        #expect(row.body.isEmpty || answer.text.contains(row.body))
-        #expect(!answer.text.contains(Self.planted))
+        expect(row.body.isEmpty || answer.text.contains(row.body))
+        expect(!answer.text.contains(Self.planted))
     }
 
     // What a server that looks at the disk would have for rows 7 and 8.
@@ -143,13 +144,13 @@ struct ServedMeteorTests {
         let app = try Self.app()
         for place in ["1.0", "shell/application"] {
             let file = "\(app.store.path)/versions/\(place)/not-in-manifest"
-            #expect(try Damage.contents(file) == Array(Self.planted.utf8))
+            try expect(Damage.contents(file), equals: Array(Self.planted.utf8))
         }
     }
 
     @Test("are 26 rows")
     func count() {
-        #expect(Set(Self.rows.map(\.number)) == Set(1...26))
+        expect(Set(Self.rows.map(\.number)), equals: Set(1...26))
     }
 
     @Test("better 8: has nothing of an older version, nor of the shell under /application")
@@ -157,17 +158,17 @@ struct ServedMeteorTests {
         let app = try Self.app()
         let browser = try app.browser()
         try browser.navigate()
-        #expect(try browser.load("/some-text.txt").text == "text")
+        try expect(browser.load("/some-text.txt").text, equals: "text")
         try Self.register(
             MeteorTests.files.filter { !$0.path.hasSuffix("some-text.txt") }, as: "2.0",
             at: 784_200_000, in: app.store)
         try app.store.reopened().activate("2.0")
         try browser.navigate()
-        #expect(try browser.load("/some-text.txt").text.contains(Self.title))
+        try expect(browser.load("/some-text.txt").text.contains(Self.title))
         let strict = try browser.load("/some-text.txt?meteor_dont_serve_index=true")
-        #expect(strict.status == 404)
-        #expect(!strict.text.contains("text\n"))
-        #expect(try browser.load("/application/secret").text.contains(Self.title))
+        expect(strict.status, equals: 404)
+        expect(!strict.text.contains("text\n"))
+        try expect(browser.load("/application/secret").text.contains(Self.title))
     }
 
     @Test("better 9: after a rollback has the older bytes, whatever date the browser has")
@@ -180,10 +181,10 @@ struct ServedMeteorTests {
         try other.activate("2.0")
         let browser = try app.browser()
         let second = try browser.navigate()
-        #expect(second.text.contains("version 2"))
-        let tag = try #require(second.value("ETag"))
-        let date = try #require(second.value("Last-Modified"))
-        #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+        expect(second.text.contains("version 2"))
+        let tag = try require(second.value("ETag"))
+        let date = try require(second.value("Last-Modified"))
+        expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
         try other.activate("1.0")
         for fields in [
             [("If-Modified-Since", date)], [("If-None-Match", tag)],
@@ -191,19 +192,19 @@ struct ServedMeteorTests {
             [("If-Modified-Since", "Tue, 01 Jan 2999 00:00:00 GMT")],
         ] {
             let answer = try browser.ask("GET", "/", navigation + fields)
-            #expect(answer.status == 200)
-            #expect(answer.text.contains(Self.title))
+            expect(answer.status, equals: 200)
+            expect(answer.text.contains(Self.title))
         }
         // And the tag wins over a date that says otherwise.
         let first = try browser.navigate()
-        let own = try #require(first.value("ETag"))
+        let own = try require(first.value("ETag"))
         let same = try browser.ask(
             "GET", "/",
             navigation + [
                 ("If-None-Match", own), ("If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT"),
             ])
-        #expect(same.status == 304)
-        #expect(same.value("ETag") == own && same.value("Cache-Control") == "no-cache")
+        expect(same.status, equals: 304)
+        expect(same.value("ETag") == own && same.value("Cache-Control") == "no-cache")
     }
 
     @Test("better 13: answers ranges that cannot be with 416, and knows If-Range, HEAD and lists")
@@ -215,22 +216,22 @@ struct ServedMeteorTests {
             try browser.ask(method, path, fields)
         }
         let beyond = try ask("GET", ("Range", "bytes=6-"))
-        #expect(beyond.status == 416 && beyond.value("Content-Range") == "bytes */6")
+        expect(beyond.status == 416 && beyond.value("Content-Range") == "bytes */6")
         let part = try ask("GET", ("Range", "bytes=1-2"))
-        #expect(part.status == 206 && part.text == "et")
-        #expect(part.value("Content-Range") == "bytes 1-2/6")
-        #expect(try ask("GET", ("Range", "bytes=-3")).text == "eor")
+        expect(part.status == 206 && part.text == "et")
+        expect(part.value("Content-Range"), equals: "bytes 1-2/6")
+        try expect(ask("GET", ("Range", "bytes=-3")).text, equals: "eor")
         let same = try ask("GET", ("Range", "bytes=1-2"), ("If-Range", tag))
-        #expect(same.status == 206 && same.text == "et")
+        expect(same.status == 206 && same.text == "et")
         let other = try ask("GET", ("Range", "bytes=1-2"), ("If-Range", "\"other\""))
-        #expect(other.status == 200 && other.text == "meteor")
+        expect(other.status == 200 && other.text == "meteor")
         let several = try ask("GET", ("Range", "bytes=0-0,-1"))
-        #expect(several.status == 206)
-        #expect(several.value("Content-Type")?.hasPrefix("multipart/byteranges") == true)
+        expect(several.status, equals: 206)
+        expect(several.value("Content-Type")?.hasPrefix("multipart/byteranges"), equals: true)
         let head = try ask("HEAD")
-        #expect(head.status == 200 && head.value("Content-Length") == "6" && head.body.isEmpty)
-        #expect(try ask("GET", ("If-None-Match", "\"x\", W/\(tag)")).status == 304)
-        #expect(try ask("GET", ("If-None-Match", "*")).status == 304)
+        expect(head.status == 200 && head.value("Content-Length") == "6" && head.body.isEmpty)
+        try expect(ask("GET", ("If-None-Match", "\"x\", W/\(tag)")).status, equals: 304)
+        try expect(ask("GET", ("If-None-Match", "*")).status, equals: 304)
     }
 
     @Test("better 16: answers a thousand requests over one connection")
@@ -239,13 +240,13 @@ struct ServedMeteorTests {
         let browser = try app.browser()
         for number in 0..<1000 {
             let row = Self.rows[number % Self.rows.count]
-            #expect(try browser.ask("GET", row.target).status == row.status)
+            try expect(browser.ask("GET", row.target).status, equals: row.status)
         }
         // And pipelined, in order.
         let targets = ["/some-file", "/packages/meteor.js", "/some-text.txt"]
         for target in targets { browser.send("GET", target) }
         let texts = targets.map { _ in browser.client.response()?.text }
-        #expect(texts == ["some-file", "meteor", "text"])
+        expect(texts, equals: ["some-file", "meteor", "text"])
     }
 
     @Test(
@@ -257,13 +258,13 @@ struct ServedMeteorTests {
         try browser.navigate()
         let script = "/0123456789abcdef0123456789abcdef01234567.js"
         for target in [script, "/missing.js", "/missing.css", "/img/missing.png"] {
-            #expect(try browser.load(target).status == 404)
-            #expect(try browser.navigate(target).status == 404)
+            try expect(browser.load(target).status, equals: 404)
+            try expect(browser.navigate(target).status, equals: 404)
         }
-        #expect(try browser.load("/some/route").status == 404)
-        #expect(try browser.navigate("/some/route").text.contains("one"))
+        try expect(browser.load("/some/route").status, equals: 404)
+        try expect(browser.navigate("/some/route").text.contains("one"))
         let meteor = try TestApp(store) { $0.site = .meteor }
-        #expect(try meteor.browser().load(script).text.contains("<title>one</title>"))
+        try expect(meteor.browser().load(script).text.contains("<title>one</title>"))
     }
 
     @Test("says so when its shell is not there")
@@ -273,7 +274,7 @@ struct ServedMeteorTests {
             _ = try TestApp(store) { $0.shell = "www" }
             Issue.record("a server without its shell")
         } catch let error as StoreError {
-            #expect(error.code == .noVersion)
+            expect(error.code, equals: .noVersion)
         }
     }
 
@@ -287,9 +288,9 @@ struct ServedMeteorTests {
     @Test("a server that has stopped holds no version, not even its shell")
     func stoppedHoldsNothing() async throws {
         let app = try Self.app()
-        #expect(try app.store.versions.pinnedVersions() == ["1.0", "shell"])
+        try expect(app.store.versions.pinnedVersions(), equals: ["1.0", "shell"])
         await app.stop()
-        #expect(try app.store.versions.pinnedVersions().isEmpty)
+        try expect(app.store.versions.pinnedVersions().isEmpty)
         try withExtendedLifetime(app) {
             try app.store.versions.unprotect("shell")
             try app.store.versions.retire("shell")

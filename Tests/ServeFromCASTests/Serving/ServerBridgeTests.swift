@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -16,18 +17,18 @@ struct ServerBridgeTests {
         let page = try SocketPage(browser)
         for number in 1...100 { try page.send("to the app \(number)") }
         for number in 1...100 {
-            #expect(try app.server.bridge.send("to the page \(number)") == 1)
+            try expect(app.server.bridge.send("to the page \(number)"), equals: 1)
         }
         try page.run { $0.texts.count == 100 }
-        #expect(page.texts == (1...100).map { "to the page \($0)" })
+        expect(page.texts, equals: (1...100).map { "to the page \($0)" })
         var expected = 1
         for await message in app.server.bridge.messages {
-            #expect(message.text == "to the app \(expected)")
-            #expect(message.session == page.bridge.session && !message.mayRepeat)
+            expect(message.text, equals: "to the app \(expected)")
+            expect(message.session == page.bridge.session && !message.mayRepeat)
             expected += 1
             if expected > 100 { break }
         }
-        #expect(app.server.bridge.takeMessage() == nil)
+        expect(app.server.bridge.takeMessage() == nil)
     }
 
     @Test("keeps the page's version as long as its WebSocket lives")
@@ -40,8 +41,8 @@ struct ServerBridgeTests {
             _ = try SocketPage(browser)
             try other.activate("2")
             app.look(after: .seconds(86_400))
-            #expect(try other.pinnedVersions().contains("1"))
-            #expect(try app.browser().status().pinned == ["1"])
+            try expect(other.pinnedVersions().contains("1"))
+            try expect(app.browser().status().pinned, equals: ["1"])
         }
         try app.wait(for: "the end of the pin") {
             app.look(after: .seconds(61))
@@ -59,18 +60,18 @@ struct ServerBridgeTests {
             ("Origin", origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
             ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ]
-        #expect(try app.browser().ask("GET", "/_castree/bridge", upgrade).status == 403)
+        try expect(app.browser().ask("GET", "/_castree/bridge", upgrade).status, equals: 403)
         let browser = try app.browser()
-        #expect(try browser.post("/_castree/bridge", "5\nH 1 -", origin: origin).status == 403)
-        #expect(app.server.bridge.sessions.isEmpty)
+        try expect(browser.post("/_castree/bridge", "5\nH 1 -", origin: origin).status, equals: 403)
+        expect(app.server.bridge.sessions.isEmpty)
     }
 
     /// Begins a session over requests; returns its name.
     private func greet(_ browser: TestBrowser) throws -> String {
         let welcome = try browser.post("/_castree/bridge", "5\nH 1 -")
-        #expect(welcome.status == 200)
+        expect(welcome.status, equals: 200)
         let words = welcome.text.split { $0 == " " || $0 == "\n" }
-        try #require(words.count == 5 && words[1] == "W")
+        try require(words.count == 5 && words[1] == "W")
         return String(words[3])
     }
 
@@ -82,7 +83,7 @@ struct ServerBridgeTests {
         let browser = try app.browser()
         try browser.navigate()
         let session = try greet(browser)
-        let id = try #require(BridgeSessionID(session))
+        let id = try require(BridgeSessionID(session))
         let bridge = app.server.bridge
         let waiting = try app.browser()
         waiting.cookies = browser.cookies
@@ -91,14 +92,14 @@ struct ServerBridgeTests {
             bridge.locked { state, _ in state.sessions[id]?.wake != nil }
         }
         try bridge.send("news", to: id)
-        #expect(waiting.client.response()?.text == "10\nM 1 0\nnews")
+        expect(waiting.client.response()?.text, equals: "10\nM 1 0\nnews")
 
         // The other way, and an acknowledgement with it.
         let post = try browser.post("/_castree/bridge?session=\(session)", "8\nM 1 1\nhi")
-        #expect(post.status == 200)
-        #expect(bridge.takeMessage()?.text == "hi")
+        expect(post.status, equals: 200)
+        expect(bridge.takeMessage()?.text, equals: "hi")
         waiting.send("GET", "/_castree/bridge?session=\(session)&ack=1", own)
-        #expect(waiting.client.response()?.text == "3\nA 1")
+        expect(waiting.client.response()?.text, equals: "3\nA 1")
     }
 
     // docs/bridge-protocol.md, "Who may connect", rule 3.
@@ -107,35 +108,35 @@ struct ServerBridgeTests {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         // Without Origin, Sec-Fetch-Site and secret nobody begins a session.
-        #expect(try browser.ask("POST", "/_castree/bridge", body: "5\nH 1 -").status == 403)
+        try expect(browser.ask("POST", "/_castree/bridge", body: "5\nH 1 -").status, equals: 403)
         let session = try greet(browser)
-        let id = try #require(BridgeSessionID(session))
+        let id = try require(BridgeSessionID(session))
         try app.server.bridge.send("news", to: id)
         let place = "/_castree/bridge?session=\(session)"
-        #expect(try browser.ask("GET", place + "&ack=0").text == "10\nM 1 0\nnews")
-        #expect(try browser.ask("POST", place, body: "8\nM 1 1\nhi").status == 200)
-        #expect(app.server.bridge.takeMessage()?.text == "hi")
+        try expect(browser.ask("GET", place + "&ack=0").text, equals: "10\nM 1 0\nnews")
+        try expect(browser.ask("POST", place, body: "8\nM 1 1\nhi").status, equals: 200)
+        expect(app.server.bridge.takeMessage()?.text, equals: "hi")
         // It opens nothing else, no other session does it, and no other site has it open anything.
         let upgrade = [
             ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13"),
             ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
         ]
-        #expect(try app.browser().ask("GET", place, upgrade).status == 403)
+        try expect(app.browser().ask("GET", place, upgrade).status, equals: 403)
         let confirm = "/_castree/confirm?session=\(session)"
-        #expect(try browser.ask("POST", confirm).status == 403)
+        try expect(browser.ask("POST", confirm).status, equals: 403)
         let other = "/_castree/bridge?session=\(String(repeating: "0", count: 32))&ack=0"
-        #expect(try browser.ask("GET", other).status == 403)
+        try expect(browser.ask("GET", other).status, equals: 403)
         for field in [
             ("Origin", "http://evil.example"), ("Origin", "null"),
             ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"),
         ] {
-            #expect(try browser.ask("GET", place + "&ack=0", [field]).status == 403)
+            try expect(browser.ask("GET", place + "&ack=0", [field]).status, equals: 403)
         }
         let elsewhere = place + "&ack=0"
-        #expect(try browser.ask("GET", elsewhere, [("Host", "evil.example")]).status == 421)
+        try expect(browser.ask("GET", elsewhere, [("Host", "evil.example")]).status, equals: 421)
         // An ended session opens nothing any more.
-        #expect(try browser.ask("POST", place, body: "1\nC").status == 200)
-        #expect(try browser.ask("GET", place + "&ack=1").status == 403)
+        try expect(browser.ask("POST", place, body: "1\nC").status, equals: 200)
+        try expect(browser.ask("GET", place + "&ack=1").status, equals: 403)
     }
 
     @Test("shows the names of its sessions in no line of the access log")
@@ -149,10 +150,10 @@ struct ServerBridgeTests {
         _ = try browser.post("/_castree/confirm?session=\(session)")
         try app.wait(for: "four records") { app.records.all.count >= 4 }
         let targets = app.records.all.prefix(4).map(\.target)
-        #expect(!targets.contains { $0.contains(session) })
-        #expect(targets[1] == "/_castree/bridge?session=***")
-        #expect(targets[2].hasSuffix("/_castree/bridge?x&session=***"))
-        #expect(targets[3] == "/_castree/confirm?session=***")
+        expect(!targets.contains { $0.contains(session) })
+        expect(targets[1], equals: "/_castree/bridge?session=***")
+        expect(targets[2].hasSuffix("/_castree/bridge?x&session=***"))
+        expect(targets[3], equals: "/_castree/confirm?session=***")
     }
 
     // docs/bridge-protocol.md, "What is promised": the app is told how many messages were dropped.
@@ -164,15 +165,15 @@ struct ServerBridgeTests {
         }
         let browser = try app.browser()
         let session = try greet(browser)
-        let id = try #require(BridgeSessionID(session))
-        #expect(changes.all == [.opened(id)])
+        let id = try require(BridgeSessionID(session))
+        expect(changes.all, equals: [.opened(id)])
         for number in 1...3 { try app.server.bridge.send("\(number)", to: id) }
         let place = "/_castree/bridge?session=\(session)"
         let polled = try browser.ask("GET", place + "&ack=0", own).text
-        #expect(polled.contains("M 3 0\n3"))
+        expect(polled.contains("M 3 0\n3"))
         // It has taken the first, and goes.
-        #expect(try browser.post(place, "3\nA 11\nC").status == 200)
-        #expect(changes.all == [.opened(id), .closed(id, undelivered: 2)])
+        try expect(browser.post(place, "3\nA 11\nC").status, equals: 200)
+        expect(changes.all, equals: [.opened(id), .closed(id, undelivered: 2)])
     }
 
     @Test("answers what it holds when the server stops, so that stopping takes no time")
@@ -180,7 +181,7 @@ struct ServerBridgeTests {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         let session = try greet(browser)
-        let id = try #require(BridgeSessionID(session))
+        let id = try require(BridgeSessionID(session))
         let bridge = app.server.bridge
         let waiting = try app.browser()
         waiting.send("GET", "/_castree/bridge?session=\(session)&ack=0", own)
@@ -189,9 +190,9 @@ struct ServerBridgeTests {
         }
         // Far longer than the test may take: what is not answered would be waited for.
         app.server.stop(within: .seconds(3600))
-        let answer = try #require(waiting.client.response())
-        #expect(answer.status == 200 && answer.body.isEmpty)
-        #expect(waiting.client.isAtEnd())
+        let answer = try require(waiting.client.response())
+        expect(answer.status == 200 && answer.body.isEmpty)
+        expect(waiting.client.isAtEnd())
         await app.server.waitUntilStopped()
     }
 
@@ -200,13 +201,13 @@ struct ServerBridgeTests {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
         let script = try browser.ask("GET", "/_castree/bridge.js")
-        #expect(script.status == 200)
-        #expect(script.value("Content-Type") == "text/javascript; charset=utf-8")
-        #expect(script.text.contains("window.castree"))
-        #expect(try browser.ask("HEAD", "/_castree/bridge.js").body.isEmpty)
-        #expect(try browser.ask("POST", "/_castree/bridge.js").status == 405)
-        #expect(try browser.navigate("/_castree/other").status == 404)
-        #expect(try browser.navigate("/_castree").status == 404)
+        expect(script.status, equals: 200)
+        expect(script.value("Content-Type"), equals: "text/javascript; charset=utf-8")
+        expect(script.text.contains("window.castree"))
+        try expect(browser.ask("HEAD", "/_castree/bridge.js").body.isEmpty)
+        try expect(browser.ask("POST", "/_castree/bridge.js").status, equals: 405)
+        try expect(browser.navigate("/_castree/other").status, equals: 404)
+        try expect(browser.navigate("/_castree").status, equals: 404)
     }
 }
 
@@ -226,13 +227,13 @@ struct ServerStoppingTests {
         // The answer has begun, and is more than sockets hold.
         let begun = browser.client.receive()
         app.server.stop(within: .seconds(3600))
-        #expect(idle.client.isAtEnd())
+        expect(idle.client.isAtEnd())
         let rest = browser.client.readAll()
-        #expect((begun + rest).suffix(large.utf8.count).elementsEqual(large.utf8))
+        expect((begun + rest).suffix(large.utf8.count).elementsEqual(large.utf8))
         await app.server.waitUntilStopped()
-        #expect(isRefused(app.port))
+        expect(isRefused(app.port))
         let next = try TestApp.again { try TestApp(store) { $0.port = .exactly(app.port) } }
-        #expect(try next.browser().navigate().text == "three")
+        try expect(next.browser().navigate().text, equals: "three")
     }
 
     @Test("ends the messages of its bridge and says so to its pages")
@@ -242,7 +243,7 @@ struct ServerStoppingTests {
         let page = try SocketPage(browser)
         app.server.stop(within: .seconds(3600))
         try page.run { $0.closed != nil }
-        #expect(page.closed?.code == CloseCode(1001))
+        expect(page.closed?.code, equals: CloseCode(1001))
         for await _ in app.server.bridge.messages { Issue.record("a message from nowhere") }
         await app.server.waitUntilStopped()
     }

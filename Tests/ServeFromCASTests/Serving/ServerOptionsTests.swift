@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -20,8 +21,8 @@ struct ServerOptionsTests {
         let error = #expect(throws: StoreError.self) {
             try TestApp(TemporaryStore.app()) { $0.hosts = ["kiosk.example", name] }
         }
-        #expect(error?.code == .badOption)
-        #expect(error?.message.contains("kiosk.example:8080") == true)
+        expect(error?.code, equals: .badOption)
+        expect(error?.message.contains("kiosk.example:8080"), equals: true)
     }
 
     @Test("that mean something are taken: hosts")
@@ -30,7 +31,7 @@ struct ServerOptionsTests {
         let app = try TestApp(TemporaryStore.app()) { $0.hosts = names }
         for name in names {
             let answer = try app.browser().ask("GET", "/", navigation + [("Host", name)])
-            #expect(answer.status == 200, "\(name)")
+            expect(answer.status, equals: 200, "\(name)")
         }
     }
 
@@ -41,7 +42,7 @@ struct ServerOptionsTests {
         let error = #expect(throws: StoreError.self) {
             try TestApp(TemporaryStore.app()) { $0.site.index = name }
         }
-        #expect(error?.code == .badOption)
+        expect(error?.code, equals: .badOption)
     }
 
     @Test("that would send requests round and round are refused: a route to the server itself")
@@ -57,6 +58,6 @@ struct ServerOptionsTests {
             }
         }
         // Another program may have the port by now; then nothing was to be shown.
-        #expect(error?.code == .badOption || error?.code == .portInUse)
+        expect(error?.code == .badOption || error?.code == .portInUse)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Synchronization
@@ -14,24 +15,24 @@ struct SwitchingTests {
     func switching() throws {
         let app = try TestApp(TemporaryStore.app())
         let browser = try app.browser()
-        #expect(try browser.navigate().text.contains("one"))
-        let cookie = try #require(browser.cookies["castree_page_\(app.port)"])
-        #expect(cookie.contains(".1:"))
+        try expect(browser.navigate().text.contains("one"))
+        let cookie = try require(browser.cookies["castree_page_\(app.port)"])
+        expect(cookie.contains(".1:"))
         let other = try app.store.reopened()
         try other.activate("2")
-        #expect(try browser.load("/app.js").text == "run('one')")
-        #expect(try browser.load("/gone.js").text == "only in one")
-        #expect(try browser.load("/new.js").status == 404)
-        #expect(try browser.load("/same.txt").text == "the same in all")
+        try expect(browser.load("/app.js").text, equals: "run('one')")
+        try expect(browser.load("/gone.js").text, equals: "only in one")
+        try expect(browser.load("/new.js").status, equals: 404)
+        try expect(browser.load("/same.txt").text, equals: "the same in all")
 
         let second = try app.browser()
-        #expect(try second.navigate().text.contains("two"))
-        #expect(try second.load("/app.js").text == "run('two')")
-        #expect(try second.load("/gone.js").status == 404)
-        #expect(app.server.currentVersion == "2")
-        #expect(try second.status().pinned == ["1", "2"])
+        try expect(second.navigate().text.contains("two"))
+        try expect(second.load("/app.js").text, equals: "run('two')")
+        try expect(second.load("/gone.js").status, equals: 404)
+        expect(app.server.currentVersion, equals: "2")
+        try expect(second.status().pinned, equals: ["1", "2"])
         // The first page is where it was.
-        #expect(try browser.load("/style.css").text == ".one {}")
+        try expect(browser.load("/style.css").text, equals: ".one {}")
     }
 
     @Test("and goes on with the new version when it navigates, unmixed")
@@ -41,9 +42,9 @@ struct SwitchingTests {
         try browser.navigate()
         try app.store.reopened().activate("2")
         let reload = try browser.ask("GET", "/", navigation + [("Cache-Control", "max-age=0")])
-        #expect(reload.text.contains("two"))
+        expect(reload.text.contains("two"))
         for (path, text) in [("/app.js", "run('two')"), ("/style.css", ".two {}")] {
-            #expect(try browser.load(path).text == text)
+            try expect(browser.load(path).text, equals: text)
         }
     }
 
@@ -58,16 +59,16 @@ struct SwitchingTests {
         try browser.navigate()
         try app.store.reopened().activate("2")
         // Another tab of the same browser: one cookie, two versions.
-        #expect(try browser.navigate("/help/").text.contains("two"))
-        #expect(try browser.load("/same.txt").text == "the same in all")
+        try expect(browser.navigate("/help/").text.contains("two"))
+        try expect(browser.load("/same.txt").text, equals: "the same in all")
         for path in ["/app.js", "/style.css", "/gone.js", "/new.js"] {
             let answer = try browser.load(path)
-            #expect(answer.status == 409, "\(path)")
-            #expect(answer.value("Cache-Control") == "no-store")
+            expect(answer.status, equals: 409, "\(path)")
+            expect(answer.value("Cache-Control"), equals: "no-store")
         }
         // A script that only one version has says which page asks.
-        #expect(try browser.load("/app.js", from: "/new.js").text == "run('two')")
-        #expect(try browser.load("/app.js", from: "/gone.js").text == "run('one')")
+        try expect(browser.load("/app.js", from: "/new.js").text, equals: "run('two')")
+        try expect(browser.load("/app.js", from: "/gone.js").text, equals: "run('one')")
     }
 
     @Test("keeps its version from being retired by another process, until it is gone for long")
@@ -91,7 +92,7 @@ struct SwitchingTests {
             return try !other.pinnedVersions().contains("1")
         }
         try other.retire("1")
-        #expect(try app.browser().navigate().text.contains("two"))
+        try expect(app.browser().navigate().text.contains("two"))
     }
 
     @Test("has its version pinned when it is answered, however pins end meanwhile")
@@ -113,8 +114,8 @@ struct SwitchingTests {
             // A connection of its own, that nothing held the version before.
             let browser = try app.browser()
             browser.cookies = first.cookies
-            #expect(try browser.load("/app.js").text == "run('one')")
-            #expect(try other.pinnedVersions().contains("1"))
+            try expect(browser.load("/app.js").text, equals: "run('one')")
+            try expect(other.pinnedVersions().contains("1"))
         }
         isDone.store(true, ordering: .releasing)
         ending.wait()
@@ -139,9 +140,9 @@ struct SwitchingTests {
         let browser = try app.browser()
         browser.cookies = cookies
         let answer = try browser.load("/app.js")
-        #expect(answer.status == 409)
-        #expect(answer.text.contains("load the page again"))
-        #expect(try browser.navigate().text.contains("two"))
+        expect(answer.status, equals: 409)
+        expect(answer.text.contains("load the page again"))
+        try expect(browser.navigate().text.contains("two"))
     }
 
     @Test("is given no file while it may be of a version retired while the server was down")
@@ -161,9 +162,9 @@ struct SwitchingTests {
         again.cookies = browser.cookies
         // What the other one had is not known any more: nothing is surely the same in both.
         for path in ["/app.js", "/same.txt", "/gone.js"] {
-            #expect(try again.load(path).status == 409, "\(path)")
+            try expect(again.load(path).status, equals: 409, "\(path)")
         }
-        #expect(try again.navigate().text.contains("two"))
+        try expect(again.navigate().text.contains("two"))
     }
 
     @Test("holds no version any more once its server has stopped")
@@ -174,7 +175,7 @@ struct SwitchingTests {
         _ = try SocketPage(browser)
         try app.store.reopened().activate("2")
         await app.stop()
-        #expect(try app.store.reopened().pinnedVersions().isEmpty)
+        try expect(app.store.reopened().pinnedVersions().isEmpty)
         try app.store.reopened().retire("1")
     }
 
@@ -191,8 +192,8 @@ struct SwitchingTests {
         }
         let again = try second.browser()
         again.cookies = browser.cookies
-        #expect(try again.load("/app.js").text == "run('one')")
-        #expect(try again.status().pinned.contains("1"))
+        try expect(again.load("/app.js").text, equals: "run('one')")
+        try expect(again.status().pinned.contains("1"))
     }
 
     @Test("gets no file of another version after a restart, when pages of two were open")
@@ -212,19 +213,19 @@ struct SwitchingTests {
         again.cookies = browser.cookies
         // docs/serving.md: what differs is refused, what is the same is served, a navigation helps.
         for path in ["/app.js", "/style.css", "/gone.js", "/new.js"] {
-            #expect(try again.load(path).status == 409, "\(path)")
+            try expect(again.load(path).status, equals: 409, "\(path)")
         }
-        #expect(try again.load("/same.txt").text == "the same in all")
-        #expect(try again.status().pinned == ["1", "2"])
-        #expect(try again.navigate().text.contains("two"))
-        #expect(try again.load("/app.js").text == "run('two')")
+        try expect(again.load("/same.txt").text, equals: "the same in all")
+        try expect(again.status().pinned, equals: ["1", "2"])
+        try expect(again.navigate().text.contains("two"))
+        try expect(again.load("/app.js").text, equals: "run('two')")
     }
 
     @Test("keeps its cookie when a link from another site opens the app in another tab")
     func linked() throws {
         let app = try TestApp(TemporaryStore.app())
         let tab = try app.browser()
-        let set = try #require(tab.navigate().value("Set-Cookie"))
+        let set = try require(tab.navigate().value("Set-Cookie"))
         try app.store.reopened().activate("2")
         // What a browser sends with a link of another site: of the cookies only those that are Lax.
         let link = try app.browser()
@@ -234,14 +235,14 @@ struct SwitchingTests {
             navigation + [
                 ("Sec-Fetch-Site", "cross-site"), ("Referer", "http://elsewhere.example/"),
             ])
-        #expect(page.text.contains("two"))
+        expect(page.text.contains("two"))
         // As if both had loaded long ago, so that no request is taken for the newer one's.
         app.server.handler.pins.withLock { $0.limits.loading = .seconds(-1) }
         // The tabs share their cookies.
         tab.cookies = link.cookies
         for path in ["/app.js", "/style.css", "/gone.js"] {
             // Refused, and not of the other version.
-            #expect(try tab.load(path).status == 409, "\(path)")
+            try expect(tab.load(path).status, equals: 409, "\(path)")
         }
     }
 
@@ -249,15 +250,15 @@ struct SwitchingTests {
     func nothingCurrent() throws {
         let app = try TestApp(TemporaryStore.app(current: nil))
         let browser = try app.browser()
-        #expect(app.server.currentVersion == nil)
+        expect(app.server.currentVersion == nil)
         let answer = try browser.navigate()
-        #expect(answer.status == 503)
-        #expect(answer.value("Retry-After") == "1")
-        #expect(answer.text.contains("castree activate"))
-        #expect(try browser.status().version == nil)
+        expect(answer.status, equals: 503)
+        expect(answer.value("Retry-After"), equals: "1")
+        expect(answer.text.contains("castree activate"))
+        try expect(browser.status().version == nil)
         try app.store.reopened().activate("1")
-        #expect(try browser.navigate().text.contains("one"))
-        #expect(try browser.status().version == "1")
+        try expect(browser.navigate().text.contains("one"))
+        try expect(browser.status().version, equals: "1")
     }
 
     @Test("is shown from a store that cannot be written, and the operator is told what is lost")
@@ -273,36 +274,36 @@ struct SwitchingTests {
             $0.requiresToken = true
             $0.confirmation = .seconds(20)
         }
-        #expect(app.notices.all.contains { $0.contains("not remembered") })
+        expect(app.notices.all.contains { $0.contains("not remembered") })
         let browser = try app.browser()
-        let query = try #require(app.server.url.split(separator: "?").last)
-        #expect(try browser.navigate("/?\(query)").text.contains("one"))
-        #expect(try browser.load("/app.js").text == "run('one')")
+        let query = try require(app.server.url.split(separator: "?").last)
+        try expect(browser.navigate("/?\(query)").text.contains("one"))
+        try expect(browser.load("/app.js").text, equals: "run('one')")
         for _ in 0..<5 { try browser.navigate() }
         app.look(after: .seconds(1))
         // Each of it once, however many pages there are.
-        #expect(app.notices.all.filter { $0.contains("unable to start") }.count == 1)
-        #expect(app.notices.all.filter { $0.contains("not remembered") }.count == 1)
+        expect(app.notices.all.filter { $0.contains("unable to start") }.count, equals: 1)
+        expect(app.notices.all.filter { $0.contains("not remembered") }.count, equals: 1)
     }
 
     @Test("gets no damaged byte: 500, and the operator is told which object")
     func damage() throws {
         let app = try TestApp(TemporaryStore.app())
         let manifest = try app.store.versions.manifest(of: "1")
-        let entry = try #require(manifest.entries.first { $0.path.description == "app.js" })
+        let entry = try require(manifest.entries.first { $0.path.description == "app.js" })
         let digits = entry.address.description
         try Damage.flip(
             "\(app.store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 2)
         let browser = try app.browser()
         try browser.navigate()
         let answer = try browser.load("/app.js")
-        #expect(answer.status == 500)
-        #expect(!answer.text.contains("run"))
-        #expect(app.notices.all.contains { $0.contains(digits) })
+        expect(answer.status, equals: 500)
+        expect(!answer.text.contains("run"))
+        expect(app.notices.all.contains { $0.contains(digits) })
         // The transport closes after an error of its own; all else is served.
         let second = try app.browser()
         second.cookies = browser.cookies
-        #expect(try second.load("/style.css").text == ".one {}")
+        try expect(second.load("/style.css").text, equals: ".one {}")
     }
 
     @Test("of another site, under another name, reads nothing")
@@ -311,11 +312,11 @@ struct SwitchingTests {
         func status(_ host: String) throws -> Int {
             try app.browser().ask("GET", "/", navigation + [("Host", host)]).status
         }
-        #expect(try status("localhost:\(app.port)") == 200)
-        #expect(try status("127.0.0.1:\(app.port)") == 200)
-        #expect(try status("[::1]:\(app.port)") == 200)
-        #expect(try status("kiosk.example") == 200)
-        #expect(try status("evil.example:\(app.port)") == 421)
-        #expect(try status("localhost:1") == 421)
+        try expect(status("localhost:\(app.port)"), equals: 200)
+        try expect(status("127.0.0.1:\(app.port)"), equals: 200)
+        try expect(status("[::1]:\(app.port)"), equals: 200)
+        try expect(status("kiosk.example"), equals: 200)
+        try expect(status("evil.example:\(app.port)"), equals: 421)
+        try expect(status("localhost:1"), equals: 421)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -139,7 +140,7 @@ final class TestBrowser {
         _ method: String, _ target: String, _ fields: [(String, String)] = [], body: String = ""
     ) throws -> TestResponse {
         send(method, target, fields, body: body)
-        let response = try #require(client.response(toHead: method == "HEAD"))
+        let response = try require(client.response(toHead: method == "HEAD"))
         for line in response.head.split(separator: "\r\n")
         where line.lowercased().hasPrefix("set-cookie: ") {
             let pair = line.dropFirst(12).prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
@@ -177,7 +178,7 @@ final class TestBrowser {
     /// Begins a session of the bridge, as a page without WebSockets does.
     func beginSession() throws -> String {
         let answer = try post("/_castree/bridge", "5\nH 1 -")
-        return try #require(
+        return try require(
             answer.text.split(separator: " ").first { BridgeSessionID(String($0)) != nil }
                 .map(String.init))
     }
@@ -212,9 +213,9 @@ final class SocketPage {
                 ("Sec-WebSocket-Version", "13"),
                 ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-Fetch-Mode", "websocket"),
             ])
-        try #require(response.status == 101)
+        try require(response.status == 101)
         // The answer to the sample of RFC 6455, section 1.3.
-        #expect(response.value("Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        expect(response.value("Sec-WebSocket-Accept"), equals: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
         socket.send(.text, bridge.greeting.bytes)
         try run { $0.bridge.session != nil }
     }
@@ -247,7 +248,7 @@ final class SocketPage {
         flush()
         while !isDone(self), closed == nil {
             let bytes = browser.client.receive()
-            try #require(!bytes.isEmpty, "the server has closed")
+            try require(!bytes.isEmpty, "the server has closed")
             for event in socket.receive(bytes, now: .zero) {
                 switch event {
                 case .message(let message):

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -26,7 +27,7 @@ struct TreeServingTests {
 
     private func object(_ path: String, in version: String = "1") throws -> String {
         let manifest = try store.versions.manifest(of: version)
-        let entry = try #require(manifest.entries.first { $0.path.description == path })
+        let entry = try require(manifest.entries.first { $0.path.description == path })
         let digits = entry.address.description
         return "\(store.path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))"
     }
@@ -66,25 +67,27 @@ struct TreeServingTests {
         let browser = try app.browser()
         try browser.navigate()
         if wasServedBefore {
-            for path in ["/app.js", "/film.bin"] { #expect(try browser.load(path).status == 200) }
+            for path in ["/app.js", "/film.bin"] {
+                try expect(browser.load(path).status, equals: 200)
+            }
         }
         for path in ["app.js", "film.bin"] {
             try part(path)
             try Self.damages[number].1(try object(path))
         }
         for _ in 0..<3 {
-            #expect(try browser.load("/app.js").text == "run('one')")
+            try expect(browser.load("/app.js").text, equals: "run('one')")
             let film = try browser.load("/film.bin")
-            #expect(film.status == 200)
-            #expect(film.body == Array(Self.large.utf8))
+            expect(film.status, equals: 200)
+            expect(film.body, equals: Array(Self.large.utf8))
         }
         let part = try browser.ask("GET", "/film.bin", [("Range", "bytes=14-19")])
-        #expect(part.status == 206)
-        #expect(part.text == "a larg")
+        expect(part.status, equals: 206)
+        expect(part.text, equals: "a larg")
         let head = try browser.ask("HEAD", "/film.bin")
-        #expect(head.value("Content-Length") == "\(Self.large.utf8.count)")
-        let tag = try #require(head.value("ETag"))
-        #expect(try browser.ask("GET", "/film.bin", [("If-None-Match", tag)]).status == 304)
+        expect(head.value("Content-Length"), equals: "\(Self.large.utf8.count)")
+        let tag = try require(head.value("ETag"))
+        try expect(browser.ask("GET", "/film.bin", [("If-None-Match", tag)]).status, equals: 304)
     }
 
     @Test("it is said once for each object, with what is wrong and what is served instead")
@@ -94,15 +97,15 @@ struct TreeServingTests {
         let browser = try app.browser()
         try browser.navigate()
         for _ in 0..<3 {
-            #expect(try browser.load("/app.js").status == 200)
-            #expect(try browser.load("/film.bin").status == 200)
+            try expect(browser.load("/app.js").status, equals: 200)
+            try expect(browser.load("/film.bin").status, equals: 200)
         }
         let told = app.notices.all
-        #expect(told.count == 2, "\(told)")
-        #expect(
+        expect(told.count, equals: 2, "\(told)")
+        expect(
             told.allSatisfy { $0.contains("is not in the store") && $0.contains("fsck --repair") })
-        #expect(told.contains { $0.contains("versions/1/app.js, which has its bytes") })
-        #expect(told.contains { $0.contains("versions/1/film.bin") })
+        expect(told.contains { $0.contains("versions/1/app.js, which has its bytes") })
+        expect(told.contains { $0.contains("versions/1/film.bin") })
     }
 
     @Test("a file that was written through its hard link is no copy: it is refused as before")
@@ -111,10 +114,10 @@ struct TreeServingTests {
         let browser = try app.browser()
         for path in ["app.js", "film.bin"] { try Damage.flip(try object(path), at: 5) }
         for _ in 0..<2 {
-            #expect(try app.browser().load("/app.js").status == 500)
-            #expect(try app.browser().load("/film.bin").status == 500)
+            try expect(app.browser().load("/app.js").status, equals: 500)
+            try expect(app.browser().load("/film.bin").status, equals: 500)
         }
-        #expect(try browser.navigate().status == 200)
+        try expect(browser.navigate().status, equals: 200)
     }
 
     @Test("neither is a file of the right size with other bytes, or a link to the right ones")
@@ -132,10 +135,10 @@ struct TreeServingTests {
             tree("copy/app.js"), by: .symbolicLink(store.directory.appending("app.js")))
         let app = try TestApp(store)
         for _ in 0..<2 {
-            #expect(try app.browser().load("/app.js").status == 500)
-            #expect(try app.browser().load("/film.bin").status == 500)
+            try expect(app.browser().load("/app.js").status, equals: 500)
+            try expect(app.browser().load("/film.bin").status, equals: 500)
         }
-        #expect(app.notices.all.allSatisfy { $0.contains("is not in the store") })
+        expect(app.notices.all.allSatisfy { $0.contains("is not in the store") })
     }
 
     @Test("another file of the version with its address serves, and so does another version's")
@@ -148,10 +151,10 @@ struct TreeServingTests {
         let app = try TestApp(store)
         let browser = try app.browser()
         try browser.navigate()
-        #expect(try browser.load("/app.js").text == "run('one')")
-        #expect(try browser.load("/film.bin").body == Array(Self.large.utf8))
-        #expect(app.notices.all.contains { $0.contains("versions/1/copy/app.js") })
-        #expect(app.notices.all.contains { $0.contains("versions/2/film.bin") })
+        try expect(browser.load("/app.js").text, equals: "run('one')")
+        try expect(browser.load("/film.bin").body, equals: Array(Self.large.utf8))
+        expect(app.notices.all.contains { $0.contains("versions/1/copy/app.js") })
+        expect(app.notices.all.contains { $0.contains("versions/2/film.bin") })
     }
 
     @Test("the shell's files are found in the shell's tree")
@@ -159,8 +162,8 @@ struct TreeServingTests {
         try store.add("www", ["cordova.js": "cordova"])
         Damage.remove(try object("cordova.js", in: "www"))
         let app = try TestApp(store) { $0.shell = "www" }
-        #expect(try app.browser().load("/cordova.js").text == "cordova")
-        #expect(app.notices.all.contains { $0.contains("versions/www/cordova.js") })
+        try expect(app.browser().load("/cordova.js").text, equals: "cordova")
+        expect(app.notices.all.contains { $0.contains("versions/www/cordova.js") })
     }
 
     @Test("the object is served again once it is back")
@@ -168,12 +171,12 @@ struct TreeServingTests {
         let path = try object("app.js")
         let app = try TestApp(store)
         Damage.remove(path)
-        #expect(try app.browser().load("/app.js").text == "run('one')")
+        try expect(app.browser().load("/app.js").text, equals: "run('one')")
         try part("app.js", with: [1])
         try part("copy/app.js", with: [1])
         _ = try store.versions.add(
             directory: store.directory.appending("source-1"), version: "again")
-        #expect(try app.browser().load("/app.js").text == "run('one')")
+        try expect(app.browser().load("/app.js").text, equals: "run('one')")
     }
 
     @Test(
@@ -188,8 +191,8 @@ struct TreeServingTests {
         }
         let app = try TestApp(store)
         let browser = try app.browser()
-        #expect(try browser.load("/").status == 200)
-        for (path, text) in Self.files { #expect(try browser.load("/" + path).text == text) }
-        #expect(try store.reopened().manifest(of: "1").count == Self.files.count)
+        try expect(browser.load("/").status, equals: 200)
+        for (path, text) in Self.files { try expect(browser.load("/" + path).text, equals: text) }
+        try expect(store.reopened().manifest(of: "1").count, equals: Self.files.count)
     }
 }

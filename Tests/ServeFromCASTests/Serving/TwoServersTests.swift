@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -40,39 +41,39 @@ struct TwoWatchesTests {
     @Test("take none back that the other has started")
     func oneStart() throws {
         let (first, second) = (try watch(), try watch())
-        #expect(try first.pageBegins(lifecycle(), now: .zero)?.version == "2")
+        try expect(first.pageBegins(lifecycle(), now: .zero)?.version, equals: "2")
         let token = try lifecycle().boot?.token
         for second in [second, try watch()] {
-            #expect(try second.pageBegins(lifecycle(), now: .zero) == nil)
+            try expect(second.pageBegins(lifecycle(), now: .zero) == nil)
             try second.follow(lifecycle(), now: .seconds(1))
-            #expect(try second.look(now: .seconds(3600)) == nil)
+            try expect(second.look(now: .seconds(3600)) == nil)
         }
-        #expect(try lifecycle().current == "2")
-        #expect(try lifecycle().boot?.token == token)
-        #expect(try lifecycle().bad.isEmpty)
+        try expect(lifecycle().current, equals: "2")
+        try expect(lifecycle().boot?.token, equals: token)
+        try expect(lifecycle().bad.isEmpty)
         // The one that started it is the one that goes back.
-        #expect(try first.look(now: .seconds(20))?.from == "2")
+        try expect(first.look(now: .seconds(20))?.from, equals: "2")
         try waitForLock()
         // A first failure: it waits, and no process that has shown a page tries it again.
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(21))?.version == "1")
-        #expect(try lifecycle().current == "1" && lifecycle().pending == "2")
-        #expect(try lifecycle().bad.isEmpty)
+        try expect(second.pageBegins(lifecycle(), now: .seconds(21))?.version, equals: "1")
+        try expect(lifecycle().current == "1" && lifecycle().pending == "2")
+        try expect(lifecycle().bad.isEmpty)
     }
 
     @Test("take a page's word for the other's start")
     func confirming() throws {
         let (first, second) = (try watch(), try watch())
         _ = try first.pageBegins(lifecycle(), now: .zero)
-        #expect(try second.confirm("2"))
-        #expect(try lifecycle().knownGood == ["2", "1"])
+        try expect(second.confirm("2"))
+        try expect(lifecycle().knownGood, equals: ["2", "1"])
         try first.follow(lifecycle(), now: .seconds(1))
         try waitForLock()
-        #expect(try first.look(now: .seconds(3600)) == nil)
-        #expect(try lifecycle().current == "2")
+        try expect(first.look(now: .seconds(3600)) == nil)
+        try expect(lifecycle().current, equals: "2")
         // What comes next is started by either.
         try store.add("3", ["index.html": "three"])
         try store.versions.activateAtNextBoot("3")
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(2))?.version == "3")
+        try expect(second.pageBegins(lifecycle(), now: .seconds(2))?.version, equals: "3")
     }
 
     @Test("take over from one that dies, and give the version its time")
@@ -86,11 +87,11 @@ struct TwoWatchesTests {
         // The first is gone as after a kill: nobody said anything.
         try waitForLock()
         try second.follow(lifecycle(), now: .seconds(15))
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(16)) == nil)
-        #expect(try second.look(now: .seconds(34)) == nil)
-        #expect(try lifecycle().current == "2")
-        #expect(try second.look(now: .seconds(35))?.from == "2")
-        #expect(try lifecycle().current == "1")
+        try expect(second.pageBegins(lifecycle(), now: .seconds(16)) == nil)
+        try expect(second.look(now: .seconds(34)) == nil)
+        try expect(lifecycle().current, equals: "2")
+        try expect(second.look(now: .seconds(35))?.from, equals: "2")
+        try expect(lifecycle().current, equals: "1")
     }
 
     @Test("take over at a navigation, too, were it the first of all")
@@ -102,10 +103,10 @@ struct TwoWatchesTests {
             second = try watch()
         }
         try waitForLock()
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(5))?.kind == .adopted)
-        #expect(try lifecycle().current == "2")
-        #expect(try second.confirm("2"))
-        #expect(try lifecycle().knownGood.first == "2")
+        try expect(second.pageBegins(lifecycle(), now: .seconds(5))?.kind, equals: .adopted)
+        try expect(lifecycle().current, equals: "2")
+        try expect(second.confirm("2"))
+        try expect(lifecycle().knownGood.first, equals: "2")
     }
 
     @Test("count a start as failed whose server died before they began")
@@ -117,9 +118,9 @@ struct TwoWatchesTests {
         try waitForLock()
         let second = try watch()
         try second.follow(lifecycle(), now: .seconds(1))
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(2))?.left?.from == "2")
-        #expect(try lifecycle().current == "1")
-        #expect(try lifecycle().trials.map(\.strikes) == [1])
+        try expect(second.pageBegins(lifecycle(), now: .seconds(2))?.left?.from, equals: "2")
+        try expect(lifecycle().current, equals: "1")
+        try expect(lifecycle().trials.map(\.strikes), equals: [1])
     }
 
     @Test(
@@ -129,20 +130,20 @@ struct TwoWatchesTests {
         let watch = try watch()
         let token = try store.versions.boot().token
         try watch.follow(lifecycle(), now: .zero)
-        #expect(try watch.look(now: .seconds(3600)) == nil)
-        #expect(try lifecycle().boot?.token == token)
-        #expect(try lifecycle().current == "2")
+        try expect(watch.look(now: .seconds(3600)) == nil)
+        try expect(lifecycle().boot?.token, equals: token)
+        try expect(lifecycle().current, equals: "2")
         // It is the same start: counted once, with the token that the app has.
         let begun = try watch.pageBegins(lifecycle(), now: .seconds(3601))
-        #expect(begun?.kind == .adopted && begun?.token == token && begun?.left == nil)
-        #expect(try lifecycle().trials.map(\.strikes) == [1])
+        expect(begun?.kind == .adopted && begun?.token == token && begun?.left == nil)
+        try expect(lifecycle().trials.map(\.strikes), equals: [1])
         // From here on it is nobody else's: the next boot gets the same token.
-        #expect(try store.versions.boot().token == token)
-        #expect(try lifecycle().bad.isEmpty && lifecycle().current == "2")
+        try expect(store.versions.boot().token, equals: token)
+        try expect(lifecycle().bad.isEmpty && lifecycle().current == "2")
         try store.versions.confirm("2", token: token)
         try watch.follow(lifecycle(), now: .seconds(3602))
-        #expect(try watch.look(now: .seconds(7200)) == nil)
-        #expect(try lifecycle().knownGood.first == "2")
+        try expect(watch.look(now: .seconds(7200)) == nil)
+        try expect(lifecycle().knownGood.first, equals: "2")
     }
 
     @Test("let go when somebody makes another version current, so that either may start that")
@@ -151,12 +152,12 @@ struct TwoWatchesTests {
         _ = try first.pageBegins(lifecycle(), now: .zero)
         try store.add("3", ["index.html": "three"])
         try store.versions.activate("3")
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(1)) == nil)
+        try expect(second.pageBegins(lifecycle(), now: .seconds(1)) == nil)
         try first.follow(lifecycle(), now: .seconds(2))
         try waitForLock()
-        #expect(try second.pageBegins(lifecycle(), now: .seconds(3))?.version == "3")
-        #expect(try first.look(now: .seconds(3600)) == nil)
-        #expect(try second.look(now: .seconds(23))?.from == "3")
+        try expect(second.pageBegins(lifecycle(), now: .seconds(3))?.version, equals: "3")
+        try expect(first.look(now: .seconds(3600)) == nil)
+        try expect(second.look(now: .seconds(23))?.from, equals: "3")
     }
 
     @Test("start a version once, whichever of them has the first page")
@@ -165,16 +166,16 @@ struct TwoWatchesTests {
         let second = try TestApp(store, over: store.reopened()) {
             $0.confirmation = .seconds(3600)
         }
-        #expect(try first.browser().navigate().text.contains("two"))
+        try expect(first.browser().navigate().text.contains("two"))
         let browser = try second.browser()
-        #expect(try browser.navigate().text.contains("two"))
-        #expect(try lifecycle().current == "2" && lifecycle().bad.isEmpty)
+        try expect(browser.navigate().text.contains("two"))
+        try expect(lifecycle().current == "2" && lifecycle().bad.isEmpty)
         await first.stop()
         // That has taken its start back; the next page is a start of the other one.
         second.look(after: .seconds(1))
-        #expect(try lifecycle().boot == nil && lifecycle().trials.map(\.strikes) == [0])
-        #expect(try browser.navigate("/help/").text.contains("two"))
-        #expect(try browser.confirm() == 204)
-        #expect(try lifecycle().knownGood == ["2", "1"])
+        try expect(lifecycle().boot == nil && lifecycle().trials.map(\.strikes) == [0])
+        try expect(browser.navigate("/help/").text.contains("two"))
+        try expect(browser.confirm(), equals: 204)
+        try expect(lifecycle().knownGood, equals: ["2", "1"])
     }
 }

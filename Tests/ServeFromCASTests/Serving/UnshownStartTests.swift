@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -34,7 +35,7 @@ struct UnshownStartTests {
             // One inode with the object.
             try Damage.flip(page, at: 0)
         case .missing:
-            let entry = try #require(
+            let entry = try require(
                 store.versions.manifest(of: "2").entries.first {
                     $0.path.description == "index.html"
                 })
@@ -60,16 +61,16 @@ struct UnshownStartTests {
         for _ in 1...3 {
             let app = try app(store)
             let browser = try app.browser()
-            #expect(try browser.navigate().text.contains("one"))
+            try expect(browser.navigate().text.contains("one"))
             let page = try SocketPage(browser)
             app.look(after: .seconds(2001))
-            #expect(try app.browser().navigate().text.contains("one"))
-            #expect(page.payloads("version-ready").isEmpty)
+            try expect(app.browser().navigate().text.contains("one"))
+            expect(page.payloads("version-ready").isEmpty)
             await app.stop()
         }
         let lifecycle = try store.reopened().lifecycle()
-        #expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test(
@@ -81,16 +82,16 @@ struct UnshownStartTests {
         try breakPage(lack, store)
         for round in 1...3 {
             let app = try app(store)
-            #expect(try app.browser().navigate().text.contains("one"))
+            try expect(app.browser().navigate().text.contains("one"))
             app.look(after: .seconds(2001))
-            #expect(try app.browser().navigate().text.contains("one"))
+            try expect(app.browser().navigate().text.contains("one"))
             let isTold = app.notices.all.contains { $0.contains("version 2 was rolled back: ") }
-            #expect(isTold == (round == 1), "\(app.notices.all)")
+            expect(isTold, equals: (round == 1), "\(app.notices.all)")
             await app.stop()
         }
         let lifecycle = try store.reopened().lifecycle()
-        #expect(lifecycle.current == "1" && lifecycle.pending == "2")
-        #expect(lifecycle.trials.allSatisfy { $0.strikes == 0 } && lifecycle.bad.isEmpty)
+        expect(lifecycle.current == "1" && lifecycle.pending == "2")
+        expect(lifecycle.trials.allSatisfy { $0.strikes == 0 } && lifecycle.bad.isEmpty)
     }
 
     @Test("is started by a page that it has", arguments: [false, true])
@@ -99,8 +100,8 @@ struct UnshownStartTests {
         let versions = try store.reopened()
         if isPending { try versions.activateAtNextBoot("2") } else { try versions.activate("2") }
         let app = try app(store)
-        #expect(try app.browser().navigate("/about.html").text.contains("about two"))
-        #expect(try store.reopened().lifecycle().boot?.version == "2")
+        try expect(app.browser().navigate("/about.html").text.contains("about two"))
+        try expect(store.reopened().lifecycle().boot?.version, equals: "2")
     }
 
     @Test("is started once it can be shown")
@@ -109,10 +110,10 @@ struct UnshownStartTests {
         try store.versions.activate("2")
         try breakPage(.damaged, store)
         let app = try app(store)
-        #expect(try app.browser().navigate().text.contains("one"))
+        try expect(app.browser().navigate().text.contains("one"))
         try breakPage(.damaged, store)
-        #expect(try app.browser().navigate().text.contains("two"))
-        #expect(try store.reopened().lifecycle().trials.map(\.strikes) == [1])
+        try expect(app.browser().navigate().text.contains("two"))
+        try expect(store.reopened().lifecycle().trials.map(\.strikes), equals: [1])
     }
 
     @Test("is kept where there is nothing else, and answered as it is", arguments: Lack.allCases)
@@ -123,12 +124,12 @@ struct UnshownStartTests {
         try breakPage(lack, store)
         let app = try app(store)
         for _ in 1...3 {
-            #expect(try app.browser().navigate().status == (lack == .index ? 404 : 500))
+            try expect(app.browser().navigate().status, equals: (lack == .index ? 404 : 500))
             app.look(after: .seconds(2001))
         }
         let lifecycle = try store.reopened().lifecycle()
-        #expect(lifecycle.current == "2" && lifecycle.boot == nil)
-        #expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
+        expect(lifecycle.current == "2" && lifecycle.boot == nil)
+        expect(lifecycle.trials.isEmpty && lifecycle.bad.isEmpty)
     }
 
     @Test("is left alone where it is known good, and where only one of its pages is lost")
@@ -137,12 +138,12 @@ struct UnshownStartTests {
         try store.makeKnownGood("2")
         try breakPage(.damaged, store)
         let app = try app(store)
-        #expect(try app.browser().navigate().status == 500)
-        #expect(try store.reopened().lifecycle().current == "2")
+        try expect(app.browser().navigate().status, equals: 500)
+        try expect(store.reopened().lifecycle().current, equals: "2")
         try store.add("3", ["index.html": "<title>three</title>"])
         try store.versions.activate("3")
-        #expect(try app.browser().navigate("/none.js").status == 404)
-        #expect(try store.reopened().lifecycle().current == "3")
-        #expect(try app.browser().navigate().text.contains("three"))
+        try expect(app.browser().navigate("/none.js").status, equals: 404)
+        try expect(store.reopened().lifecycle().current, equals: "3")
+        try expect(app.browser().navigate().text.contains("three"))
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -61,7 +62,7 @@ struct UnshownWayBackTests {
         switch failure {
         case .late:
             let app = try app(store)
-            #expect(try app.browser().navigate().text.contains("two"))
+            try expect(app.browser().navigate().text.contains("two"))
             app.look(after: .seconds(2001))
             return app
         case .killed:
@@ -74,7 +75,7 @@ struct UnshownWayBackTests {
         case .stopped:
             for _ in 1...3 {
                 let app = try app(store)
-                #expect(try app.browser().navigate().text.contains("two"))
+                try expect(app.browser().navigate().text.contains("two"))
                 await app.stop()
             }
         }
@@ -88,17 +89,17 @@ struct UnshownWayBackTests {
         for lack in Lack.allCases {
             let store = try store(kind, lack)
             let app = try await fail(failure, store)
-            for _ in 1...2 { #expect(try app.browser().navigate().text.contains("two")) }
+            for _ in 1...2 { try expect(app.browser().navigate().text.contains("two")) }
             let lifecycle = try store.reopened().lifecycle()
-            #expect(lifecycle.current == "2" && lifecycle.bad.isEmpty, "\(lack): \(lifecycle)")
+            expect(lifecycle.current == "2" && lifecycle.bad.isEmpty, "\(lack): \(lifecycle)")
             if failure == .late {
                 let isTold = app.notices.all.contains { $0.contains("nothing to go back to") }
-                #expect(isTold, "\(app.notices.all)")
+                expect(isTold, "\(app.notices.all)")
             }
             let browser = try app.browser()
             try browser.navigate()
-            #expect(try browser.confirm() == 204)
-            #expect(try store.reopened().lifecycle().knownGood.first == "2")
+            try expect(browser.confirm(), equals: 204)
+            try expect(store.reopened().lifecycle().knownGood.first, equals: "2")
         }
     }
 
@@ -108,9 +109,9 @@ struct UnshownWayBackTests {
         try store.add("3", ["index.html": "<title>three</title>"])
         try store.versions.changeLifecycle { $0.knownGood.append("3") }
         let app = try await fail(failure, store)
-        #expect(try app.browser().navigate().text.contains("three"))
+        try expect(app.browser().navigate().text.contains("three"))
         let lifecycle = try store.reopened().lifecycle()
-        #expect(lifecycle.current == "3" && lifecycle.bad.map(\.version) == ["2"])
+        expect(lifecycle.current == "3" && lifecycle.bad.map(\.version) == ["2"])
     }
 
     @Test("is one all the same where what is left has no such page either")
@@ -119,9 +120,9 @@ struct UnshownWayBackTests {
         try store.add("3", ["about.html": "<title>about three</title>"])
         try store.versions.activate("3")
         let app = try app(store)
-        #expect(try app.browser().navigate("/about.html").text.contains("about three"))
+        try expect(app.browser().navigate("/about.html").text.contains("about three"))
         app.look(after: .seconds(2001))
-        #expect(try app.browser().navigate("/about.html").text.contains("about one"))
+        try expect(app.browser().navigate("/about.html").text.contains("about one"))
     }
 
     @Test("is one where its tree still has the page")
@@ -131,9 +132,9 @@ struct UnshownWayBackTests {
         try store.versions.changeLifecycle { $0.knownGood = ["3"] }
         try store.losePage(of: "3")
         let app = try app(store)
-        #expect(try app.browser().navigate().text.contains("two"))
+        try expect(app.browser().navigate().text.contains("two"))
         app.look(after: .seconds(2001))
-        #expect(try app.browser().navigate().text.contains("three"))
+        try expect(app.browser().navigate().text.contains("three"))
     }
 }
 
@@ -148,23 +149,23 @@ struct UnshownBootTests {
         try versions.activateAtNextBoot("2")
         // It really fails so often.
         for _ in 0..<strikes {
-            for version in ["2", "1"] { #expect(try versions.boot().version == version) }
+            for version in ["2", "1"] { try expect(versions.boot().version, equals: version) }
         }
         try Damage.flip(store.page(of: "2"), at: 0)
         for _ in 1...3 {
-            #expect(try versions.boot().version == "2")
+            try expect(versions.boot().version, equals: "2")
             let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
-            #expect(try app.browser().navigate().text.contains("one"))
+            try expect(app.browser().navigate().text.contains("one"))
             await app.stop()
             let lifecycle = try store.reopened().lifecycle()
-            #expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
-            #expect((lifecycle.trials.first?.strikes ?? 0) == strikes)
+            expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.bad.isEmpty)
+            expect((lifecycle.trials.first?.strikes ?? 0), equals: strikes)
         }
         try Damage.flip(store.page(of: "2"), at: 0)
         for _ in strikes..<2 {
-            for version in ["2", "1"] { #expect(try versions.boot().version == version) }
+            for version in ["2", "1"] { try expect(versions.boot().version, equals: version) }
         }
-        #expect(try versions.lifecycle().bad.map(\.version) == ["2"])
+        try expect(versions.lifecycle().bad.map(\.version), equals: ["2"])
     }
 }
 
@@ -179,7 +180,7 @@ extension TemporaryStore {
         let entry = try versions.manifest(of: version).entries.first {
             $0.path.description == "index.html"
         }
-        let digits = try #require(entry).address.description
+        let digits = try require(entry).address.description
         unlink("\(path)/objects/\(digits.prefix(2))/\(digits.dropFirst(2))")
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Synchronization
 import Testing
@@ -45,7 +46,7 @@ struct Certificates: Sendable {
         process.standardError = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "openssl is needed for this test")
+        try require(process.terminationStatus == 0, "openssl is needed for this test")
     }
 
     private static let script = """

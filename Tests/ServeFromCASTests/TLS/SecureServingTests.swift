@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 
@@ -33,12 +34,12 @@ struct SecureServingTests {
                 print(path, sha(fetch(c, path)[1]))
             print(fetch(c, "/text", "Connection: close")[1].decode(), c.recv(1))
             """)
-        #expect(lines.first == "http/1.1 True")
+        expect(lines.first, equals: "http/1.1 True")
         for name in ["/small", "/large", "/huge"] {
-            #expect(lines.contains("\(name) \(server.ids[name]?.description ?? "")"))
+            expect(lines.contains("\(name) \(server.ids[name]?.description ?? "")"))
         }
-        #expect(lines.last == "text b''")
-        #expect(server.damageSink.all.isEmpty)
+        expect(lines.last, equals: "text b''")
+        expect(server.damageSink.all.isEmpty)
     }
 
     @Test("gives a slow reader with a small window the same bytes")
@@ -51,7 +52,7 @@ struct SecureServingTests {
             print(sha(fetch(c, "/large", size=5000)[1]))
             print(sha(fetch(c, "/small")[1]))
             """)
-        #expect(lines == ["/large", "/small"].map { server.ids[$0]?.description ?? "" })
+        expect(lines, equals: ["/large", "/small"].map { server.ids[$0]?.description ?? "" })
     }
 
     @Test("answers requests that come together, in order, and takes bodies")
@@ -72,7 +73,7 @@ struct SecureServingTests {
             """)
         let round = ["200 1024", "200 4", "200 1048576", "404 0"]
         let expected: [String] = Array(repeating: round, count: 5).flatMap { $0 }
-        #expect(lines == expected + ["True"])
+        expect(lines, equals: expected + ["True"])
     }
 
     @Test("serves many at once")
@@ -91,7 +92,7 @@ struct SecureServingTests {
             for t in threads: t.join()
             print(len(hashes), *set(hashes))
             """)
-        #expect(lines == ["48 \(server.ids["/large"]?.description ?? "")"])
+        expect(lines, equals: ["48 \(server.ids["/large"]?.description ?? "")"])
     }
 
     @Test(
@@ -109,7 +110,7 @@ struct SecureServingTests {
                 print("refused")
             print(fetch(connect(), "/text")[1].decode())
             """)
-        #expect(lines == ["refused", "text"])
+        expect(lines, equals: ["refused", "text"])
     }
 
     @Test("tells a client without TLS what is wrong, and closes")
@@ -117,11 +118,11 @@ struct SecureServingTests {
         let server = try server()
         let client = try server.client()
         client.send(get("/text"))
-        let response = try #require(client.response())
-        #expect(response.status == 400)
-        #expect(String(decoding: response.body, as: UTF8.self).contains("https only"))
-        #expect(client.isAtEnd())
-        #expect(server.logSink.all.isEmpty)
+        let response = try require(client.response())
+        expect(response.status, equals: 400)
+        expect(String(decoding: response.body, as: UTF8.self).contains("https only"))
+        expect(client.isAtEnd())
+        expect(server.logSink.all.isEmpty)
     }
 
     @Test("closes on bytes that are no handshake, and on none at all after the deadline")
@@ -130,7 +131,7 @@ struct SecureServingTests {
         let client = try server.client()
         client.send([UInt8](repeating: 0x55, count: 300))
         _ = client.readAll()
-        #expect(try server.client().readAll().isEmpty)
+        try expect(server.client().readAll().isEmpty)
     }
 
     @Test("cuts an answer whose file became shorter, so that nobody takes it for whole")
@@ -152,8 +153,8 @@ struct SecureServingTests {
             except OSError:
                 print("cut")
             """)
-        #expect(lines == ["cut"])
-        #expect(server.damageSink.all.count == 1)
+        expect(lines, equals: ["cut"])
+        expect(server.damageSink.all.count, equals: 1)
     }
 
     @Test("of an app has https addresses and cookies that are for https alone")
@@ -163,7 +164,7 @@ struct SecureServingTests {
             $0.certificate = pair
             $0.requiresToken = true
         }
-        #expect(app.server.url.hasPrefix("https://localhost:\(app.port)/?castree_token_"))
+        expect(app.server.url.hasPrefix("https://localhost:\(app.port)/?castree_token_"))
         let target = app.server.url.dropFirst("https://localhost:\(app.port)".count)
         let lines = try TLSClient.run(
             app.port,
@@ -179,7 +180,7 @@ struct SecureServingTests {
                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
             print(head.split()[1])
             """)
-        #expect(lines == ["200", "2 True", "101"])
+        expect(lines, equals: ["200", "2 True", "101"])
     }
 
     @Test("tells upstreams that the client came by https")
@@ -193,7 +194,7 @@ struct SecureServingTests {
             if let route = try? ProxyRoute("/api=http://127.0.0.1:\(port)") { $0.proxies = [route] }
         }
         _ = try TLSClient.run(app.port, "fetch(connect(), '/api/x')")
-        #expect(upstream.heads.all.first?.contains("X-Forwarded-Proto: https\r\n") == true)
+        expect(upstream.heads.all.first?.contains("X-Forwarded-Proto: https\r\n"), equals: true)
     }
 
     @Test("calls itself by the first of its names that the certificate has")
@@ -203,14 +204,14 @@ struct SecureServingTests {
             $0.certificate = pair
             $0.hosts = ["other.example", "elsewhere.example"]
         }
-        #expect(app.server.url == "https://elsewhere.example:\(app.port)/")
+        expect(app.server.url, equals: "https://elsewhere.example:\(app.port)/")
     }
 
     @Test("says when its certificate has expired")
     func expired() throws {
         let pair = files.pair("expired")
         let app = try TestApp(.app()) { $0.certificate = pair }
-        #expect(app.notices.all.contains { $0.contains("has expired") })
+        expect(app.notices.all.contains { $0.contains("has expired") })
     }
 
     @Test(
@@ -230,9 +231,9 @@ struct SecureServingTests {
         let error = #expect(throws: StoreError.self) {
             try TestApp(.app()) { $0.certificate = pair }
         }
-        #expect(error?.code == .badCertificate)
+        expect(error?.code, equals: .badCertificate)
         let message = error?.message ?? ""
-        #expect(message.contains(what) && message.contains(words), "\(message)")
+        expect(message.contains(what) && message.contains(words), "\(message)")
     }
 }
 

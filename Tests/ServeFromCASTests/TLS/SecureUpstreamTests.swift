@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Testing
 
 @testable import ServeFromCAS
@@ -35,11 +36,11 @@ struct SecureUpstreamTests {
             client.send(get("/api/hello"))
             let words = client.response().map { String(decoding: $0.body, as: UTF8.self) } ?? ""
             let parts = words.split(separator: " ")
-            try #require(parts.count == 4, "\(words)")
-            #expect(parts[0] == "localhost")
-            #expect(parts[1] == "http/1.1")
-            #expect(["TLSv1.2", "TLSv1.3"].contains(parts[2]))
-            #expect(parts[3] == "1")
+            try require(parts.count == 4, "\(words)")
+            expect(parts[0], equals: "localhost")
+            expect(parts[1], equals: "http/1.1")
+            expect(["TLSv1.2", "TLSv1.3"].contains(parts[2]))
+            expect(parts[3], equals: "1")
         }
     }
 
@@ -48,8 +49,8 @@ struct SecureUpstreamTests {
         let upstream = try TLSUpstream("good")
         let client = try proxy(to: upstream, host: "127.0.0.1", options()).client()
         client.send(get("/api/hello"))
-        let body = try #require(client.response()).body
-        #expect(String(decoding: body, as: UTF8.self).hasPrefix("None http/1.1 "))
+        let body = try require(client.response()).body
+        expect(String(decoding: body, as: UTF8.self).hasPrefix("None http/1.1 "))
     }
 
     @Test("gets the same bytes through, a megabyte each way")
@@ -57,14 +58,14 @@ struct SecureUpstreamTests {
         let upstream = try TLSUpstream()
         let server = try proxy(to: upstream, options())
         let client = try server.client()
-        let bytes = try #require(server.objects["/large"])
+        let bytes = try require(server.objects["/large"])
         for _ in 0..<2 {
             client.send(
                 "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: \(bytes.count)\r\n\r\n")
             client.send(bytes)
-            let response = try #require(client.response())
-            #expect(response.status == 200)
-            #expect(response.has(bytes))
+            let response = try require(client.response())
+            expect(response.status, equals: 200)
+            expect(response.has(bytes))
         }
     }
 
@@ -76,16 +77,16 @@ struct SecureUpstreamTests {
             let client = try server.client()
             client.send(get("/api/\(path)", "Connection: close\r\n"))
             let (head, rest) = split(client.readAll())
-            #expect(head.hasPrefix("HTTP/1.1 200"))
+            expect(head.hasPrefix("HTTP/1.1 200"))
             let body = unchunked(rest)
-            #expect(body.isWhole == isWhole, "\(path)")
-            #expect(body.body.count <= 100_000)
+            expect(body.isWhole, equals: isWhole, "\(path)")
+            expect(body.body.count <= 100_000)
         }
         let client = try server.client()
         client.send(get("/api/short"))
         let (head, rest) = split(client.readAll())
-        #expect(head.contains("Content-Length: 100"))
-        #expect(rest.count == 50)
+        expect(head.contains("Content-Length: 100"))
+        expect(rest.count, equals: 50)
     }
 
     @Test("gives a changed protocol both ways, until the client ends")
@@ -93,12 +94,12 @@ struct SecureUpstreamTests {
         let upstream = try TLSUpstream()
         let client = try proxy(to: upstream, options()).client()
         client.send(get("/api/upgrade", "Connection: Upgrade\r\nUpgrade: echo\r\n"))
-        #expect(client.through("\r\n\r\n"))
+        expect(client.through("\r\n\r\n"))
         client.send("one\n")
-        #expect(client.through("one\n"))
+        expect(client.through("one\n"))
         client.send("two\n")
         client.finishSending()
-        #expect(client.readAll().elementsEqual("two\n".utf8))
+        expect(client.readAll().elementsEqual("two\n".utf8))
     }
 
     struct Failure: Sendable, CustomTestStringConvertible {
@@ -129,14 +130,14 @@ struct SecureUpstreamTests {
         let server = try proxy(to: upstream, host: failure.host, options())
         let client = try server.client()
         client.send(get("/api/hello"))
-        let response = try #require(client.response())
-        #expect(response.status == 502)
+        let response = try require(client.response())
+        expect(response.status, equals: 502)
         let text = String(decoding: response.body, as: UTF8.self)
-        #expect(text.contains(failure.words), "\(text)")
-        #expect(text.contains("https://\(failure.host):\(upstream.port)"))
+        expect(text.contains(failure.words), "\(text)")
+        expect(text.contains("https://\(failure.host):\(upstream.port)"))
         // The client's connection goes on.
         client.send(get("/text"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
     }
 
     @Test("trusts a self-signed certificate that is named")
@@ -144,7 +145,7 @@ struct SecureUpstreamTests {
         let upstream = try TLSUpstream("self")
         let client = try proxy(to: upstream, options(trusting: "self")).client()
         client.send(get("/api/hello"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
     }
 
     @Test("answers 504 when the handshake does not come to an end in time")
@@ -154,10 +155,10 @@ struct SecureUpstreamTests {
         options.handshake = 50
         let client = try proxy(to: upstream, options).client()
         client.send(get("/api/hello"))
-        let response = try #require(client.response())
-        #expect(response.status == 504)
+        let response = try require(client.response())
+        expect(response.status, equals: 504)
         let text = String(decoding: response.body, as: UTF8.self)
-        #expect(text.contains("did not complete the TLS handshake in time"))
+        expect(text.contains("did not complete the TLS handshake in time"))
     }
 
     @Test(
@@ -169,7 +170,7 @@ struct SecureUpstreamTests {
         let error = #expect(throws: StoreError.self) {
             _ = try ProxyTable([ProxyRoute("/api=https://localhost:1")], options: options)
         }
-        #expect(error?.code == .badCertificate)
-        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        expect(error?.code, equals: .badCertificate)
+        expect(error?.message.contains(words), equals: true, "\(error?.message ?? "")")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -19,7 +20,7 @@ enum TLSClient {
         try process.run()
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        expect(process.terminationStatus, equals: 0)
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -39,7 +40,7 @@ final class TLSUpstream {
             output += more
         }
         let text = String(decoding: output, as: UTF8.self)
-        port = try #require(
+        port = try require(
             UInt16(text.trimmingCharacters(in: .whitespacesAndNewlines)),
             "python3 is needed for this test")
     }

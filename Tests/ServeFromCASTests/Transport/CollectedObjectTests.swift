@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -34,10 +35,10 @@ struct CollectedObjectTests {
         let object = try stored(store, Self.bytes)
         let cache = ContentCache(store.versions.store)
         _ = try cache.content(of: object, size: 100_000)
-        #expect(cache.openCount == 1)
+        expect(cache.openCount, equals: 1)
         Damage.remove(file(store, object))
         #expect(throws: StoreError.self) { try cache.content(of: object, size: 100_000) }
-        #expect(cache.openCount == 0)
+        expect(cache.openCount, equals: 0)
     }
 
     @Test("is closed at the next look, and others stay open and known")
@@ -49,7 +50,7 @@ struct CollectedObjectTests {
         _ = try cache.content(of: kept, size: 100_001)
         Damage.remove(file(store, gone))
         cache.close()
-        #expect(cache.openCount == 1)
+        expect(cache.openCount, equals: 1)
         guard case .file = try cache.content(of: kept, size: 100_001) else {
             Issue.record("it is not served from its file")
             return
@@ -71,12 +72,12 @@ struct CollectedObjectTests {
         verify { calls.add(1) }
         while calls.all.isEmpty { sched_yield() }
         cache.close { _ in false }
-        #expect(cache.openCount == 0)
+        expect(cache.openCount, equals: 0)
         guard case .file = try cache.content(of: object, size: 100_000) else {
             Issue.record("it is not known as verified")
             return
         }
-        #expect(cache.openCount == 1)
+        expect(cache.openCount, equals: 1)
     }
 
     #if os(Linux)
@@ -106,8 +107,8 @@ struct CollectedObjectTests {
             do {
                 let browser = try app.browser()
                 try browser.navigate()
-                #expect(try browser.load("/large.txt").status == 200)
-                #expect(try browser.load("/same.txt").status == 200)
+                try expect(browser.load("/large.txt").status, equals: 200)
+                try expect(browser.load("/same.txt").status, equals: 200)
             }
             let other = try store.reopened()
             try other.activate("2")
@@ -118,9 +119,9 @@ struct CollectedObjectTests {
             }
             try other.retire("1")
             _ = try other.store.collect()
-            #expect(deletedFiles(of: store) == [])
+            expect(deletedFiles(of: store), equals: [])
             // What the other version has, too, was not closed.
-            #expect(app.server.handler.objects.openCount == 1)
+            expect(app.server.handler.objects.openCount, equals: 1)
         }
     #endif
 }

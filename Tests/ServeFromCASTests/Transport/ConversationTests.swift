@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import SocketTestSupport
 import Testing
 
@@ -18,13 +19,13 @@ struct ConversationTests {
             if request.status == 200 {
                 let isBodyMissing = String(decoding: request.bytes, as: UTF8.self).lowercased()
                     .contains("chunked")
-                #expect(
+                expect(
                     first.map { understood.contains($0.status) } ?? isBodyMissing,
                     "\(request.name): \(first?.status ?? 0)")
             } else {
-                #expect(first?.status == request.status, "\(request.name)")
-                #expect(first?.value("Connection") == "close", "\(request.name)")
-                #expect(rest.isEmpty, "\(request.name): more than one answer")
+                expect(first?.status, equals: request.status, "\(request.name)")
+                expect(first?.value("Connection"), equals: "close", "\(request.name)")
+                expect(rest.isEmpty, "\(request.name): more than one answer")
             }
         }
     }
@@ -35,12 +36,12 @@ struct ConversationTests {
         let client = try server.client()
         for path in ["/small", "/large", "/text", "/missing", "/small"] {
             client.send(get(path))
-            let response = try #require(client.response())
-            #expect(response.status == (path == "/missing" ? 404 : 200))
-            if let expected = server.objects[path] { #expect(response.has(expected)) }
-            #expect(response.value("Connection") == nil)
-            let date = try #require(response.value("Date"))
-            #expect(HTTPDate(date, now: HTTPDate(seconds: 0)) != nil)
+            let response = try require(client.response())
+            expect(response.status, equals: (path == "/missing" ? 404 : 200))
+            if let expected = server.objects[path] { expect(response.has(expected)) }
+            expect(response.value("Connection") == nil)
+            let date = try require(response.value("Date"))
+            expect(HTTPDate(date, now: HTTPDate(seconds: 0)) != nil)
         }
     }
 
@@ -51,11 +52,11 @@ struct ConversationTests {
         let paths = ["/large", "/small", "/text", "/large", "/missing", "/small"]
         client.send(paths.map { get($0) }.joined())
         for path in paths {
-            let response = try #require(client.response())
-            if let expected = server.objects[path] { #expect(response.has(expected)) }
+            let response = try require(client.response())
+            if let expected = server.objects[path] { expect(response.has(expected)) }
         }
         client.send(String(repeating: get("/small"), count: 1000))
-        for _ in 0..<1000 { #expect(client.response()?.has(server.objects["/small"]) == true) }
+        for _ in 0..<1000 { expect(client.response()?.has(server.objects["/small"]), equals: true) }
     }
 
     @Test("answers alike wherever the bytes are split")
@@ -66,13 +67,13 @@ struct ConversationTests {
             let client = try server.client()
             client.send(Array(request[..<cut]))
             client.send(Array(request[cut...]))
-            #expect(client.response()?.has(server.objects["/small"]) == true)
-            #expect(client.response()?.body == Array("text".utf8))
+            expect(client.response()?.has(server.objects["/small"]), equals: true)
+            expect(client.response()?.body, equals: Array("text".utf8))
         }
         let client = try server.client()
         for byte in request { client.send([byte]) }
-        #expect(client.response()?.has(server.objects["/small"]) == true)
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.has(server.objects["/small"]), equals: true)
+        expect(client.response()?.status, equals: 200)
     }
 
     @Test(
@@ -87,12 +88,12 @@ struct ConversationTests {
         let server = try TestServer()
         let client = try server.client()
         client.send(request)
-        #expect(client.response()?.value("Connection") == connection)
+        expect(client.response()?.value("Connection"), equals: connection)
         if closes {
-            #expect(client.isAtEnd())
+            expect(client.isAtEnd())
         } else {
             client.send(request)
-            #expect(client.response()?.status == 200)
+            expect(client.response()?.status, equals: 200)
         }
     }
 
@@ -101,18 +102,18 @@ struct ConversationTests {
         let server = try TestServer()
         let client = try server.client()
         client.send("HEAD /large HTTP/1.1\r\nHost: x\r\n\r\n" + get("/text"))
-        #expect(client.response(toHead: true)?.value("Content-Length") == "1048576")
-        #expect(client.response()?.body == Array("text".utf8))
+        expect(client.response(toHead: true)?.value("Content-Length"), equals: "1048576")
+        expect(client.response()?.body, equals: Array("text".utf8))
     }
 
     @Test("answers a client that has closed its sending side")
     func halfClosed() throws {
         let server = try TestServer()
         var rest = try server.talk(Array((get("/huge") + get("/small")).utf8))
-        #expect(TestResponse(&rest)?.has(server.objects["/huge"]) == true)
-        #expect(TestResponse(&rest)?.has(server.objects["/small"]) == true)
-        #expect(rest.isEmpty)
-        #expect(try server.talk(Array("GET / HTTP/1.1\r\nHo".utf8)).isEmpty)
+        expect(TestResponse(&rest)?.has(server.objects["/huge"]), equals: true)
+        expect(TestResponse(&rest)?.has(server.objects["/small"]), equals: true)
+        expect(rest.isEmpty)
+        try expect(server.talk(Array("GET / HTTP/1.1\r\nHo".utf8)).isEmpty)
     }
 
     @Test("is held over IPv6, too, on the same port")
@@ -122,10 +123,10 @@ struct ConversationTests {
         }
         guard let client = try TestClient(port6: server.port) else { return }
         client.send(get("/small"))
-        #expect(client.response()?.has(server.objects["/small"]) == true)
+        expect(client.response()?.has(server.objects["/small"]), equals: true)
         let other = try server.client()
         other.send(get("/small"))
-        #expect(other.response()?.has(server.objects["/small"]) == true)
+        expect(other.response()?.has(server.objects["/small"]), equals: true)
     }
 
     @Test("writes one record for each request")
@@ -135,11 +136,11 @@ struct ConversationTests {
         client.send(get("/small?q") + get("/large") + "rubbish\r\n")
         _ = client.readAll()
         let records = server.logSink.all
-        #expect(records.map(\.status) == [200, 200, 400])
-        #expect(records.map(\.target) == ["/small?q", "/large", "-"])
-        #expect(records.first?.method == "GET")
-        #expect(records.allSatisfy { $0.byteCount > 0 })
-        #expect(records[1].byteCount > 1 << 20)
+        expect(records.map(\.status), equals: [200, 200, 400])
+        expect(records.map(\.target), equals: ["/small?q", "/large", "-"])
+        expect(records.first?.method, equals: "GET")
+        expect(records.allSatisfy { $0.byteCount > 0 })
+        expect(records[1].byteCount > 1 << 20)
     }
 
     @Test("names the port that is in use")
@@ -149,8 +150,8 @@ struct ConversationTests {
             _ = try TestServer({ $0.addresses = [.loopback4(server.port)] })
             Issue.record("bound twice")
         } catch let error as StoreError {
-            #expect(error.code == .portInUse)
-            #expect(error.message.contains("\(server.port)"))
+            expect(error.code, equals: .portInUse)
+            expect(error.message.contains("\(server.port)"))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import SocketTestSupport
 import Testing
@@ -34,14 +35,14 @@ final class DrivenLoop {
         Self.set(listener, SO_RCVBUF, 16 << 10)
         client = TestSocket.make()
         Self.set(client, SO_RCVBUF, receiveBuffer)
-        try #require(TestSocket.connect(client, to: Socket.port(of: listener)))
+        try require(TestSocket.connect(client, to: Socket.port(of: listener)))
         var accepted: Int32?
         let end = ContinuousClock.now + .seconds(60)
         while accepted == nil, ContinuousClock.now < end {
             if case .success(let socket) = Socket.accept(listener) { accepted = socket }
         }
-        let socket = try #require(accepted)
-        stream = try #require(loop.adopt(socket))
+        let socket = try require(accepted)
+        stream = try require(loop.adopt(socket))
     }
 
     deinit {
@@ -67,7 +68,7 @@ final class DrivenLoop {
     func send(_ text: String) {
         let bytes = Array(text.utf8)
         let count = bytes.withUnsafeBytes { write(client, $0.baseAddress, $0.count) }
-        #expect(count == bytes.count)
+        expect(count, equals: bytes.count)
     }
 
     /// Rounds of the loop at the same time until something is so; a minute at most.

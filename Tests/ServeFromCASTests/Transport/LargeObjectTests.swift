@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -22,10 +23,10 @@ struct LargeObjectTests {
         // None has read anything: all are stuck, and another is served.
         let other = try server.client()
         other.send(get("/small"))
-        #expect(other.response()?.has(server.objects["/small"]) == true)
+        expect(other.response()?.has(server.objects["/small"]), equals: true)
         for client in clients {
-            #expect(client.response()?.has(server.objects["/huge"]) == true)
-            #expect(client.response()?.has(server.objects["/small"]) == true)
+            expect(client.response()?.has(server.objects["/huge"]), equals: true)
+            expect(client.response()?.has(server.objects["/small"]), equals: true)
         }
     }
 
@@ -38,7 +39,7 @@ struct LargeObjectTests {
         }
         let other = try server.client()
         other.send(get("/huge"))
-        #expect(other.response()?.has(server.objects["/huge"]) == true)
+        expect(other.response()?.has(server.objects["/huge"]), equals: true)
     }
 
     @Test(
@@ -49,17 +50,17 @@ struct LargeObjectTests {
         let client = try server.client()
         if wasServedBefore {
             client.send(get("/large"))
-            #expect(client.response()?.status == 200)
+            expect(client.response()?.status, equals: 200)
         }
         try Damage.overwrite(server.file("/large"), with: [1, 2, 3])
         client.send(get("/large"))
-        let response = try #require(client.response())
-        #expect(response.status == 500)
-        #expect(response.value("Connection") == "close")
-        #expect(response.body.count < 200)
-        #expect(client.isAtEnd())
-        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
-        #expect(server.damageSink.all.first?.object == server.ids["/large"])
+        let response = try require(client.response())
+        expect(response.status, equals: 500)
+        expect(response.value("Connection"), equals: "close")
+        expect(response.body.count < 200)
+        expect(client.isAtEnd())
+        expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
+        expect(server.damageSink.all.first?.object, equals: server.ids["/large"])
     }
 
     @Test("with a flipped bit is not served again once it was open, even with its old times")
@@ -67,12 +68,12 @@ struct LargeObjectTests {
         let server = try TestServer()
         let client = try server.client()
         client.send(get("/large"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
         try Damage.keepingTimes(of: server.file("/large")) {
             try Damage.flip(server.file("/large"), at: 500_000)
         }
         client.send(get("/large"))
-        #expect(client.response()?.status == 500)
+        expect(client.response()?.status, equals: 500)
     }
 
     @Test(
@@ -85,14 +86,14 @@ struct LargeObjectTests {
         }
         let client = try server.client()
         client.send(get(path))
-        #expect(client.response()?.status == 500)
-        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+        expect(client.response()?.status, equals: 500)
+        expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
         // Told each time, and other content is served.
         let other = try server.client()
         other.send(get("/small") + get(path))
-        #expect(other.response()?.has(server.objects["/small"]) == true)
-        #expect(other.response()?.status == 500)
-        #expect(server.damageSink.all.count == 2)
+        expect(other.response()?.has(server.objects["/small"]), equals: true)
+        expect(other.response()?.status, equals: 500)
+        expect(server.damageSink.all.count, equals: 2)
     }
 
     @Test("that is too large to verify in passing is verified elsewhere, once for all who wait")
@@ -118,17 +119,17 @@ struct LargeObjectTests {
     @Test("is served again once a sound file stands in the place of a damaged one")
     func repaired() throws {
         let server = try TestServer()
-        let sound = try #require(server.objects["/large"])
+        let sound = try require(server.objects["/large"])
         try Damage.flip(server.file("/large"), at: 500_000)
         let client = try server.client()
         client.send(get("/large"))
-        #expect(client.response()?.status == 500)
+        expect(client.response()?.status, equals: 500)
         Damage.remove(server.file("/large"))
         let lease = try server.store.versions.store.makeLease()
         _ = try server.store.versions.store.put(sound, protectedBy: lease)
         let other = try server.client()
         other.send(get("/large"))
-        #expect(other.response()?.has(sound) == true)
+        expect(other.response()?.has(sound), equals: true)
     }
 
     @Test("is served on when only its links change")
@@ -136,11 +137,11 @@ struct LargeObjectTests {
         let server = try TestServer()
         let client = try server.client()
         client.send(get("/large"))
-        #expect(client.response()?.status == 200)
+        expect(client.response()?.status, equals: 200)
         try Damage.setMode(server.file("/large"), 0o400)
         client.send(get("/large"))
-        #expect(client.response()?.has(server.objects["/large"]) == true)
-        #expect(server.damageSink.all.isEmpty)
+        expect(client.response()?.has(server.objects["/large"]), equals: true)
+        expect(server.damageSink.all.isEmpty)
     }
 
     @Test("that gets shorter while it is sent is cut, never made up")
@@ -148,17 +149,17 @@ struct LargeObjectTests {
         let server = try TestServer()
         let before = try server.client()
         before.send(get("/huge"))
-        #expect(before.response()?.status == 200)
+        expect(before.response()?.status, equals: 200)
         let client = try server.client()
         client.send(get("/huge"))
         // The client reads nothing, so most of the object is still in the file.
         let other = try server.client()
         other.send(get("/text"))
-        #expect(other.response()?.status == 200)
+        expect(other.response()?.status, equals: 200)
         try Damage.overwrite(server.file("/huge"), with: [UInt8](repeating: 1, count: 10))
         let all = client.readAll()
-        #expect(all.count < server.objects["/huge"]?.count ?? 0)
-        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+        expect(all.count < server.objects["/huge"]?.count ?? 0)
+        expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
     }
 
     @Test("that is missing is not served, whatever its size", arguments: ["/small", "/large"])
@@ -167,8 +168,8 @@ struct LargeObjectTests {
         Damage.remove(server.file(path))
         let client = try server.client()
         client.send(get(path))
-        #expect(client.response()?.status == 500)
-        #expect(server.damageSink.all.map(\.code) == [.missingObject])
+        expect(client.response()?.status, equals: 500)
+        expect(server.damageSink.all.map(\.code), equals: [.missingObject])
     }
 
     @Test("and a small one: what does not match its address never enters memory")
@@ -177,7 +178,7 @@ struct LargeObjectTests {
         try Damage.flip(server.file("/small"), at: 7)
         let client = try server.client()
         client.send(get("/small"))
-        #expect(client.response()?.status == 500)
-        #expect(server.damageSink.all.map(\.code) == [.damagedObject])
+        expect(client.response()?.status, equals: 500)
+        expect(server.damageSink.all.map(\.code), equals: [.damagedObject])
     }
 }

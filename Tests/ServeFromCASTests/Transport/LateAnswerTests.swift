@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Synchronization
 import Testing
 
@@ -37,15 +38,15 @@ struct LateAnswerTests {
         let server = try server(exchanges)
         let client = try server.client()
         client.send(get("/small") + get("/later") + get("/text"))
-        #expect(client.response()?.has(server.objects["/small"]) == true)
+        expect(client.response()?.has(server.objects["/small"]), equals: true)
         wait { exchanges.all.count == 1 }
-        let exchange = try #require(exchanges.all.first)
+        let exchange = try require(exchanges.all.first)
         exchange.answer(TestHandler.text(200, Array("late".utf8)))
         exchange.answer(TestHandler.text(200, Array("later still".utf8)))
-        #expect(client.response()?.body == Array("late".utf8))
-        #expect(client.response()?.body == Array("text".utf8))
+        expect(client.response()?.body, equals: Array("late".utf8))
+        expect(client.response()?.body, equals: Array("text".utf8))
         client.send(get("/text"))
-        #expect(client.response()?.body == Array("text".utf8))
+        expect(client.response()?.body, equals: Array("text".utf8))
     }
 
     @Test("is the other one when nobody answers in time")
@@ -54,8 +55,8 @@ struct LateAnswerTests {
         let server = try server(within: 50, exchanges)
         let client = try server.client()
         client.send(get("/later") + get("/text"))
-        #expect(client.response()?.status == 204)
-        #expect(client.response()?.body == Array("text".utf8))
+        expect(client.response()?.status, equals: 204)
+        expect(client.response()?.body, equals: Array("text".utf8))
     }
 
     // DESIGN.md, "Stopping": listeners close, and what is in flight has its time.
@@ -74,9 +75,9 @@ struct LateAnswerTests {
         client.send(get("/later"))
         wait { exchanges.all.count == 1 }
         server.server.stop(within: 600_000)
-        #expect(isRefused(server.port))
-        try #require(exchanges.all.first).answer(TestHandler.text(200, Array("late".utf8)))
-        #expect(client.response()?.body == Array("late".utf8))
+        expect(isRefused(server.port))
+        try require(exchanges.all.first).answer(TestHandler.text(200, Array("late".utf8)))
+        expect(client.response()?.body, equals: Array("late".utf8))
     }
 
     @Test("is called off when the client leaves, and goes nowhere then")
@@ -92,8 +93,8 @@ struct LateAnswerTests {
         exchanges.all.first?.answer(TestHandler.text(200, []))
         let other = try server.client()
         other.send(get("/text"))
-        #expect(other.response()?.body == Array("text".utf8))
-        #expect(gone.all == ["gone"])
+        expect(other.response()?.body, equals: Array("text".utf8))
+        expect(gone.all, equals: ["gone"])
     }
 
     @Test("that belongs to a closed connection never reaches the one that took its place")
@@ -111,7 +112,7 @@ struct LateAnswerTests {
         wait { exchanges.all.count == 2 }
         exchanges.all[0].answer(TestHandler.text(200, Array("wrong".utf8)))
         exchanges.all[1].answer(TestHandler.text(200, Array("right".utf8)))
-        #expect(second.response()?.body == Array("right".utf8))
+        expect(second.response()?.body, equals: Array("right".utf8))
     }
 
     @Test("keeps nothing of a server that has stopped, whoever still holds the request")
@@ -131,7 +132,7 @@ struct LateAnswerTests {
         // The loop's thread may have a moment left.
         let end = ContinuousClock.now + .seconds(60)
         while handlersOwn != nil, ContinuousClock.now < end { sched_yield() }
-        #expect(handlersOwn == nil)
+        expect(handlersOwn == nil)
         exchanges.all.first?.answer(TestHandler.text(200, []))
     }
 }
@@ -148,22 +149,22 @@ struct StoppingTests {
         }
         let idle = try server.client()
         idle.send(get("/text"))
-        #expect(idle.response()?.status == 200)
+        expect(idle.response()?.status, equals: 200)
         let large = try server.client()
         large.send(get("/huge"))
         let waiting = try server.client()
         waiting.send(get("/later"))
         while exchanges.all.isEmpty { sched_yield() }
         server.server.stop(within: 600_000)
-        #expect(idle.isAtEnd())
+        expect(idle.isAtEnd())
         exchanges.all.first?.answer(TestHandler.text(200, Array("late".utf8)))
         let late = waiting.response()
-        #expect(late?.body == Array("late".utf8))
-        #expect(waiting.isAtEnd())
-        #expect(large.response()?.has(server.objects["/huge"]) == true)
-        #expect(large.isAtEnd())
+        expect(late?.body, equals: Array("late".utf8))
+        expect(waiting.isAtEnd())
+        expect(large.response()?.has(server.objects["/huge"]), equals: true)
+        expect(large.isAtEnd())
         await server.server.waitUntilStopped()
-        #expect(isRefused(server.port))
+        expect(isRefused(server.port))
     }
 
     @Test("cuts what is left when its time is over")
@@ -175,6 +176,6 @@ struct StoppingTests {
         half.send("GET / HT")
         server.server.stop(within: 50)
         await server.server.waitUntilStopped()
-        #expect(half.readAll().count < 400)
+        expect(half.readAll().count < 400)
     }
 }

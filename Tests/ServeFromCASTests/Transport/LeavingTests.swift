@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -26,12 +27,12 @@ struct LeavingTests {
                     after = try Footprint()
                 }
                 print("leavers, before: \(before), after: \(after)")
-                #expect(after.descriptorCount <= before.descriptorCount)
+                expect(after.descriptorCount <= before.descriptorCount)
                 // With a buffer of 64 KiB for each of them it would be 125 MiB.
-                #expect(Sanitizer.isPresent || after.byteCount - before.byteCount < 64 << 20)
+                expect(Sanitizer.isPresent || after.byteCount - before.byteCount < 64 << 20)
                 let other = try server.client()
                 other.send(get("/huge"))
-                #expect(other.response()?.has(server.objects["/huge"]) == true)
+                expect(other.response()?.has(server.objects["/huge"]), equals: true)
             }
             let text = String(decoding: result.standardOutputContent, as: UTF8.self)
             for line in text.split(separator: "\n") where line.contains("leavers,") { print(line) }
@@ -45,7 +46,7 @@ struct LeavingTests {
         for _ in 0..<count / 50 {
             let clients = try (0..<50).map { _ in try server.client() }
             for client in clients { client.send(get("/huge")) }
-            for client in clients { #expect(!client.receive().isEmpty) }
+            for client in clients { expect(!client.receive().isEmpty) }
         }
     }
 
@@ -61,7 +62,7 @@ struct LeavingTests {
             let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
             let kibibytes = line?.split { !$0.isNumber }.first.flatMap { Int($0) }
-            byteCount = try #require(kibibytes) << 10
+            byteCount = try require(kibibytes) << 10
         }
     }
 #endif

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -17,9 +18,9 @@ struct SlowClientTests {
         // Every byte is progress, and none of it counts.
         for byte in "GET / HTTP/1.1\r\nX: ".utf8 { dripping.send([byte]) }
         let silent = try server.client()
-        #expect(begun.response()?.status == 408)
-        #expect(dripping.response()?.status == 408)
-        #expect(silent.isAtEnd())
+        expect(begun.response()?.status, equals: 408)
+        expect(dripping.response()?.status, equals: 408)
+        expect(silent.isAtEnd())
     }
 
     @Test("closes a connection that is idle between requests, without a word")
@@ -27,8 +28,8 @@ struct SlowClientTests {
         let server = try TestServer { $0.connection.idle = 100 }
         let client = try server.client()
         client.send(get("/text"))
-        #expect(client.response()?.status == 200)
-        #expect(client.isAtEnd())
+        expect(client.response()?.status, equals: 200)
+        expect(client.isAtEnd())
     }
 
     @Test("cuts a body that does not come")
@@ -36,7 +37,7 @@ struct SlowClientTests {
         let server = try TestServer { $0.connection.progressWindow = 100 }
         let client = try server.client()
         client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50000\r\n\r\nhello")
-        #expect(client.readAll().isEmpty)
+        expect(client.readAll().isEmpty)
     }
 
     @Test("cuts a reader that reads nothing")
@@ -45,14 +46,14 @@ struct SlowClientTests {
         let client = try server.client()
         client.send(get("/huge") + get("/huge") + get("/huge"))
         // The object has been verified, and the first of it is there.
-        #expect(!client.receive().isEmpty)
+        expect(!client.receive().isEmpty)
         // Others live through windows enough for the first to be cut.
         for _ in 0..<4 {
             let other = try server.client()
             other.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
             _ = other.readAll()
         }
-        #expect(client.readAll().count < 3 * (8 << 20))
+        expect(client.readAll().count < 3 * (8 << 20))
     }
 
     #if os(Linux)
@@ -66,7 +67,7 @@ struct SlowClientTests {
             let stuck = try (0..<4).map { _ in try server.client() }
             for client in stuck {
                 client.send(get("/huge") + get("/huge") + get("/huge"))
-                #expect(!client.receive().isEmpty)
+                expect(!client.receive().isEmpty)
             }
             // Collected meanwhile; only who reads it has it yet.
             Damage.remove(file)
@@ -74,11 +75,11 @@ struct SlowClientTests {
             // is gone, and keeps it for nobody who comes later.
             let other = try server.client()
             other.send(get("/huge"))
-            #expect(other.response()?.status == 500)
-            for client in stuck { #expect(client.readAll().count < 3 * (8 << 20)) }
+            expect(other.response()?.status, equals: 500)
+            for client in stuck { expect(client.readAll().count < 3 * (8 << 20)) }
             let end = ContinuousClock.now + .seconds(60)
             while try openCount(of: file) > 0, ContinuousClock.now < end { sched_yield() }
-            #expect(try openCount(of: file) == 0)
+            try expect(openCount(of: file), equals: 0)
         }
 
         /// How many descriptors of this process lead to a file, removed or not.
@@ -103,9 +104,11 @@ struct SlowClientTests {
         }
         let others = try (0..<800).map { _ in try server.client() }
         for client in others { client.send(get("/small")) }
-        for client in others { #expect(client.response()?.has(server.objects["/small"]) == true) }
+        for client in others {
+            expect(client.response()?.has(server.objects["/small"]), equals: true)
+        }
         for client in others { client.send(get("/text")) }
-        for client in others { #expect(client.response()?.status == 200) }
+        for client in others { expect(client.response()?.status, equals: 200) }
     }
 
     @Test("lets connections over the cap wait until one ends")
@@ -115,13 +118,13 @@ struct SlowClientTests {
         var second: TestClient? = try server.client()
         for client in [first, second].compactMap({ $0 }) {
             client.send(get("/text"))
-            #expect(client.response()?.status == 200)
+            expect(client.response()?.status, equals: 200)
         }
         let third = try server.client()
         third.send(get("/small"))
         second = nil
-        #expect(third.response()?.has(server.objects["/small"]) == true)
+        expect(third.response()?.has(server.objects["/small"]), equals: true)
         first.send(get("/text"))
-        #expect(first.response()?.status == 200)
+        expect(first.response()?.status, equals: 200)
     }
 }

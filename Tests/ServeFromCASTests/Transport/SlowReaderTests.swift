@@ -1,3 +1,4 @@
+import Expectations
 import Platform
 import Testing
 
@@ -60,9 +61,9 @@ struct SlowReaderTests {
         for _ in 0..<20 {
             read(driven, until: 8 << 10)
             driven.round(after: Self.window)
-            try #require(!driven.stream.isClosed)
+            try require(!driven.stream.isClosed)
         }
-        #expect(driven.stream.hasQueued)
+        expect(driven.stream.hasQueued)
         driven.rounds {
             driven.read(64 << 10)
             return driven.readByteCount > 4 << 20
@@ -75,7 +76,7 @@ struct SlowReaderTests {
         // What is on its way to the client's own buffer arrives.
         driven.round()
         for _ in 0..<2 where !driven.stream.isClosed { driven.round(after: Self.window) }
-        #expect(driven.stream.isClosed)
+        expect(driven.stream.isClosed)
     }
 
     @Test("is seen to read although the system has no room for more yet")
@@ -91,10 +92,10 @@ struct SlowReaderTests {
                     - driven.unacknowledged >= 4096
             }
             driven.round(after: Self.window)
-            try #require(!driven.stream.isClosed)
+            try require(!driven.stream.isClosed)
         }
         for _ in 0..<2 where !driven.stream.isClosed { driven.round(after: Self.window) }
-        #expect(driven.stream.isClosed)
+        expect(driven.stream.isClosed)
     }
 
     @Test("holds no stream that was told to finish, a WebSocket's or a tunnel's")
@@ -102,16 +103,16 @@ struct SlowReaderTests {
         let driven = try DrivenLoop(sendBuffer: 64 << 10, receiveBuffer: 64 << 10)
         driven.stream.handler = Silent()
         driven.stream.send([UInt8](repeating: 1, count: 4 << 20))
-        #expect(driven.stream.hasQueued)
+        expect(driven.stream.hasQueued)
         driven.stream.finish()
         for _ in 0..<10 {
             read(driven, until: 8 << 10)
             driven.round(after: Self.window)
-            try #require(!driven.stream.isClosed)
+            try require(!driven.stream.isClosed)
         }
         // A deadline of its handler's, from before or set since, is none of a finished stream's.
         driven.stream.setDeadline(nil)
         for _ in 0..<2 where !driven.stream.isClosed { driven.round(after: Self.window) }
-        #expect(driven.stream.isClosed)
+        expect(driven.stream.isClosed)
     }
 }

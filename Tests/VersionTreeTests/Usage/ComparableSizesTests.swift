@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -19,14 +20,14 @@ import VersionTree
         try process.run()
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(program) \(arguments)")
+        expect(process.terminationStatus, equals: 0, "\(program) \(arguments)")
         return text
     }
 
     /// `du -s -B1` of some directories together.
     private func du(_ paths: String...) throws -> Int64 {
         let lines = try run("du", ["-s", "-c", "-B1"] + paths).split(separator: "\n")
-        return try #require(Int64(lines.last?.split(separator: "\t").first ?? ""))
+        return try require(Int64(lines.last?.split(separator: "\t").first ?? ""))
     }
 
     /// The blocks of all that find(1) finds, each name for itself.
@@ -64,35 +65,35 @@ import VersionTree
         }
         let versions = temporary.versions
         let survey = try versions.survey()
-        let disk = try survey.versions.map { try #require($0.disk) }
+        let disk = try survey.versions.map { try require($0.disk) }
 
         // Plain copies: as find says of the trees, and as du says of copies that are really made.
         for (version, share) in zip(survey.versions.map(\.version), disk) {
-            #expect(try share.plainBytes == find(temporary.tree(version)), "\(version)")
-            #expect(!share.isEstimated)
+            try expect(share.plainBytes, equals: find(temporary.tree(version)), "\(version)")
+            expect(!share.isEstimated)
         }
         let copies = temporary.directory.appending("copies")
         _ = try run("cp", ["-r", "--no-preserve=links", temporary.path + "/versions", copies])
-        let plain = try #require(survey.plainDiskBytes)
-        #expect(plain == disk.reduce(0) { $0 + $1.plainBytes })
-        #expect(try isWithinTwoPercent(plain, du(copies)), "\(plain)")
+        let plain = try require(survey.plainDiskBytes)
+        expect(plain, equals: disk.reduce(0) { $0 + $1.plainBytes })
+        try expect(isWithinTwoPercent(plain, du(copies)), "\(plain)")
         // Content says much less.
-        #expect(plain > survey.store.apparentBytes * 3)
+        expect(plain > survey.store.apparentBytes * 3)
 
         // The store: every part that is listed, and no other.
-        #expect(try survey.store.diskBytes == du(temporary.path))
-        #expect(survey.growth.last?.plainDiskBytes == plain)
+        try expect(survey.store.diskBytes, equals: du(temporary.path))
+        expect(survey.growth.last?.plainDiskBytes, equals: plain)
         let kept = ["objects", "manifests", "versions"].map { temporary.path + "/" + $0 }
         // All of that comes with versions but the directories that every store has.
         let own = try find(kept[0], "-type", "d") + find(kept[1], kept[2], "-maxdepth", "0")
-        #expect(try survey.growth.last?.diskBytes == du(kept[0], kept[1], kept[2]) - own)
+        try expect(survey.growth.last?.diskBytes, equals: du(kept[0], kept[1], kept[2]) - own)
 
         // One version asked for alone, and each in the list: the same.
-        #expect(try versions.usage(of: ["2"]) == survey.versions.filter { $0.version == "2" })
+        try expect(versions.usage(of: ["2"]), equals: survey.versions.filter { $0.version == "2" })
 
         for names in [["1"], ["2", "3"]] {
             let promised = try versions.retirement(of: names)
-            if names == ["1"] { #expect(promised.diskBytes == disk[2].uniqueBytes) }
+            if names == ["1"] { expect(promised.diskBytes, equals: disk[2].uniqueBytes) }
             let whole = try du(temporary.path)
             let before = try du(kept[0], kept[1], kept[2])
             for name in names { try versions.retire(name) }
@@ -100,10 +101,10 @@ import VersionTree
             let planned = try versions.store.planCollection()
             let collected = try versions.collect()
             let after = try du(kept[0], kept[1], kept[2])
-            #expect(before - after == promised.diskBytes, "\(names)")
-            #expect(retired - after == collected.diskByteCount, "\(names)")
-            #expect(planned.diskByteCount == collected.diskByteCount)
-            #expect(try isWithinTwoPercent(whole - du(temporary.path), promised.diskBytes))
+            expect(before - after, equals: promised.diskBytes, "\(names)")
+            expect(retired - after, equals: collected.diskByteCount, "\(names)")
+            expect(planned.diskByteCount, equals: collected.diskByteCount)
+            try expect(isWithinTwoPercent(whole - du(temporary.path), promised.diskBytes))
         }
     }
 
@@ -118,15 +119,15 @@ import VersionTree
                 version: VersionName("2"), ordinal: 2, createdAt: 1,
                 entries: Array(manifest.entries)))
         let survey = try versions.survey()
-        let disk = try survey.versions.map { try #require($0.disk) }
-        #expect(disk.map(\.isEstimated) == [true, false])
-        #expect(isWithinTwoPercent(disk[0].plainBytes, disk[1].plainBytes), "\(disk)")
-        #expect(disk[0].directoryBytes == 0)
-        #expect(try versions.usage(of: ["2"])[0] == survey.versions[0])
+        let disk = try survey.versions.map { try require($0.disk) }
+        expect(disk.map(\.isEstimated), equals: [true, false])
+        expect(isWithinTwoPercent(disk[0].plainBytes, disk[1].plainBytes), "\(disk)")
+        expect(disk[0].directoryBytes, equals: 0)
+        try expect(versions.usage(of: ["2"])[0], equals: survey.versions[0])
         // It would free its manifest.
-        let file = try #require(try status(temporary.path + "/manifests/2.json"))
-        #expect(disk[0].uniqueBytes == file.blocks * 512)
-        #expect(try versions.retirement(of: ["2"]).diskBytes == file.blocks * 512)
+        let file = try require(try status(temporary.path + "/manifests/2.json"))
+        expect(disk[0].uniqueBytes, equals: file.blocks * 512)
+        try expect(versions.retirement(of: ["2"]).diskBytes, equals: file.blocks * 512)
     }
 
     @Test("name the reserve and what packs were made of as parts of their own")
@@ -136,11 +137,11 @@ import VersionTree
         let place = temporary.path + "/packing/" + String(repeating: "a", count: 32)
         try writeTree(place, ["frames/f": String(repeating: "f", count: 10_000), "packing": ""])
         let disk = try temporary.store.usage().disk
-        #expect(try disk[.packing].diskBytes == du(temporary.path + "/packing"))
-        #expect(disk[.packing].files == 2 && disk[.packing].apparentBytes == 10_000)
-        #expect(try disk[.reserve].diskBytes == du(temporary.path + "/reserve"))
-        #expect(disk[.reserve].apparentBytes == 2 << 20)
-        #expect(try disk.total.diskBytes == du(temporary.path))
+        try expect(disk[.packing].diskBytes, equals: du(temporary.path + "/packing"))
+        expect(disk[.packing].files == 2 && disk[.packing].apparentBytes == 10_000)
+        try expect(disk[.reserve].diskBytes, equals: du(temporary.path + "/reserve"))
+        expect(disk[.reserve].apparentBytes, equals: 2 << 20)
+        try expect(disk.total.diskBytes, equals: du(temporary.path))
     }
 
     @Test("count an executable copy with its object, and with the version that alone shows it")
@@ -156,13 +157,13 @@ import VersionTree
         let kept = ["objects", "manifests", "versions"].map { temporary.path + "/" + $0 }
         let promised = try temporary.versions.retirement(of: ["1", "2"])
         // The object stays with the third; its copy goes with the last tree that shows it.
-        let copy = try #require(
+        let copy = try require(
             try status(
                 temporary.objectPath(address(of: script), executable: true)))
-        #expect(promised.diskBytes > copy.blocks * 512 && promised.bytes == 1)
+        expect(promised.diskBytes > copy.blocks * 512 && promised.bytes == 1)
         let before = try du(kept[0], kept[1], kept[2])
         for name in ["1", "2"] { try temporary.versions.retire(name) }
         try temporary.versions.collect()
-        #expect(try before - du(kept[0], kept[1], kept[2]) == promised.diskBytes)
+        try expect(before - du(kept[0], kept[1], kept[2]), equals: promised.diskBytes)
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -16,7 +17,7 @@ import VersionTree
         try process.run()
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        return try #require(Int64(text.prefix { $0.isNumber }))
+        return try require(Int64(text.prefix { $0.isNumber }))
     }
 
     /// `du --apparent-size`, whatever it thinks of directories: from coreutils 9.2 on they have no size.
@@ -28,7 +29,7 @@ import VersionTree
             try arguments.isEmpty
             ? du("--apparent-size", of: path) : du("--apparent-size", "-l", of: path)
         guard try du("--apparent-size", of: own) > 0 else { return sum }
-        var directories = try #require(try status(path)).byteCount
+        var directories = try require(try status(path)).byteCount
         for inner in try FileManager.default.subpathsOfDirectory(atPath: path) {
             if let found = try status(path + "/" + inner), found.kind == .directory {
                 directories += found.byteCount
@@ -60,17 +61,17 @@ import VersionTree
     func agreesWithDu() throws {
         let temporary = try makeStore()
         let usage = try temporary.reopened().store.usage()
-        #expect(try usage.disk.total.diskBytes == du(of: temporary.path))
-        #expect(usage.diskBytes == usage.disk.total.diskBytes)
-        #expect(try usage.disk.total.apparentBytes == apparent(of: temporary.path))
+        try expect(usage.disk.total.diskBytes, equals: du(of: temporary.path))
+        expect(usage.diskBytes, equals: usage.disk.total.diskBytes)
+        try expect(usage.disk.total.apparentBytes, equals: apparent(of: temporary.path))
         let objects =
             usage.disk[.objects].apparentBytes + usage.disk[.executableCopies].apparentBytes
-        #expect(try objects == apparent(of: temporary.path + "/objects"))
-        #expect(usage.disk[.objects].apparentBytes == usage.objectBytes)
-        #expect(usage.disk[.objects].files == usage.objects)
-        #expect(usage.disk[.executableCopies].files == 1)
+        try expect(objects, equals: apparent(of: temporary.path + "/objects"))
+        expect(usage.disk[.objects].apparentBytes, equals: usage.objectBytes)
+        expect(usage.disk[.objects].files, equals: usage.objects)
+        expect(usage.disk[.executableCopies].files, equals: 1)
         // Links in trees are objects; what trees take beside them is directories and empty files.
-        #expect(usage.disk[.trees].apparentBytes == 0)
+        expect(usage.disk[.trees].apparentBytes, equals: 0)
     }
 
     @Test("says of each version what du says of its tree")
@@ -78,10 +79,11 @@ import VersionTree
         let temporary = try makeStore()
         for usage in try temporary.versions.usage() {
             let tree = temporary.tree(usage.version)
-            #expect(try usage.apparentBytes == apparent("-l", of: tree), "\(usage.version)")
+            try expect(usage.apparentBytes, equals: apparent("-l", of: tree), "\(usage.version)")
             // Each inode once is each object once: here no content has two modes in one tree.
-            #expect(
-                try usage.uniqueBytes + usage.sharedBytes == apparent(of: tree), "\(usage.version)")
+            try expect(
+                usage.uniqueBytes + usage.sharedBytes, equals: apparent(of: tree),
+                "\(usage.version)")
         }
     }
 
@@ -89,7 +91,7 @@ import VersionTree
     func links() throws {
         let temporary = try makeStore()
         let entries = try temporary.versions.largest(1000)
-        #expect(entries.count == (try temporary.store.usage().objects))
+        expect(entries.count, equals: (try temporary.store.usage().objects))
         for entry in entries where entry.object.byteCount > 0 {
             var names: UInt64 = 0
             for executable in [false, true] {
@@ -97,9 +99,9 @@ import VersionTree
                 // The object's own name is not in a tree.
                 if let status = try status(path) { names += status.linkCount - 1 }
             }
-            #expect(entry.paths.count == Int(names), "\(entry.paths)")
+            expect(entry.paths.count, equals: Int(names), "\(entry.paths)")
             let versions = Set(entry.paths.map { $0.prefix { $0 != ":" } })
-            #expect(versions.count == entry.object.references)
+            expect(versions.count, equals: entry.object.references)
         }
     }
 
@@ -116,7 +118,7 @@ import VersionTree
             _ = try temporary.store.collect()
             let goneTwins =
                 try twins - temporary.store.usage().disk[.executableCopies].apparentBytes
-            #expect(try before - apparent(of: objects) == freed.bytes + goneTwins, "\(names)")
+            try expect(before - apparent(of: objects), equals: freed.bytes + goneTwins, "\(names)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -30,8 +31,8 @@ import VersionTree
             }
         }
         if !map.nodes.isEmpty { visit([], isRoot: true) }
-        #expect(node == map.nodes.count)
-        #expect(leaf == map.leaves.count)
+        expect(node, equals: map.nodes.count)
+        expect(leaf, equals: map.leaves.count)
         return result
     }
 
@@ -45,19 +46,19 @@ import VersionTree
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let map = try temporary.versions.map(of: counted.names)
-        #expect(map.versions == counted.names.reversed())
+        expect(map.versions, equals: counted.names.reversed())
         let leaves = placed(map)
         var found: [String: [String: Int64]] = [:]
         for each in leaves {
             for version in shows(map, each.leaf) {
-                #expect(found[version]?[each.path] == nil, "\(each.path) twice in \(version)")
+                expect(found[version]?[each.path] == nil, "\(each.path) twice in \(version)")
                 found[version, default: [:]][each.path] = each.leaf.byteCount
             }
         }
         for (name, manifest) in counted.manifests {
             var expected: [String: Int64] = [:]
             for entry in manifest.entries { expected[entry.path.description] = entry.byteCount }
-            #expect(found[name] ?? [:] == expected, "\(name), round \(round)")
+            expect(found[name] ?? [:], equals: expected, "\(name), round \(round)")
         }
         // Each object once makes what the versions take.
         var homes: Set<Int> = []
@@ -67,9 +68,9 @@ import VersionTree
             total += each.leaf.byteCount
         }
         let usage = try temporary.store.usage()
-        #expect(total == usage.objectBytes - usage.unreferencedBytes, "round \(round)")
+        expect(total, equals: usage.objectBytes - usage.unreferencedBytes, "round \(round)")
         let unique = leaves.filter { $0.leaf.references == 1 }
-        #expect(unique.allSatisfy { shows(map, $0.leaf).count == 1 }, "round \(round)")
+        expect(unique.allSatisfy { shows(map, $0.leaf).count == 1 }, "round \(round)")
     }
 
     @Test("puts the smallest files of a directory together where there are too many")
@@ -81,13 +82,13 @@ import VersionTree
         }
         try temporary.add("1", files)
         let map = try temporary.versions.map(of: ["1"], filesMax: 10)
-        #expect(map.leaves.count <= 13)
-        #expect(map.leaves.reduce(0) { $0 + $1.files } == 40)
-        #expect(map.leaves.reduce(0) { $0 + $1.byteCount } == 820)
+        expect(map.leaves.count <= 13)
+        expect(map.leaves.reduce(0) { $0 + $1.files }, equals: 40)
+        expect(map.leaves.reduce(0) { $0 + $1.byteCount }, equals: 820)
         let leaves = placed(map)
         let piles = leaves.filter { $0.leaf.files > 1 }
-        #expect(piles.allSatisfy { ["d0/", "d1/"].contains($0.path) })
-        #expect(leaves.filter { $0.leaf.files == 1 }.map(\.leaf.byteCount).min() ?? 0 > 30)
+        expect(piles.allSatisfy { ["d0/", "d1/"].contains($0.path) })
+        expect(leaves.filter { $0.leaf.files == 1 }.map(\.leaf.byteCount).min() ?? 0 > 30)
     }
 
     @Test("leaves the oldest versions out where there are too many entries")
@@ -95,9 +96,9 @@ import VersionTree
         let temporary = try TemporaryStore()
         for version in 1...4 { try temporary.add("\(version)", ["a": "\(version)", "b": "b"]) }
         let map = try temporary.versions.map(of: ["4", "3", "2", "1"], entriesMax: 5)
-        #expect(map.versions == ["3", "4"])
-        #expect(map.omittedVersionCount == 2)
-        #expect(placed(map).first { $0.path == "b" }?.leaf.references == 4)
+        expect(map.versions, equals: ["3", "4"])
+        expect(map.omittedVersionCount, equals: 2)
+        expect(placed(map).first { $0.path == "b" }?.leaf.references, equals: 4)
     }
 
     @Test("joins the runs of a path that went and came back")
@@ -108,8 +109,8 @@ import VersionTree
         try temporary.add("3", ["a": "one", "b": "b"])
         try temporary.add("4", ["a": "one", "b": "b"])
         let map = try temporary.versions.map(of: ["4", "3", "2", "1"])
-        let leaf = try #require(placed(map).first { $0.path == "a" }?.leaf)
-        #expect(map.versionSets[leaf.versionSet] == [0...0, 2...3])
-        #expect(leaf.references == 3)
+        let leaf = try require(placed(map).first { $0.path == "a" }?.leaf)
+        expect(map.versionSets[leaf.versionSet], equals: [0...0, 2...3])
+        expect(leaf.references, equals: 3)
     }
 }

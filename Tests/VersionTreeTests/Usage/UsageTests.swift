@@ -1,4 +1,5 @@
 import CASStore
+import Expectations
 import Foundation
 import StorageTestSupport
 import Testing
@@ -88,24 +89,24 @@ extension TemporaryStore {
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let survey = try temporary.versions.survey()
-        #expect(survey.versions.map(\.version) == counted.names, "round \(round)")
+        expect(survey.versions.map(\.version), equals: counted.names, "round \(round)")
         for usage in survey.versions {
             let comment: Comment = "\(usage.version), round \(round)"
             let objects = counted.objects(of: usage.version)
             let there = objects.intersection(counted.present)
             let unique = there.filter { counted.naming[$0] == [usage.version] }
-            #expect(usage.files == counted.manifests[usage.version]?.count, comment)
-            #expect(
-                usage.apparentBytes
-                    == counted.manifests[usage.version]?.entries.reduce(0) { $0 + $1.byteCount },
+            expect(usage.files, equals: counted.manifests[usage.version]?.count, comment)
+            expect(
+                usage.apparentBytes,
+                equals: counted.manifests[usage.version]?.entries.reduce(0) { $0 + $1.byteCount },
                 comment)
-            #expect(usage.uniqueBytes == counted.bytes(unique), comment)
-            #expect(usage.sharedBytes == counted.bytes(there.subtracting(unique)), comment)
-            #expect(usage.missingBytes == counted.bytes(objects.subtracting(there)), comment)
+            expect(usage.uniqueBytes, equals: counted.bytes(unique), comment)
+            expect(usage.sharedBytes, equals: counted.bytes(there.subtracting(unique)), comment)
+            expect(usage.missingBytes, equals: counted.bytes(objects.subtracting(there)), comment)
             // Asked for alone, the same.
-            #expect(try temporary.versions.usage(of: [usage.version]) == [usage], comment)
+            try expect(temporary.versions.usage(of: [usage.version]), equals: [usage], comment)
         }
-        #expect(try temporary.versions.usage() == survey.versions)
+        try expect(temporary.versions.usage(), equals: survey.versions)
     }
 
     @Test("tells how the store grew and what versions have in common", arguments: rounds)
@@ -114,23 +115,23 @@ extension TemporaryStore {
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
         let survey = try temporary.versions.survey()
-        #expect(survey.growth.map(\.version) == counted.names.reversed())
+        expect(survey.growth.map(\.version), equals: counted.names.reversed())
         var (seen, apparent) = (Set<ObjectID>(), Int64(0))
         for point in survey.growth {
             let objects = counted.objects(of: point.version).intersection(counted.present)
-            apparent += try #require(counted.manifests[point.version]).byteCount
+            apparent += try require(counted.manifests[point.version]).byteCount
             let fresh = objects.subtracting(seen)
-            #expect(point.newBytes == counted.bytes(fresh), "round \(round)")
+            expect(point.newBytes, equals: counted.bytes(fresh), "round \(round)")
             seen.formUnion(objects)
-            #expect(point.objectBytes == counted.bytes(seen), "round \(round)")
-            #expect(point.apparentBytes == apparent, "round \(round)")
+            expect(point.objectBytes, equals: counted.bytes(seen), "round \(round)")
+            expect(point.apparentBytes, equals: apparent, "round \(round)")
         }
         for (row, one) in survey.sharing.versions.enumerated() {
             for (column, other) in survey.sharing.versions.enumerated() {
                 let common = counted.objects(of: one).intersection(counted.objects(of: other))
                     .intersection(counted.present)
-                #expect(
-                    survey.sharing[row, column] == counted.bytes(common),
+                expect(
+                    survey.sharing[row, column], equals: counted.bytes(common),
                     "\(one) and \(other), round \(round)")
             }
         }
@@ -145,14 +146,14 @@ extension TemporaryStore {
         guard !chosen.isEmpty else { return }
         let retirement = try temporary.versions.retirement(of: chosen)
         let expected = counted.freed(retiring: Set(chosen))
-        #expect(retirement.versions == chosen, "round \(round)")
-        #expect(retirement.bytes == counted.bytes(expected), "round \(round)")
-        #expect(retirement.objects == expected.count, "round \(round)")
+        expect(retirement.versions, equals: chosen, "round \(round)")
+        expect(retirement.bytes, equals: counted.bytes(expected), "round \(round)")
+        expect(retirement.objects, equals: expected.count, "round \(round)")
         // And it comes true.
         _ = try temporary.store.collect()
         for name in chosen { try temporary.versions.retire(name) }
-        #expect(
-            try temporary.store.collect().byteCount == retirement.bytes, "round \(round)")
+        try expect(
+            temporary.store.collect().byteCount, equals: retirement.bytes, "round \(round)")
     }
 
     @Test("adds up directories and types", arguments: rounds)
@@ -160,22 +161,22 @@ extension TemporaryStore {
         var random = SeededRandom(seed: UInt64(round) + 1)
         let temporary = try makeRandomStore(&random)
         let counted = try CountedByHand(temporary.versions)
-        let name = try #require(counted.names.randomElement(using: &random))
-        let entries = Array(try #require(counted.manifests[name]).entries)
+        let name = try require(counted.names.randomElement(using: &random))
+        let entries = Array(try require(counted.manifests[name]).entries)
         func expectUsage(_ usage: PathUsage, _ members: [Manifest.Entry]) {
             let comment: Comment = "\"\(usage.name)\" of \(name), round \(round)"
             let objects = Set(members.map(\.address))
             let there = objects.intersection(counted.present)
             let unique = there.filter { counted.naming[$0] == [name] }
-            #expect(usage.files == members.count, comment)
-            #expect(usage.apparentBytes == members.reduce(0) { $0 + $1.byteCount }, comment)
-            #expect(usage.uniqueBytes == counted.bytes(unique), comment)
-            #expect(usage.sharedBytes == counted.bytes(there.subtracting(unique)), comment)
-            #expect(usage.missingBytes == counted.bytes(objects.subtracting(there)), comment)
+            expect(usage.files, equals: members.count, comment)
+            expect(usage.apparentBytes, equals: members.reduce(0) { $0 + $1.byteCount }, comment)
+            expect(usage.uniqueBytes, equals: counted.bytes(unique), comment)
+            expect(usage.sharedBytes, equals: counted.bytes(there.subtracting(unique)), comment)
+            expect(usage.missingBytes, equals: counted.bytes(objects.subtracting(there)), comment)
         }
         let directories = try temporary.versions.usage(of: name, by: .directory)
-        #expect(Set(directories.map(\.name)).count == directories.count)
-        #expect(directories.first?.name == "")
+        expect(Set(directories.map(\.name)).count, equals: directories.count)
+        expect(directories.first?.name, equals: "")
         for usage in directories {
             expectUsage(
                 usage,
@@ -184,9 +185,9 @@ extension TemporaryStore {
                 })
         }
         let types = try temporary.versions.usage(of: name, by: .type)
-        #expect(types.reduce(0) { $0 + $1.files } == entries.count)
+        expect(types.reduce(0) { $0 + $1.files }, equals: entries.count)
         for usage in types {
-            #expect(["", "js", "gz"].contains(usage.name))
+            expect(["", "js", "gz"].contains(usage.name))
             expectUsage(
                 usage,
                 entries.filter {
@@ -204,8 +205,8 @@ extension TemporaryStore {
             "1",
             [".profile": "a", "x.": "bc", "a.b/c": "def", "d.PNG": "ghij", "e.tar.gz": "klmno"])
         let types = try temporary.versions.usage(of: "1", by: .type)
-        #expect(types.map(\.name) == ["", "gz", "png"])
-        #expect(types.map(\.files) == [3, 1, 1])
+        expect(types.map(\.name), equals: ["", "gz", "png"])
+        expect(types.map(\.files), equals: [3, 1, 1])
     }
 
     @Test("finds where the largest objects are shown, with every path or with some of each")
@@ -215,15 +216,15 @@ extension TemporaryStore {
             try temporary.add(
                 version, ["big": "a large one", "copy/big": "a large one", version: version])
         }
-        let all = try #require(try temporary.versions.largest(1).first)
-        #expect(all.object.references == 3)
-        #expect(
-            all.paths
-                == ["3:big", "3:copy/big", "2:big", "2:copy/big", "1:big", "1:copy/big"])
-        #expect(all.arePathsComplete)
-        let some = try #require(try temporary.versions.largest(1, entriesReadMax: 0).first)
-        #expect(some.paths == ["3:big", "3:copy/big"])
-        #expect(!some.arePathsComplete)
+        let all = try require(try temporary.versions.largest(1).first)
+        expect(all.object.references, equals: 3)
+        expect(
+            all.paths,
+            equals: ["3:big", "3:copy/big", "2:big", "2:copy/big", "1:big", "1:copy/big"])
+        expect(all.arePathsComplete)
+        let some = try require(try temporary.versions.largest(1, entriesReadMax: 0).first)
+        expect(some.paths, equals: ["3:big", "3:copy/big"])
+        expect(!some.arePathsComplete)
     }
 
     @Test("refuses versions that are not there, and says which cannot go")
@@ -238,8 +239,8 @@ extension TemporaryStore {
         options.versions = ["3"]
         expectRefusal(.noVersion) { try temporary.versions.survey(options) }
         let refused = try temporary.versions.retirement(of: ["1", "2"]).refused
-        #expect(refused.map(\.version) == ["2"])
-        #expect(try temporary.versions.survey().kept.map(\.version) == ["2"])
+        expect(refused.map(\.version), equals: ["2"])
+        try expect(temporary.versions.survey().kept.map(\.version), equals: ["2"])
     }
 
     @Test("judges a set together: one version stays that can be gone back to")
@@ -251,21 +252,21 @@ extension TemporaryStore {
             try versions.activate(name)
             if name != "C" { try versions.confirm(name, token: versions.boot().token) }
         }
-        #expect(try versions.lifecycle().knownGood == ["B", "A"])
-        #expect(try versions.survey().usableGood == ["B", "A"])
+        try expect(versions.lifecycle().knownGood, equals: ["B", "A"])
+        try expect(versions.survey().usableGood, equals: ["B", "A"])
         for name in ["A", "B"] {
-            #expect(try versions.retirement(of: [name]).refused.isEmpty)
+            try expect(versions.retirement(of: [name]).refused.isEmpty)
         }
         let both = try versions.retirement(of: ["A", "B"])
-        #expect(both.refused.map(\.version) == ["B"])
-        #expect(both.refused.first?.reason == "it would be the last known good version")
+        expect(both.refused.map(\.version), equals: ["B"])
+        expect(both.refused.first?.reason, equals: "it would be the last known good version")
         // And so it is.
         try versions.retire("A")
         expectRefusal(.versionInUse) { try versions.retire("B") }
-        #expect(try versions.retirement(of: ["B"]).refused.map(\.version) == ["B"])
+        try expect(versions.retirement(of: ["B"]).refused.map(\.version), equals: ["B"])
         // With the current one confirmed there is something else to go back to.
         try versions.confirm("C", token: versions.boot().token)
-        #expect(try versions.retirement(of: ["B"]).refused.isEmpty)
+        try expect(versions.retirement(of: ["B"]).refused.isEmpty)
     }
 
     @Test("bounds the matrix to the newest versions")
@@ -275,15 +276,15 @@ extension TemporaryStore {
         var options = SurveyOptions()
         options.sharingMax = 2
         let sharing = try temporary.versions.survey(options).sharing
-        #expect(sharing.versions == ["5", "4"])
-        #expect(sharing.omittedCount == 3)
+        expect(sharing.versions, equals: ["5", "4"])
+        expect(sharing.omittedCount, equals: 3)
     }
 
     @Test("is nothing in an empty store")
     func empty() throws {
         let temporary = try TemporaryStore()
         let survey = try temporary.versions.survey()
-        #expect(survey.versions.isEmpty && survey.growth.isEmpty && survey.largest.isEmpty)
-        #expect(survey.store.objectBytes == 0 && survey.store.ratio == 1)
+        expect(survey.versions.isEmpty && survey.growth.isEmpty && survey.largest.isEmpty)
+        expect(survey.store.objectBytes == 0 && survey.store.ratio == 1)
     }
 }

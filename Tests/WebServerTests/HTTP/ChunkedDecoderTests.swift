@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import WebServer
@@ -34,7 +35,7 @@ struct BodyReaderTests {
         ])
     func wellFormed(_ text: String, _ result: String) {
         for cut in 0...text.utf8.count {
-            #expect(read(text, cut: cut) == .success(result), "cut at \(cut)")
+            expect(read(text, cut: cut), equals: .success(result), "cut at \(cut)")
         }
     }
 
@@ -52,31 +53,31 @@ struct BodyReaderTests {
             guard case .failure(let failure) = read(text, cut: cut) else {
                 Issue.record("accepted"); continue
             }
-            #expect(failure.status == status)
+            expect(failure.status, equals: status)
         }
     }
 
     @Test("takes exactly the length that the head names")
     func length() {
-        #expect(read("helloGET", .length(5)) == .success("hello|3 left"))
-        #expect(read("hel", .length(5), cut: 2) == .success("hel|incomplete"))
-        #expect(read("", .none) == .success("|0 left"))
+        expect(read("helloGET", .length(5)), equals: .success("hello|3 left"))
+        expect(read("hel", .length(5), cut: 2), equals: .success("hel|incomplete"))
+        expect(read("", .none), equals: .success("|0 left"))
     }
 
     @Test("refuses a body over the limit, and takes one of just that size")
     func limit() {
         let chunks = "5\r\nhello\r\n0\r\n\r\n"
         for cut in 0...chunks.utf8.count {
-            #expect(read(chunks, limit: 5, cut: cut) == .success("hello|0 left"))
+            expect(read(chunks, limit: 5, cut: cut), equals: .success("hello|0 left"))
             guard case .failure(let failure) = read(chunks, limit: 4, cut: cut) else {
                 Issue.record("accepted"); continue
             }
-            #expect(failure.status == 413)
+            expect(failure.status, equals: 413)
         }
-        #expect(read("hello", .length(5), limit: 5) == .success("hello|0 left"))
+        expect(read("hello", .length(5), limit: 5), equals: .success("hello|0 left"))
         guard case .failure(let failure) = read("", .length(6), limit: 5) else {
             Issue.record("accepted"); return
         }
-        #expect(failure.status == 413)
+        expect(failure.status, equals: 413)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebServer
 import WebTestSupport
@@ -39,13 +40,13 @@ struct AutobahnTests {
 
     @Test("are all of groups 1 to 7 and 10")
     func count() {
-        #expect(AutobahnCase.all.count == 247)
-        #expect(Set(AutobahnCase.all.map(\.number)).count == 247)
+        expect(AutobahnCase.all.count, equals: 247)
+        expect(Set(AutobahnCase.all.map(\.number)).count, equals: 247)
         for (group, count) in [
             ("1.", 16), ("2.", 11), ("3.", 7), ("4.", 10), ("5.", 20), ("6.", 145), ("7.", 37),
             ("10.", 1),
         ] {
-            #expect(AutobahnCase.all.count { $0.number.hasPrefix(group) } == count, "\(group)")
+            expect(AutobahnCase.all.count { $0.number.hasPrefix(group) }, equals: count, "\(group)")
         }
     }
 
@@ -64,13 +65,13 @@ struct AutobahnTests {
                     start = end
                 }
                 if let place = test.closesAt {
-                    #expect(echo.codes.isEmpty == (index < place), "frame \(index)")
+                    expect(echo.codes.isEmpty, equals: (index < place), "frame \(index)")
                 }
             }
-            #expect(echo.codes == [test.code])
+            expect(echo.codes, equals: [test.code])
             let isSame = echo.replies == test.replies
-            #expect(isSame)
-            #expect(echo.connection.isFinished)
+            expect(isSame)
+            expect(echo.connection.isFinished)
         }
     }
 }

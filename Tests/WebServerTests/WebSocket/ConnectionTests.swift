@@ -1,3 +1,4 @@
+import Expectations
 import StorageTestSupport
 import Testing
 import WebServer
@@ -10,8 +11,8 @@ struct ConnectionTests {
         let run = Conversation(
             receiving: Frames.text("a", isFinal: false) + Frames.client(9, [1, 2])
                 + Frames.client(0, [98], isFinal: false) + Frames.client(9) + Frames.client(0))
-        #expect(run.sent == [0x8A, 2, 1, 2, 0x8A, 0])
-        #expect(run.messages.map(\.text) == ["ab"])
+        expect(run.sent, equals: [0x8A, 2, 1, 2, 0x8A, 0])
+        expect(run.messages.map(\.text), equals: ["ab"])
     }
 
     @Test("answers only the newest ping while its output is stuck")
@@ -21,11 +22,11 @@ struct ConnectionTests {
             let payload = [UInt8(number & 255)] + [UInt8](repeating: 0, count: 124)
             _ = run.connection.receive(Frames.client(9, payload), now: .zero)
         }
-        #expect(run.connection.outputCount < 70 << 10)
+        expect(run.connection.outputCount < 70 << 10)
         run.drain()
         run.drain()
-        #expect(run.sent.suffix(127)[...].dropFirst(2).first == UInt8(99_999 & 255))
-        #expect(run.connection.outputCount == 0)
+        expect(run.sent.suffix(127)[...].dropFirst(2).first, equals: UInt8(99_999 & 255))
+        expect(run.connection.outputCount, equals: 0)
     }
 
     @Test("echoes a close code, and is finished when that is sent")
@@ -34,16 +35,17 @@ struct ConnectionTests {
             var run = Conversation()
             run.events = run.connection.receive(
                 Frames.close(code, Array("bye".utf8)) + Frames.text("late"), now: .zero)
-            #expect(!run.connection.isFinished)
+            expect(!run.connection.isFinished)
             run.drain()
-            #expect(run.connection.isFinished)
-            #expect(run.sent == [0x88, 2, UInt8(code >> 8), UInt8(code & 255)])
-            #expect(
-                run.events == [.closed(CloseReason(CloseCode(UInt16(code)), "bye", isClean: true))])
+            expect(run.connection.isFinished)
+            expect(run.sent, equals: [0x88, 2, UInt8(code >> 8), UInt8(code & 255)])
+            expect(
+                run.events,
+                equals: [.closed(CloseReason(CloseCode(UInt16(code)), "bye", isClean: true))])
         }
         let empty = Conversation(receiving: Frames.close(nil))
-        #expect(empty.sent == [0x88, 0])
-        #expect(empty.end == CloseReason(.absent, isClean: true))
+        expect(empty.sent, equals: [0x88, 0])
+        expect(empty.end, equals: CloseReason(.absent, isClean: true))
     }
 
     @Test("closed from here still delivers what arrives before the answer, sends nothing more")
@@ -52,11 +54,11 @@ struct ConnectionTests {
         run.connection.close(CloseCode(1001), "stop", now: .zero)
         run.connection.send(.text, [97])
         run.receive(Frames.text("last") + Frames.client(9, [1]))
-        #expect(run.messages.map(\.text) == ["last"])
-        #expect(run.sent == [0x88, 6, 3, 0xE9] + Array("stop".utf8))
-        #expect(!run.connection.isFinished)
+        expect(run.messages.map(\.text), equals: ["last"])
+        expect(run.sent, equals: [0x88, 6, 3, 0xE9] + Array("stop".utf8))
+        expect(!run.connection.isFinished)
         run.receive(Frames.close(1001))
-        #expect(run.connection.isFinished && run.end?.isClean == true)
+        expect(run.connection.isFinished && run.end?.isClean == true)
     }
 
     @Test("cuts a reason to what a Close frame holds, at a character's edge")
@@ -64,15 +66,16 @@ struct ConnectionTests {
         var run = Conversation()
         run.connection.close(.normal, String(repeating: "é", count: 100), now: .zero)
         run.drain()
-        #expect(run.sent.count == 2 + 2 + 122)
+        expect(run.sent.count, equals: 2 + 2 + 122)
     }
 
     @Test("ended by the stream without a Close frame is not clean")
     func cutOff() {
         var run = Conversation(receiving: Frames.text("a", isFinal: false))
-        #expect(run.connection.receiveEnd() == [.closed(CloseReason(.abnormal, isClean: false))])
-        #expect(run.connection.receiveEnd().isEmpty && run.connection.isFinished)
-        #expect(run.connection.receive(Frames.text("x"), now: .zero).isEmpty)
+        expect(
+            run.connection.receiveEnd(), equals: [.closed(CloseReason(.abnormal, isClean: false))])
+        expect(run.connection.receiveEnd().isEmpty && run.connection.isFinished)
+        expect(run.connection.receive(Frames.text("x"), now: .zero).isEmpty)
     }
 
     @Test("pings after silence and gives up when nothing comes back")
@@ -81,20 +84,21 @@ struct ConnectionTests {
         options.pingInterval = .seconds(30)
         options.answerTimeout = .seconds(10)
         var run = Conversation(options)
-        #expect(run.connection.nextDeadline == .seconds(30))
-        #expect(run.connection.advance(to: .seconds(29)).isEmpty)
+        expect(run.connection.nextDeadline, equals: .seconds(30))
+        expect(run.connection.advance(to: .seconds(29)).isEmpty)
         run.drain()
-        #expect(run.sent.isEmpty)
+        expect(run.sent.isEmpty)
         _ = run.connection.advance(to: .seconds(31))
         run.drain()
-        #expect(run.sent == [0x89, 0])
-        #expect(run.connection.nextDeadline == .seconds(41))
+        expect(run.sent, equals: [0x89, 0])
+        expect(run.connection.nextDeadline, equals: .seconds(41))
         run.receive(Frames.client(10), now: .seconds(35))
-        #expect(run.connection.nextDeadline == .seconds(65))
+        expect(run.connection.nextDeadline, equals: .seconds(65))
         _ = run.connection.advance(to: .seconds(65))
-        #expect(run.connection.advance(to: .seconds(74)).isEmpty)
+        expect(run.connection.advance(to: .seconds(74)).isEmpty)
         let events = run.connection.advance(to: .seconds(75))
-        #expect(events == [.closed(CloseReason(.abnormal, "no answer in time", isClean: false))])
+        expect(
+            events, equals: [.closed(CloseReason(.abnormal, "no answer in time", isClean: false))])
     }
 
     @Test("gives up on a Close frame without an answer")
@@ -102,9 +106,9 @@ struct ConnectionTests {
         var run = Conversation()
         run.connection.close(now: .seconds(5))
         run.drain()
-        #expect(run.connection.nextDeadline == .seconds(15))
-        #expect(run.connection.advance(to: .seconds(15)).count == 1)
-        #expect(run.connection.isFinished && run.connection.nextDeadline == nil)
+        expect(run.connection.nextDeadline, equals: .seconds(15))
+        expect(run.connection.advance(to: .seconds(15)).count, equals: 1)
+        expect(run.connection.isFinished && run.connection.nextDeadline == nil)
     }
 
     @Test("sends frames that a client understands, and the other way round, at any pace")
@@ -131,12 +135,12 @@ struct ConnectionTests {
             atServer += server.receive(bytes, now: .zero)
             step = step % 5000 + 7
         }
-        #expect(
-            atClient
-                == sizes.map { .message(.init(.binary, [UInt8](repeating: 1, count: $0))) })
-        #expect(
-            atServer
-                == sizes.map { .message(.init(.text, [65] + [UInt8](repeating: 66, count: $0))) })
+        expect(
+            atClient,
+            equals: sizes.map { .message(.init(.binary, [UInt8](repeating: 1, count: $0))) })
+        expect(
+            atServer,
+            equals: sizes.map { .message(.init(.text, [65] + [UInt8](repeating: 66, count: $0))) })
     }
 
     @Test("survives any bytes: the same verdict whole and in pieces, one Close at most")

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebServer
 
@@ -11,8 +12,8 @@ struct FramingTests {
         let payload = (0..<count).map { UInt8(32 + $0 % 90) }
         for (opcode, kind) in [(UInt8(1), WebSocketMessage.Kind.text), (2, .binary)] {
             let run = Conversation(receiving: Frames.client(opcode, payload))
-            #expect(run.messages == [WebSocketMessage(kind, payload)])
-            #expect(run.sent.isEmpty && run.end == nil)
+            expect(run.messages, equals: [WebSocketMessage(kind, payload)])
+            expect(run.sent.isEmpty && run.end == nil)
         }
     }
 
@@ -24,18 +25,18 @@ struct FramingTests {
             + Frames.client(0, Array(" end".utf8))
             + Frames.client(2, [UInt8](repeating: 7, count: 300)) + Frames.close(1000)
         let whole = Conversation(receiving: stream)
-        #expect(whole.messages.map(\.bytes.count) == [18, 300])
-        #expect(whole.messages.first?.text == "κόσμε𝄞 end")
+        expect(whole.messages.map(\.bytes.count), equals: [18, 300])
+        expect(whole.messages.first?.text, equals: "κόσμε𝄞 end")
         for pieces in 1...24 {
             let cut = Conversation(receiving: stream, pieces: pieces)
-            #expect(cut.events == whole.events, "pieces of \(pieces)")
-            #expect(cut.sent == whole.sent, "pieces of \(pieces)")
+            expect(cut.events, equals: whole.events, "pieces of \(pieces)")
+            expect(cut.sent, equals: whole.sent, "pieces of \(pieces)")
         }
         for place in 1..<stream.count {
             var run = Conversation()
             run.receive(Array(stream[..<place]))
             run.receive(Array(stream[place...]))
-            #expect(run.events == whole.events, "cut at \(place)")
+            expect(run.events, equals: whole.events, "cut at \(place)")
         }
     }
 
@@ -51,7 +52,7 @@ struct FramingTests {
                 var bytes = (0..<count).map { UInt8($0) }
                 let expected = bytes.enumerated().map { $1 ^ Frames.mask[($0 + offset) & 3] }
                 bytes.withUnsafeMutableBytes { Masking.apply(key, offset: offset, to: $0) }
-                #expect(bytes == expected)
+                expect(bytes, equals: expected)
             }
         }
     }
@@ -126,11 +127,11 @@ struct FramingTests {
             let before = Frames.text("before")
             let run = Conversation(
                 receiving: before + row.bytes + Frames.text("after"), pieces: pieces)
-            #expect(run.sentCode == row.code)
-            #expect(run.end?.code.value == UInt16(row.code) && run.end?.isClean == false)
-            #expect(run.messages.first?.text == "before")
-            #expect(!run.messages.contains { $0.text == "after" })
-            #expect(run.connection.isFinished)
+            expect(run.sentCode, equals: row.code)
+            expect(run.end?.code.value == UInt16(row.code) && run.end?.isClean == false)
+            expect(run.messages.first?.text, equals: "before")
+            expect(!run.messages.contains { $0.text == "after" })
+            expect(run.connection.isFinished)
         }
     }
 
@@ -139,7 +140,7 @@ struct FramingTests {
         for bytes in [
             Frames.client(3), Frames.client(1, reserved: 4), Frames.client(9, isFinal: false),
         ] {
-            #expect(Conversation(receiving: Array(bytes[..<2])).sentCode == 1002)
+            expect(Conversation(receiving: Array(bytes[..<2])).sentCode, equals: 1002)
         }
     }
 
@@ -150,13 +151,13 @@ struct FramingTests {
         let full = [UInt8](repeating: 5, count: 1000)
         let fits = Conversation(
             receiving: Frames.client(2, full) + Frames.client(2, full), limits: limits)
-        #expect(fits.messages.count == 2)
+        expect(fits.messages.count, equals: 2)
         let over = Conversation(receiving: Frames.client(2, full + [5]), limits: limits)
-        #expect(over.sentCode == 1009 && over.messages.isEmpty)
+        expect(over.sentCode == 1009 && over.messages.isEmpty)
         let pieces = Conversation(
             receiving: Frames.client(2, full, isFinal: false) + Frames.client(0, [5]),
             limits: limits)
-        #expect(pieces.sentCode == 1009)
+        expect(pieces.sentCode, equals: 1009)
     }
 
     @Test("may not be a message of endless empty fragments")
@@ -166,8 +167,8 @@ struct FramingTests {
         let empty = Frames.client(0, isFinal: false)
         let start = Frames.client(2, isFinal: false)
         let fits = start + (0..<98).flatMap { _ in empty } + Frames.client(0)
-        #expect(Conversation(receiving: fits, limits: limits).messages.map(\.bytes) == [[]])
+        expect(Conversation(receiving: fits, limits: limits).messages.map(\.bytes), equals: [[]])
         let over = start + (0..<100).flatMap { _ in empty }
-        #expect(Conversation(receiving: over, limits: limits).sentCode == 1009)
+        expect(Conversation(receiving: over, limits: limits).sentCode, equals: 1009)
     }
 }

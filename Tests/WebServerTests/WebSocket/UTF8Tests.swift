@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebServer
 
@@ -30,13 +31,14 @@ struct UTF8Tests {
         for bytes in Self.valid {
             for pad in [0, 31, 32, 33] {
                 let text = [UInt8](repeating: 0x61, count: pad) + bytes
-                #expect(
-                    Conversation(receiving: Frames.client(1, text)).messages.map(\.bytes) == [text])
+                expect(
+                    Conversation(receiving: Frames.client(1, text)).messages.map(\.bytes),
+                    equals: [text])
                 var stream = Frames.client(1, [], isFinal: false)
                 for byte in text { stream += Frames.client(0, [byte], isFinal: false) }
                 stream += Frames.client(0)
                 let run = Conversation(receiving: stream, pieces: 3)
-                #expect(run.messages.map(\.bytes) == [text])
+                expect(run.messages.map(\.bytes), equals: [text])
             }
         }
     }
@@ -50,12 +52,12 @@ struct UTF8Tests {
                 for byte in bytes[..<place] {
                     run.receive(Frames.client(0, [byte], isFinal: false))
                 }
-                #expect(run.sentCode == nil, "\(bytes) too early")
+                expect(run.sentCode == nil, "\(bytes) too early")
                 stream = Frames.client(0, Array(bytes[place...]))
                 // The head and one byte of the payload are enough.
                 run.receive(Array(stream[..<7]))
-                #expect(run.sentCode == 1007, "\(bytes)")
-                #expect(run.messages.isEmpty)
+                expect(run.sentCode, equals: 1007, "\(bytes)")
+                expect(run.messages.isEmpty)
             }
         }
     }
@@ -65,9 +67,9 @@ struct UTF8Tests {
         for bytes in Self.valid where bytes.last.map({ $0 >= 0x80 }) ?? false {
             let short = Array(bytes.dropLast())
             var run = Conversation(receiving: Frames.client(1, short, isFinal: false))
-            #expect(run.sentCode == nil)
+            expect(run.sentCode == nil)
             run.receive(Frames.client(0))
-            #expect(run.sentCode == 1007)
+            expect(run.sentCode, equals: 1007)
         }
     }
 
