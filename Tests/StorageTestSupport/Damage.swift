@@ -117,6 +117,22 @@ package enum Damage {
         ((try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []).sorted()
     }
 
+    /// The bytes of all files below a directory, by their paths there; links are followed.
+    /// - Parameter hidden: how the paths begin that are left out.
+    package static func files(
+        below directory: String, without hidden: String? = nil
+    ) throws -> [String: [UInt8]] {
+        var files: [String: [UInt8]] = [:]
+        for name in names(directory) {
+            if let hidden, name.hasPrefix(hidden) { continue }
+            var isDirectory: ObjCBool = false
+            let path = directory + "/" + name
+            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            if !isDirectory.boolValue { files[name] = try contents(path) }
+        }
+        return files
+    }
+
     private static func writing(_ path: String, _ body: (FileHandle) throws -> Void) throws {
         let before = try mode(path)
         try setMode(path, before | 0o200)

@@ -1,5 +1,4 @@
 public import CASStore
-import VersionTree
 
 extension Publisher {
     /// Deletes what no channel offers: old releases, then deliveries, packs, manifests, objects.
@@ -23,7 +22,8 @@ extension Publisher {
     private func carryOut(_ retention: OriginRetention) throws(StoreError) -> OriginCollectionPlan {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        var (plan, notes) = try makeCollectionPlan(retention, in: origin)
+        let kinds = try kinds(in: origin)
+        var (plan, notes) = try makeCollectionPlan(retention, of: kinds, in: origin)
         // Before anything is deleted for what could not be written.
         for pointer in plan.pointers where notes.pointers[pointer.channel]?.isSigned ?? false {
             try checkSigning(pointer.channel, upon: notes.pointers)
@@ -32,18 +32,15 @@ extension Publisher {
             try fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
         }
-        let late = try named(plan, in: origin)
-        let packs = try PackCollection(in: origin)
-        let facts = try FactsCollection(in: origin)
-        try packs?.delete(plan, in: origin) { !late.contains($0) }
-        try facts?.delete(plan, in: origin) { !late.contains($0) }
-        try delete(plan, in: origin) { !late.contains($0) }
+        var late: Set<ObjectID> = []
+        if !plan.pointers.isEmpty {
+            for kind in kinds { late.formUnion(try kind.named(plan, by: notes.pointers.values)) }
+        }
+        for kind in kinds { try kind.delete(plan) { !late.contains($0) } }
         for pointer in plan.pointers { try write(pointer, upon: notes.pointers, to: origin) }
         if notes.known != notes.before { try notes.known.write(in: origin) }
         if !late.isEmpty {
-            try packs?.delete(plan, in: origin, where: late.contains)
-            try facts?.delete(plan, in: origin, where: late.contains)
-            try delete(plan, in: origin, where: late.contains)
+            for kind in kinds { try kind.delete(plan, where: late.contains) }
         }
         if !plan.leftovers.isEmpty, let telling = options.telling {
             // Writing the pointers may have told again what nobody knew of.
@@ -52,8 +49,17 @@ extension Publisher {
         }
         for path in plan.leftovers { try origin.originPlace.remove(path) }
         // Derived; the next one tries again.
-        try? packs?.dropUnused(in: origin)
+        try? PackCollection(in: origin)?.dropUnused()
         return plan
+    }
+
+    /// What is collected, in the order in which it goes: nothing of the first two keeps an object.
+    private func kinds(in origin: OriginWriter) throws(StoreError) -> [any CollectedFiles] {
+        let kinds: [(any CollectedFiles)?] = [
+            try PackCollection(in: origin), try FactsCollection(in: origin),
+            try ManifestCollection(in: origin),
+        ]
+        return kinds.compactMap(\.self)
     }
 
     /// Writes a pointer that lists fewer releases; one that nobody had signed stays so.
@@ -68,61 +74,6 @@ extension Publisher {
         }
     }
 
-    private func delete(
-        _ plan: OriginCollectionPlan, in origin: OriginWriter, where isNow: (ObjectID) -> Bool
-    ) throws(StoreError) {
-        try delete(plan.manifests.filter(isNow), in: origin)
-        try delete(plan.objects.filter { isNow($0.address) }, in: origin)
-    }
-
-    /// The part of a plan that the current pointers still name: it is deleted after they are replaced.
-    private func named(
-        _ plan: OriginCollectionPlan, in origin: OriginWriter
-    ) throws(StoreError) -> Set<ObjectID> {
-        guard !plan.pointers.isEmpty else { return [] }
-        var manifests: Set<ObjectID> = []
-        var objects: Set<ObjectID> = []
-        let pointers = try origin.pointers().values
-        for pointer in pointers {
-            for release in pointer.releases {
-                if let version = release.version { manifests.insert(version.manifest) }
-            }
-        }
-        manifests.formIntersection(plan.manifests)
-        let deliveries = try PackCollection(in: origin)?.named(by: pointers, in: origin) ?? []
-        let facts = try FactsCollection(in: origin)?.named(by: pointers) ?? []
-        do throws(StoreError) {
-            for manifest in manifests.sorted() { try addReferences(of: manifest, to: &objects) }
-        } catch {
-            guard error.code != .interrupted else { throw error }
-            // Nobody knows what it names: all objects must wait.
-            objects = Set(plan.objects.map(\.address))
-        }
-        return manifests.union(objects).union(deliveries).union(facts)
-    }
-
-    private func delete(
-        _ manifests: [ObjectID], in origin: OriginWriter
-    ) throws(StoreError) {
-        for manifest in manifests {
-            try fileSystem.removeIfPresent(
-                origin.manifests.raw, OriginLayout.manifestFile(manifest))
-        }
-        // A manifest that came back after a power cut would name objects that are gone.
-        if !manifests.isEmpty { try origin.sync(origin.manifests.raw) }
-    }
-
-    private func delete(
-        _ objects: [Reference], in origin: OriginWriter
-    ) throws(StoreError) {
-        for object in objects {
-            try origin.checkInterruption()
-            try StoreLayout.withObjectPath(object.address) { (path) throws(StoreError) in
-                try fileSystem.removeIfPresent(origin.objects.raw, path)
-            }
-        }
-    }
-
     /// What collecting would delete; deletes nothing.
     ///
     /// Holds the lock while it looks, and notes nothing.
@@ -132,7 +83,7 @@ extension Publisher {
     ) throws(StoreError) -> OriginCollectionPlan {
         let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
-        return try makeCollectionPlan(retention, in: origin).plan
+        return try makeCollectionPlan(retention, of: kinds(in: origin), in: origin).plan
     }
 
     private typealias Notes = (
@@ -141,54 +92,27 @@ extension Publisher {
     )
 
     private func makeCollectionPlan(
-        _ retention: OriginRetention, in origin: OriginWriter
+        _ retention: OriginRetention, of kinds: [any CollectedFiles], in origin: OriginWriter
     ) throws(StoreError) -> (plan: OriginCollectionPlan, notes: Notes) {
         let now = now()
         var plan = OriginCollectionPlan()
-        var kept: Set<ObjectID> = []
         let pointers = try origin.pointers()
+        var after = pointers
         for (_, pointer) in pointers.sorted(by: { $0.key < $1.key }) {
-            let trimmed = trimmed(pointer, to: retention, now)
-            if let trimmed {
-                plan.pointers.append(trimmed)
-                plan.releaseCount += pointer.releases.count - trimmed.releases.count
-            }
-            for release in (trimmed ?? pointer).releases {
-                if let version = release.version { kept.insert(version.manifest) }
-            }
+            guard let trimmed = trimmed(pointer, to: retention, now) else { continue }
+            plan.pointers.append(trimmed)
+            plan.releaseCount += pointer.releases.count - trimmed.releases.count
+            after[trimmed.channel] = trimmed
         }
         let before = try UnreferencedManifests.read(in: origin)
         var known = UnreferencedManifests()
-        let manifests = try fileSystem.names(in: origin.manifests.raw)
-            .compactMap(OriginLayout.address(ofManifestFile:))
-        for manifest in manifests.sorted() where !kept.contains(manifest) {
-            let since = before.since[manifest] ?? now
-            if retention.graceSeconds > 0, now - since < retention.graceSeconds {
-                known.since[manifest] = since
-                plan.waiting.append(manifest)
-            } else {
-                plan.manifests.append(manifest)
-            }
-        }
-        let standing = kept.union(plan.waiting)
         plan.deltas = try fileSystem.names(in: origin.manifests.raw)
             .compactMap(OriginLayout.delta(ofFile:))
             .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
-        if let packs = try PackCollection(in: origin) {
-            known.deliveriesSince = try packs.plan(
-                &plan, retention, since: before.deliveriesSince, now: now, in: origin)
-        }
-        if let facts = try FactsCollection(in: origin) {
-            known.factsSince = try facts.plan(
-                &plan, retention, since: before.factsSince, now: now, in: origin)
-        }
         plan.leftovers = try options.telling?.leftovers(in: origin.originPlace) ?? []
-        var needed: Set<ObjectID> = []
-        for manifest in standing.sorted() {
-            try origin.checkInterruption()
-            try addReferences(of: manifest, to: &needed)
+        for kind in kinds {
+            try kind.plan(&plan, &known, after.values, retention, since: before, now: now)
         }
-        plan.objects = try origin.stored(in: origin.objects.raw, except: needed)
         return (plan, (before, known, pointers))
     }
 
@@ -199,19 +123,5 @@ extension Publisher {
         let sealing = options.sealing
         guard !pointer.isSigned || sealing.isSigning || sealing.allowsFewer else { return nil }
         return pointer.trimmed(to: max(retention.releaseCount, 1), now: now)
-    }
-
-    private func addReferences(
-        of address: ObjectID, to needed: inout Set<ObjectID>
-    ) throws(StoreError) {
-        let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
-        guard let bytes = try reader.manifestBytes(address) else {
-            throw StoreError(
-                .damagedOrigin,
-                "a channel of \(printable(path)) names manifest \(address), which is not there; "
-                    + "nothing is deleted until its version is published again or withdrawn",
-                object: address)
-        }
-        needed.formUnion(try Manifest(parsing: bytes).references.map(\.address))
     }
 }

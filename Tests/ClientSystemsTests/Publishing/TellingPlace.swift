@@ -1,7 +1,6 @@
 import Archives
 import CASStore
 import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -151,14 +150,7 @@ struct TellingPlace {
 
     /// All files of the origin but the publisher's own: path to bytes.
     func published() throws -> [String: [UInt8]] {
-        var result: [String: [UInt8]] = [:]
-        for name in Damage.names(origin) where !name.hasPrefix(".publish") {
-            var isDirectory: ObjCBool = false
-            let path = origin + "/" + name
-            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            if !isDirectory.boolValue { result[name] = try Damage.contents(path) }
-        }
-        return result
+        try Damage.files(below: origin, without: ".publish")
     }
 
     func offered() throws -> [String] {

@@ -14,17 +14,7 @@ import VersionTree
     private func copied() throws -> (PublishingPlace, [String: [UInt8]]) {
         let place = try PublishingPlace()
         try place.publish("1")
-        var files: [String: [UInt8]] = [:]
-        let paths = FileManager.default.enumerator(atPath: place.origin)
-        for case let path as String in try require(paths) where !path.hasPrefix(".publish") {
-            var isDirectory: ObjCBool = false
-            _ = FileManager.default.fileExists(
-                atPath: "\(place.origin)/\(path)", isDirectory: &isDirectory)
-            if !isDirectory.boolValue {
-                files[path] = try Damage.contents("\(place.origin)/\(path)")
-            }
-        }
-        return (place, files)
+        return (place, try place.published())
     }
 
     /// - Parameter takesOver: whether it begins a log where pointers stand.
@@ -162,5 +152,7 @@ import VersionTree
         }
         func list(_ request: ListRequest) throws(StoreError) -> ListPage { try real.list(request) }
         func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try real.delete(keys) }
+        func openUploads() throws(StoreError) -> OpenUploads? { try real.openUploads() }
+        func abort(_ upload: OpenUpload) throws(StoreError) { try real.abort(upload) }
     }
 }

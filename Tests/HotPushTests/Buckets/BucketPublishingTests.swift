@@ -130,13 +130,7 @@ import VersionTree
         let place = try PublishingPlace()
         try place.publish("1")
         let world = try BucketWorld()
-        let paths = FileManager.default.enumerator(atPath: place.origin)
-        for case let path as String in try require(paths) where !path.hasPrefix(".publish") {
-            var isDirectory: ObjCBool = false
-            let full = "\(place.origin)/\(path)"
-            _ = FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
-            if !isDirectory.boolValue { world.store.set(path, try Damage.contents(full)) }
-        }
+        for (path, bytes) in try place.published() { world.store.set(path, bytes) }
         var options = PublisherOptions()
         options.takesOver = true
         let commit = try BucketPublisher(world.bucket(), options: options, pause: { _ in }).publish(

@@ -1,6 +1,5 @@
 import CASStore
 import Expectations
-import Foundation
 import HotPush
 import StorageTestSupport
 import Synchronization
@@ -89,14 +88,7 @@ struct PublishingPlace {
 
     /// The files of the origin that readers see: path to bytes.
     func published() throws -> [String: [UInt8]] {
-        var result: [String: [UInt8]] = [:]
-        for name in Damage.names(origin) where !name.hasPrefix(".publish") {
-            var isDirectory: ObjCBool = false
-            let path = origin + "/" + name
-            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            if !isDirectory.boolValue { result[name] = try Damage.contents(path) }
-        }
-        return result
+        try Damage.files(below: origin, without: ".publish")
     }
 
     func objectPath(_ text: String) throws -> String {

@@ -126,14 +126,6 @@ extension TamperingTests {
     }
 
     private static func files(_ directory: String) throws -> [String: String] {
-        var result: [String: String] = [:]
-        for name in Damage.names(directory) {
-            var isDirectory: ObjCBool = false
-            let path = directory + "/" + name
-            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            guard !isDirectory.boolValue else { continue }
-            result[name] = String(decoding: try Damage.contents(path), as: UTF8.self)
-        }
-        return result
+        try Damage.files(below: directory).mapValues { String(decoding: $0, as: UTF8.self) }
     }
 }
