@@ -11,7 +11,7 @@ extension BucketAudit {
     func checkReleases(
         _ releases: Set<LiveRelease>, _ survey: BucketSurvey
     ) throws(StoreError) -> (NeededFiles, Bool) {
-        var needed = NeededFiles()
+        var needed = NeededFiles(survey.table)
         var areAllRead = true
         // One version may be on offer with and without packs.
         var versions: Set<PublishedVersion> = []
@@ -69,21 +69,24 @@ extension BucketAudit {
     }
 
     /// Holds the listing against what is needed, and asks for what it does not show: it is a hint.
-    func checkPresence(
-        _ needed: NeededFiles, _ survey: BucketSurvey
-    ) throws(StoreError) {
-        var unlisted: [BucketKey] = []
+    func checkPresence(_ needed: NeededFiles) throws(StoreError) {
         let known = Set(lost.values)
-        for (key, byteCount) in needed.byteCounts where !known.contains(key) {
-            report.needed.add(byteCount)
-            if mended.contains(key) { continue }
-            guard let listed = survey.table.byteCount(of: key) else {
-                unlisted.append(key)
-                continue
-            }
-            if listed != byteCount { noteSize(listed, of: key, needed) }
+        for position in needed.listed {
+            let file = needed.table[position]
+            if known.contains(file.key) { continue }
+            report.needed.add(needed.byteCount(of: file.key) ?? file.byteCount)
         }
-        unlisted.sort { $0.path < $1.path }
+        let strange = needed.strange.keys.filter { !known.contains($0) }
+            .sorted { $0.path < $1.path }
+        var unlisted: [BucketKey] = []
+        for key in strange {
+            if let listed = needed.table.byteCount(of: key) {
+                if !mended.contains(key) { noteSize(listed, of: key, needed) }
+            } else {
+                report.needed.add(needed.byteCount(of: key) ?? 0)
+                if !mended.contains(key) { unlisted.append(key) }
+            }
+        }
         let (bucket, options, keys) = (bucket, options, unlisted)
         let sizes = Mutex<[BucketKey: Int64]>([:])
         try bucket.inParallel(keys.count) { (position) throws(StoreError) in
@@ -94,7 +97,7 @@ extension BucketAudit {
         let asked = sizes.withLock { $0 }
         for key in unlisted {
             if let byteCount = asked[key] {
-                if byteCount != needed.byteCounts[key] { noteSize(byteCount, of: key, needed) }
+                if byteCount != needed.byteCount(of: key) { noteSize(byteCount, of: key, needed) }
             } else {
                 note(.missingFile, key, "it is not there", needed.version(of: key))
             }
@@ -104,7 +107,7 @@ extension BucketAudit {
     private func noteSize(_ byteCount: Int64, of key: BucketKey, _ needed: NeededFiles) {
         note(
             .damagedFile, key,
-            "it has \(byteCount) bytes, and should have \(needed.byteCounts[key] ?? 0)",
+            "it has \(byteCount) bytes, and should have \(needed.byteCount(of: key) ?? 0)",
             needed.version(of: key))
     }
 
@@ -112,22 +115,32 @@ extension BucketAudit {
     func checkBytes(_ needed: NeededFiles) throws(StoreError) {
         let known = Set(lost.values)
         let sample = options.check.sample
-        let keys = needed.byteCounts.keys.filter { key in
+        func isRead(_ key: BucketKey) -> Bool {
             (key.kind == .object || key.kind == .pack) && !known.contains(key)
                 && sample?.contains(key.address) ?? true
-        }.sorted { $0.path < $1.path }
-        let total = keys.reduce(Int64(0)) { $0.addingClamped(needed.byteCounts[$1] ?? 0) }
-        options.willRead(keys.count, total)
+        }
+        // By their places in the table: there may be millions.
+        let listed = needed.listed.filter { isRead(needed.table[$0].key) }
+        let others = needed.unlisted.filter(isRead)
+        let count = listed.count + others.count
+        @Sendable func keyToRead(_ index: Int) -> BucketKey {
+            index < listed.count
+                ? needed.table[listed[index]].key : others[index - listed.count]
+        }
+        let total = (0..<count).reduce(Int64(0)) {
+            $0.addingClamped(needed.byteCount(of: keyToRead($1)) ?? 0)
+        }
+        options.willRead(count, total)
         let reading = DeepReading(bucket, options, total: total)
         let bad = Mutex<[BucketKey: BucketFinding.Kind]>([:])
-        try bucket.inParallel(keys.count) { (position) throws(StoreError) in
-            let key = keys[position]
-            guard let kind = try reading.problem(with: key, needed.byteCounts[key] ?? 0) else {
+        try bucket.inParallel(count) { (index) throws(StoreError) in
+            let key = keyToRead(index)
+            guard let kind = try reading.problem(with: key, needed.byteCount(of: key) ?? 0) else {
                 return
             }
             bad.withLock { $0[key] = kind }
         }
-        report.read.count += keys.count
+        report.read.count += count
         report.read.byteCount = report.read.byteCount.addingClamped(total)
         for (key, kind) in bad.withLock({ $0 }).sorted(by: { $0.key.path < $1.key.path }) {
             let problem =
@@ -148,13 +161,13 @@ extension BucketAudit {
     /// Forgets findings about files that no release has any more: somebody has pruned meanwhile.
     ///
     /// - Returns: whether there is anything to repair.
-    func areStillNeeded(after state: OriginState) throws(StoreError) -> Bool {
+    func areStillNeeded(
+        after state: OriginState, _ survey: BucketSurvey
+    ) throws(StoreError) -> Bool {
         guard !lost.isEmpty else { return false }
         guard let now = try log.state(from: state.number),
             now.entry.keptFrom != state.entry.keptFrom
         else { return true }
-        // Nothing need be listed: what is needed is what is asked.
-        let survey = BucketSurvey(bucket, log)
         let live: KeySet
         do throws(StoreError) {
             live = try survey.live(keptFrom: now.entry.keptFrom, upTo: now)

@@ -9,6 +9,7 @@ import VersionTree
 package final class BucketAudit {
     let bucket: any Bucket
     let log: OriginLog
+    private let tags = TagMeaning()
     let options: BucketAuditOptions
     /// Where a repair takes bytes from; `nil` if nothing is repaired.
     let mender: BucketMender?
@@ -26,7 +27,7 @@ package final class BucketAudit {
         self.bucket = bucket
         self.options = options
         self.mender = mender
-        log = OriginLog(bucket)
+        log = OriginLog(bucket, tags)
     }
 
     /// Looks, and repairs if it has a mender.
@@ -61,10 +62,10 @@ package final class BucketAudit {
         // With other packs, or in another epoch, it is the same release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
         let (needed, areAllRead) = try checkReleases(releases, survey)
-        try checkPresence(needed, survey)
+        try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
         if areAllRead { count(survey, needed, state) }
-        if try areStillNeeded(after: state) { try mend(needed) }
+        if try areStillNeeded(after: state, survey) { try mend(needed) }
     }
 
     func throwIfInterrupted() throws(StoreError) {
@@ -75,7 +76,7 @@ package final class BucketAudit {
 
     /// What the origin is; `nil` if the log does not tell.
     private func readLog() throws(StoreError) -> OriginState? {
-        let result = try LogAudit(bucket).run()
+        let result = try LogAudit(bucket, tags).run()
         report.findings += result.findings
         report.strays = report.strays + result.strays
         report.entryCount = result.entryCount
@@ -192,17 +193,14 @@ package final class BucketAudit {
     }
 
     private func checkList(of state: OriginState) throws(StoreError) {
-        let request = ReadRequest(byteCountMax: ChannelList.byteCountMax)
-        let (outcome, bytes) = try bucket.bytes(OriginLayout.channelList, request)
-        let body = try BucketBody(ChannelList.serialized(Array(state.pointers.keys)))
-        if case .found = outcome, try ObjectID(of: bytes) == body.address { return }
-        if case .missing = outcome, state.pointers.isEmpty { return }
+        let list = try ChannelListCopy(of: state, in: bucket)
+        if try list.isRight() { return }
         try found(
             BucketFinding(
                 .wrongPointer, OriginLayout.channelList,
                 "it does not list the channels that the log has; only people and pages read it")
         ) { () throws(StoreError) in
-            try bucket.put(OriginLayout.channelList, body, .pointer).isStored
+            try list.write().isStored
         }
     }
 
@@ -218,9 +216,7 @@ package final class BucketAudit {
     // MARK: What is over
 
     private func count(_ survey: BucketSurvey, _ needed: NeededFiles, _ state: OriginState) {
-        var kept = KeySet(of: survey.table)
-        kept.insert(ListedFiles(needed.keys, in: survey.table))
-        let unneeded = survey.unneededFigures(in: state.entry, beside: kept)
+        let unneeded = survey.unneededFigures(in: state.entry, beside: needed.all)
         (report.garbage, report.waiting) = (unneeded.garbage, unneeded.waiting)
     }
 }

@@ -82,10 +82,10 @@ extension BucketAudit {
         guard let mender else { return }
         let places = lost.sorted { $0.key < $1.key }
         try mender.fetch(
-            places.compactMap { (_, key) in needed.byteCounts[key].map { (key, $0) } })
+            places.compactMap { (_, key) in needed.byteCount(of: key).map { (key, $0) } })
         for (place, key) in places {
             try throwIfInterrupted()
-            guard let byteCount = needed.byteCounts[key], let file = try mender.file(key.address)
+            guard let byteCount = needed.byteCount(of: key), let file = try mender.file(key.address)
             else { continue }
             let body = BucketBody(file: file.raw, byteCount: byteCount, address: key.address)
             do throws(StoreError) {

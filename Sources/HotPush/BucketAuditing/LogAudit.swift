@@ -39,10 +39,14 @@ struct LogAudit {
     }
 
     private let bucket: any Bucket
+    private let tags: TagMeaning
     /// More entries than this are missing in a row: nobody asks for each.
     private static let askedGapMax: Int64 = 100
 
-    init(_ bucket: any Bucket) { self.bucket = bucket }
+    init(_ bucket: any Bucket, _ tags: TagMeaning = TagMeaning()) {
+        self.bucket = bucket
+        self.tags = tags
+    }
 
     /// Lists the log and reads every entry.
     /// - Throws: what listing and reading throw.
@@ -107,8 +111,12 @@ struct LogAudit {
 
     private func read(_ numbers: [Int64], _ result: inout Result) throws(StoreError) {
         var order = Order()
-        for start in stride(from: 0, to: numbers.count, by: Self.readCountMax) {
-            let some = Array(numbers[start..<min(start + Self.readCountMax, numbers.count)])
+        // The first by itself: it shows what the store's tags are, and whether the others are to be read twice.
+        var start = 0
+        while start < numbers.count {
+            let count = start == 0 ? 1 : Self.readCountMax
+            let some = Array(numbers[start..<min(start + count, numbers.count)])
+            start += some.count
             let summaries = try summaries(of: some, &result)
             for number in some {
                 guard let entry = summaries[number] else { continue }
@@ -127,12 +135,12 @@ struct LogAudit {
     ) throws(StoreError) -> [Int64: Summary] {
         let read = Mutex<[Int64: Summary]>([:])
         let broken = Mutex<[BucketFinding]>([])
-        let bucket = bucket
+        let (bucket, tags) = (bucket, tags)
         try bucket.inParallel(numbers.count) { (position) throws(StoreError) in
             let number = numbers[position]
             do throws(StoreError) {
                 // A log of its own: none belongs to two threads.
-                guard let entry = try OriginLog(bucket).entry(number) else { return }
+                guard let entry = try OriginLog(bucket, tags).entry(number) else { return }
                 read.withLock { $0[number] = Summary(entry, number) }
             } catch {
                 guard OriginLog.saysEntryIsBad(error) else { throw error }

@@ -2,11 +2,23 @@ import Buckets
 import CASStore
 
 /// What the releases need that an entry keeps: each file, its size, and a version that needs it.
+///
+/// Of a file that the listing shows with the size that it should have, 4 bytes are held beside the table.
 struct NeededFiles {
-    private(set) var byteCounts: [BucketKey: Int64] = [:]
+    /// What a listing has shown.
+    let table: KeyTable
+    /// By position in the table: 0 for what nobody needs, else the number of a version that needs it.
+    private var owners: [UInt32]
+    private var versions: [String] = []
+    /// Files that the listing does not show, or with another size.
+    private(set) var strange: [BucketKey: (byteCount: Int64, owner: UInt32)] = [:]
     /// Files whose size nothing says, but whose bytes were read.
-    private(set) var unsized: Set<BucketKey> = []
-    private var versions: [BucketKey: String] = [:]
+    private var unsized: Set<BucketKey> = []
+
+    init(_ table: KeyTable) {
+        self.table = table
+        owners = Array(repeating: 0, count: table.count)
+    }
 
     /// - Returns: a size that contradicts another release's: the files of one of them are damaged.
     mutating func add(_ file: ReleaseFiles.File, of version: String) -> Int64? {
@@ -14,13 +26,45 @@ struct NeededFiles {
             unsized.insert(file.key)
             return nil
         }
-        if let other = byteCounts[file.key] { return other == byteCount ? nil : other }
-        byteCounts[file.key] = byteCount
-        versions[file.key] = version
+        if let other = self.byteCount(of: file.key) { return other == byteCount ? nil : other }
+        if versions.last != version { versions.append(version) }
+        let owner = UInt32(versions.count)
+        let position = table.position(of: file.key)
+        if let position { owners[Int(position)] = owner }
+        if position.map({ table[$0].byteCount }) != byteCount {
+            strange[file.key] = (byteCount, owner)
+        }
         return nil
     }
 
-    func version(of key: BucketKey) -> String? { versions[key] }
+    /// The size that a file should have; `nil` for one that nobody needs, or whose size nothing says.
+    func byteCount(of key: BucketKey) -> Int64? {
+        if !strange.isEmpty, let known = strange[key] { return known.byteCount }
+        guard let position = table.position(of: key), owners[Int(position)] > 0 else { return nil }
+        return table[position].byteCount
+    }
+
+    /// A version that needs a file.
+    func version(of key: BucketKey) -> String? {
+        let owner = strange[key]?.owner ?? table.position(of: key).map { owners[Int($0)] } ?? 0
+        return owner > 0 ? versions[Int(owner) - 1] : nil
+    }
+
+    /// Those with a size that the listing shows, right or wrong, by their positions.
+    var listed: some Sequence<KeyTable.Position> {
+        table.positions.lazy.filter { owners[Int($0)] > 0 }
+    }
+
+    /// Those with a size that the listing does not show.
+    var unlisted: some Sequence<BucketKey> {
+        strange.keys.lazy.filter { table.position(of: $0) == nil }
+    }
+
     /// All of them.
-    var keys: some Sequence<BucketKey> { [Set(byteCounts.keys), unsized].joined() }
+    var all: KeySet {
+        var all = KeySet(of: table) { owners[Int($0)] > 0 }
+        all.insert(ListedFiles(strange.keys, in: table))
+        all.insert(ListedFiles(unsized, in: table))
+        return all
+    }
 }

@@ -188,6 +188,7 @@ package struct BucketPublisher: Sendable {
             var entry = try LogEntry(after: state, kind, now: now())
             entry.channels[channel] = number
             entry.pointers[channel] = pointer
+            try LogCommit.checkRoom(for: pointer, upon: state, log)
             let commit = try LogCommit(entry, number, log, pause)
             try prepare(pointer, upon: state)
             if try commit.carryOut() {

@@ -1,6 +1,6 @@
 import CASStore
 
-/// The files of a bucket that never change, and their sizes: 40 bytes each, for there may be millions.
+/// The files of a bucket that never change, and their sizes: 40 bytes each and hardly more, for there may be millions.
 ///
 /// Takes in what a listing shows, in any order; ``seal()`` makes it ready to be asked. Belongs to one thread.
 struct KeyTable {
@@ -25,10 +25,51 @@ struct KeyTable {
         }
     }
 
+    /// Rows in pieces of one size: a single array would be copied as it grows, and leave holes in the memory that
+    /// nothing fits in.
+    private struct RowList {
+        private static let pieceCount = 64
+        private var pieces: [[Row]] = []
+
+        var count: Int {
+            (pieces.count - 1) * Self.pieceCount + (pieces.last?.count ?? Self.pieceCount)
+        }
+        var heldByteCount: Int {
+            pieces.reduce(0) { $0 + 32 + $1.capacity * MemoryLayout<Row>.stride }
+        }
+
+        subscript(index: Int) -> Row { pieces[index / Self.pieceCount][index % Self.pieceCount] }
+
+        mutating func append(_ row: Row) {
+            if (pieces.last?.count ?? Self.pieceCount) == Self.pieceCount {
+                pieces.append([])
+                // The first one grows as it likes: most origins are small.
+                if pieces.count > 1 { pieces[pieces.count - 1].reserveCapacity(Self.pieceCount) }
+            }
+            pieces[pieces.count - 1].append(row)
+        }
+
+        /// Brings them in order; of those with one name the last stays.
+        mutating func sort() {
+            // One list of many is small enough to be there twice.
+            let rows = pieces.joined().sorted()
+            var (kept, last) = (0, Row?.none)
+            for row in rows {
+                if let last, last.address == row.address, last.name == row.name { kept -= 1 }
+                pieces[kept / Self.pieceCount][kept % Self.pieceCount] = row
+                (kept, last) = (kept + 1, row)
+            }
+            while let piece = pieces.last, count > kept {
+                pieces[pieces.count - 1].removeLast(min(count - kept, piece.count))
+                if pieces.last?.isEmpty ?? false { pieces.removeLast() }
+            }
+        }
+    }
+
     private static let kinds: [BucketKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
 
     /// By an address' first byte.
-    private var parts = [[Row]](repeating: [], count: 256)
+    private var parts = [RowList](repeating: RowList(), count: 256)
     /// The position of each part's first row, and the number of all.
     private var starts = [Position](repeating: 0, count: 257)
     private var epochs: [Int64] = []
@@ -47,15 +88,13 @@ struct KeyTable {
             return
         }
         let epoch = try index(of: key.epoch)
-        let part = Int(key.address.w0 >> 56)
-        // The array's own growth, by a factor of 2, would cost as many bytes again.
-        if parts[part].count == parts[part].capacity {
-            parts[part].reserveCapacity(parts[part].count + parts[part].count / 8 + 16)
-        }
         let size = UInt64(min(max(0, byteCount), Self.byteCountMax))
-        parts[part].append(
+        parts[Int(key.address.w0 >> 56)].append(
             Row(address: key.address, word: UInt64(kind) << 61 | UInt64(epoch) << 44 | size))
     }
+
+    /// How many bytes the rows take, with the room that is kept for more.
+    var heldByteCount: Int { parts.reduce(0) { $0 + $1.heldByteCount } }
 
     private mutating func index(of epoch: Int64) throws(StoreError) -> Int {
         if let known = epochIndices[epoch] { return known }
@@ -76,20 +115,7 @@ struct KeyTable {
     mutating func seal() {
         for part in parts.indices {
             parts[part].sort()
-            var kept = 0
-            for index in parts[part].indices {
-                let row = parts[part][index]
-                if kept > 0, parts[part][kept - 1].address == row.address,
-                    parts[part][kept - 1].name == row.name
-                {
-                    parts[part][kept - 1] = row
-                } else {
-                    parts[part][kept] = row
-                    kept += 1
-                }
-            }
-            parts[part].removeSubrange(kept...)
-            starts[part + 1] = starts[part] + Position(kept)
+            starts[part + 1] = starts[part] + Position(parts[part].count)
         }
     }
 
@@ -99,18 +125,17 @@ struct KeyTable {
         else { return nil }
         let name = UInt64(kind) << 17 | UInt64(epoch)
         let part = Int(key.address.w0 >> 56)
-        let rows = parts[part]
-        var (low, high) = (0, rows.count)
+        var (low, high) = (0, parts[part].count)
         while low < high {
             let middle = (low + high) / 2
-            let row = rows[middle]
+            let row = parts[part][middle]
             let isBefore =
                 row.address == key.address ? row.name < name : row.address < key.address
             if isBefore { low = middle + 1 } else { high = middle }
         }
-        guard low < rows.count, rows[low].address == key.address, rows[low].name == name else {
-            return nil
-        }
+        guard low < parts[part].count else { return nil }
+        let row = parts[part][low]
+        guard row.address == key.address, row.name == name else { return nil }
         return starts[part] + Position(low)
     }
 
@@ -146,8 +171,18 @@ struct KeySet {
     init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }
 
     mutating func insert(_ files: ListedFiles) {
-        for position in files.positions { bits[Int(position / 64)] |= 1 << UInt64(position % 64) }
+        for position in files.positions { insert(position) }
         others.formUnion(files.others)
+    }
+
+    /// The files of a table at some positions.
+    init(of table: KeyTable, where isIn: (KeyTable.Position) -> Bool) {
+        self.init(of: table)
+        for position in table.positions where isIn(position) { insert(position) }
+    }
+
+    private mutating func insert(_ position: KeyTable.Position) {
+        bits[Int(position / 64)] |= 1 << UInt64(position % 64)
     }
 
     /// Whether it has the file at a position of the table.

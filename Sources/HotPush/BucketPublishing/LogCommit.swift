@@ -55,6 +55,25 @@ struct LogCommit {
         return bytes
     }
 
+    /// Whether readers take the pointers that stand after an entry.
+    /// - Throws: `.tooLarge` for a pointer that grows where there is no room for it.
+    static func checkRoom(
+        for pointer: ChannelPointer, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) {
+        var all = state.pointers
+        let before = all.updateValue(pointer, forKey: pointer.channel)
+        var room = PointerRoom(log.pointerByteCountMax, channelCount: all.count)
+        for pointer in all.values { room.take(pointer) }
+        if room.isThere { return }
+        // Taking back must be possible whatever others have written.
+        if let before, before.serialized().count >= pointer.serialized().count { return }
+        throw StoreError(
+            .tooLarge,
+            "the pointers of \(all.count) channels in \(log.bucket.place) would have more than "
+                + "\(log.pointerByteCountMax) bytes together; withdraw releases, or prune with a smaller --keep"
+        )
+    }
+
     private static func tooLarge(_ what: String, _ byteCount: Int, _ limit: Int) -> StoreError {
         StoreError(
             .tooLarge,
@@ -77,6 +96,8 @@ struct LogCommit {
                 outcome = try log.bucket.putIfAbsent(
                     OriginLayout.logEntry(number), body, .logEntry)
             } catch {
+                // A write that is under way may still come true.
+                if error.code == .interrupted { throw interruption }
                 guard let undecided else { throw error }
                 throw unknown("\(undecided); then: \(error.message)")
             }
@@ -101,6 +122,13 @@ struct LogCommit {
             guard let undecided else { throw error }
             throw unknown("\(undecided); then: \(error.message)")
         }
+    }
+
+    private var interruption: StoreError {
+        StoreError(
+            .interrupted,
+            "interrupted while entry \(number) of the log in \(log.bucket.place) was written: the change may be made "
+                + "or not; repeat the command, it finds out")
     }
 
     private func unknown(_ reason: String) -> StoreError {

@@ -153,8 +153,38 @@ struct PointerCopies {
         _ channel: ChannelName, _ state: OriginState, isNew: Bool
     ) throws(StoreError) {
         guard isNew else { return }
-        let body = try BucketBody(ChannelList.serialized(Array(state.pointers.keys)))
-        // For people and pages alone: the next new channel brings it in order.
-        _ = try log.bucket.put(OriginLayout.channelList, body, .pointer)
+        // For people and pages alone: the next prune brings it in order.
+        _ = try ChannelListCopy(of: state, in: log.bucket).write()
+    }
+}
+
+/// The names of the channels, as people and pages see them.
+struct ChannelListCopy {
+    private let body: BucketBody
+    private let bucket: any Bucket
+    private let isEmpty: Bool
+
+    init(of state: OriginState, in bucket: any Bucket) throws(StoreError) {
+        body = try BucketBody(ChannelList.serialized(Array(state.pointers.keys)))
+        isEmpty = state.pointers.isEmpty
+        self.bucket = bucket
+    }
+
+    /// Whether it lists what the log has.
+    func isRight() throws(StoreError) -> Bool {
+        let request = ReadRequest(byteCountMax: ChannelList.byteCountMax)
+        do throws(StoreError) {
+            let (outcome, bytes) = try bucket.bytes(OriginLayout.channelList, request)
+            guard case .found = outcome else { return isEmpty }
+            return try ObjectID(of: bytes) == body.address
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return false
+        }
+    }
+
+    /// Writes it, whatever stands there; a list that was not written lags behind.
+    func write() throws(StoreError) -> WriteOutcome {
+        try bucket.put(OriginLayout.channelList, body, .pointer)
     }
 }

@@ -1,5 +1,6 @@
 import Buckets
 import CASStore
+import Synchronization
 import VersionTree
 
 /// The log of an origin in a bucket: finds the newest entry, and reads any.
@@ -18,13 +19,21 @@ final class OriginLog {
     /// The last state: most pointers of the next one are the same.
     private var last: OriginState?
     private let heldByteCountMax: Int
-    /// Whether tags that look like MD5 were so up to now.
-    private var tagsAreDigests = true
+    private let tags: TagMeaning
+    /// Of so many bytes of files the pointers of all channels together are held at the most.
+    let pointerByteCountMax: Int
 
-    /// - Parameter heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
-    init(_ bucket: any Bucket, heldByteCountMax: Int = 4 << 20) {
+    /// - Parameters:
+    ///   - tags: what others who read the same bucket have found out.
+    ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
+    init(
+        _ bucket: any Bucket, _ tags: TagMeaning = TagMeaning(), heldByteCountMax: Int = 4 << 20,
+        pointerByteCountMax: Int = 32 << 20
+    ) {
         self.bucket = bucket
+        self.tags = tags
         self.heldByteCountMax = heldByteCountMax
+        self.pointerByteCountMax = pointerByteCountMax
     }
 
     /// An entry; `nil` if there is none under the number.
@@ -48,11 +57,11 @@ final class OriginLog {
         let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
         let (outcome, bytes) = try bucket.bytes(key, request)
         guard case .found(let file) = outcome else { return nil }
-        guard tagsAreDigests, Self.isAltered(bytes, file.tag) else { return bytes }
+        guard tags.areDigests, Self.isAltered(bytes, file.tag) else { return bytes }
         let (again, others) = try bucket.bytes(key, request)
         if case .found(let file) = again {
             if others == bytes {
-                tagsAreDigests = false
+                tags.noteThatTheyAreNone()
                 return bytes
             }
             if !Self.isAltered(others, file.tag) { return others }
@@ -136,9 +145,11 @@ final class OriginLog {
     /// What the origin is after an entry.
     func state(at number: Int64, _ entry: LogEntry) throws(StoreError) -> OriginState {
         var pointers: [ChannelName: ChannelPointer] = [:]
+        var room = PointerRoom(pointerByteCountMax, channelCount: entry.channels.count)
         for (channel, place) in entry.channels {
             if last?.entry.channels[channel] == place, let known = last?.pointers[channel] {
                 pointers[channel] = known
+                room.take(known)
                 continue
             }
             let past = place == number ? entry : try pastEntry(place)
@@ -149,6 +160,14 @@ final class OriginLog {
                         + "which has no pointer of it")
             }
             pointers[channel] = pointer
+            room.take(pointer)
+            guard room.isThere else {
+                throw StoreError(
+                    .tooLarge,
+                    "the pointers of \(entry.channels.count) channels in \(bucket.place) have more than "
+                        + "\(pointerByteCountMax) bytes together, and castree writes no such origin; look what else "
+                        + "writes there")
+            }
         }
         return OriginState(number: number, entry: entry, pointers: pointers)
     }
@@ -196,6 +215,33 @@ final class OriginLog {
         self.live = live
         return live
     }
+}
+
+/// Counts the bytes of pointers' files where they might be too many.
+struct PointerRoom {
+    private var left: Int
+    private let counts: Bool
+
+    init(_ byteCountMax: Int, channelCount: Int) {
+        left = byteCountMax
+        // A few channels cannot be too much: nothing is counted for them.
+        counts = channelCount * ChannelPointer.byteCountMax > byteCountMax
+    }
+
+    var isThere: Bool { left >= 0 }
+
+    mutating func take(_ pointer: ChannelPointer) {
+        if counts { left -= pointer.serialized().count }
+    }
+}
+
+/// Whether tags that look like MD5 were so up to now; for all who read one bucket, on any thread.
+final class TagMeaning: Sendable {
+    private let areNone = Mutex(false)
+
+    var areDigests: Bool { !areNone.withLock { $0 } }
+
+    func noteThatTheyAreNone() { areNone.withLock { $0 = true } }
 }
 
 /// What an origin is after an entry of its log.

@@ -25,6 +25,27 @@ import VersionTree
         expect(audited.files, equals: before)
     }
 
+    @Test("reads entries once where tags are no digests, as with encryption by KMS")
+    func keyedEncryption() throws {
+        let audited = try AuditedWorld()
+        func readCount(_ tag: String?) throws -> Int {
+            let asked = Mutex(0)
+            var bucket = LyingBucket(ModelBucket(audited.store))
+            bucket.tag = EntityTag(tag ?? "")
+            bucket.content = { key in
+                guard key.hasPrefix("log/") else { return nil }
+                asked.withLock { $0 += 1 }
+                return audited.store.files[key]?.bytes
+            }
+            try expect(audited.audit(bucket).findings, equals: [])
+            return asked.withLock { $0 }
+        }
+        let count = try readCount(nil)
+        try expect(
+            count >= audited.entryCount
+                && readCount(String(repeating: "ab", count: 16)) == count + 1)
+    }
+
     /// What can be wrong, and whether a repair from the store puts it right.
     enum Damage: String, CaseIterable, Sendable {
         case lostObject, cutObject, changedObject, lostManifest, cutManifest, changedManifest

@@ -1,5 +1,6 @@
 import CASStore
 import Expectations
+import StorageTestSupport
 import Testing
 
 @testable import HotPush
@@ -74,6 +75,25 @@ import Testing
         set.insert(ListedFiles(given, in: table))
         let wrong = files.indices.filter { set.contains(files[$0], in: table) != ($0 % 3 == 0) }
         expect(wrong.isEmpty)
+    }
+
+    @Test(arguments: [1, 1_000, 70_000])
+    func `a file takes 40 bytes and hardly more, before all are there and afterwards`(
+        count: Int
+    ) throws {
+        var table = KeyTable()
+        var numbers = SeededRandom(seed: 7)
+        for _ in 0..<count {
+            let bytes = (0..<4).flatMap { _ in
+                withUnsafeBytes(of: numbers.next()) { Array($0) }
+            }
+            try table.add(BucketKey(.object, try require(ObjectID(bytes: bytes)), in: 3), 5_000)
+        }
+        // Room for 64 more is kept in each of 256 places.
+        let most = 41 * (count + 256 * 64)
+        expect(table.heldByteCount <= most)
+        table.seal()
+        expect(table.count == count && table.heldByteCount <= most)
     }
 
     @Test func `a listing of more epochs than an origin can have is refused`() throws {

@@ -159,6 +159,35 @@ import VersionTree
         expect(code { _ = try OriginLog(lying).state(from: 0) }, equals: .damagedOrigin)
     }
 
+    @Test func `pointers that are too much together are refused, not held`() throws {
+        var log = WrittenLog()
+        let names = try (0..<8).map { try ChannelName("c\($0)") }
+        for name in names { try log.append([name: Array(0..<20)]) }
+        let byteCount = try require(log.entries.first?.pointers[names[0]]).serialized().count
+        let enough = OriginLog(
+            ModelBucket(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
+        let state = try require(try enough.state(from: 0))
+        expect(state.pointers.count, equals: 8)
+        let small = OriginLog(ModelBucket(log.store), pointerByteCountMax: byteCount * 4)
+        expect(code { _ = try small.state(from: 0) }, equals: .tooLarge)
+        // Nobody writes what nobody reads; who takes something back is not held up.
+        let pointer = try require(state.pointers[names[0]])
+        var (larger, smaller) = (pointer, pointer)
+        larger.releases += pointer.releases + pointer.releases
+        smaller.releases.removeLast()
+        let another = ChannelPointer(
+            channel: try ChannelName("new"), sequence: 1, createdAt: 0,
+            releases: larger.releases)
+        for (changed, isRefused) in [(larger, true), (smaller, false), (another, true)] {
+            let thrown = code {
+                try LogCommit.checkRoom(for: changed, upon: state, enough)
+            }
+            expect(thrown, equals: (isRefused ? .tooLarge : nil))
+            let over = code { try LogCommit.checkRoom(for: changed, upon: state, small) }
+            expect(over, equals: (isRefused ? .tooLarge : nil))
+        }
+    }
+
     @Test func `more releases than anybody has are refused, not held`() throws {
         var live = LiveReleases(
             HotPush.OriginState(
