@@ -182,6 +182,7 @@ extension Invocation {
             writer.member("waitingBytes", done.waiting.byteCount)
             writer.member("refused", done.refusedCount)
             writer.member("unknown", done.unknownCount)
+            writer.member("uploads", done.uploadCount)
             done.figures.writeMembers(to: &writer)
             writer.member("dryRun", isDryRun)
         } text: { output in
@@ -200,6 +201,12 @@ extension Invocation {
                 output.print(
                     "\(counted(left, "file")) may be there still: the store refused, or did not answer. "
                         + "The next prune tries again.")
+            }
+            if done.uploadCount > 0 {
+                let uploads = counted(done.uploadCount, "upload")
+                output.print(
+                    "\(uploads) in parts, begun more than a week ago and never ended, "
+                        + (isDryRun ? "would be ended." : "ended."))
             }
             if done.waiting.count > 0 {
                 output.print(

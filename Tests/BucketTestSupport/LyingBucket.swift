@@ -70,4 +70,8 @@ package struct LyingBucket: Bucket {
     package func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome {
         try honest.delete(keys)
     }
+
+    package func openUploads() throws(StoreError) -> OpenUploads? { try honest.openUploads() }
+
+    package func abort(_ upload: OpenUpload) throws(StoreError) { try honest.abort(upload) }
 }

@@ -139,6 +139,22 @@ package final class ModelBucket: Bucket {
         return outcome
     }
 
+    package func openUploads() throws(StoreError) -> OpenUploads? {
+        let fate = try begin(.list, "?uploads")
+        defer { afterEach(fate.request) }
+        try read(fate)
+        guard rights.contains(.list) else { throw denied("list uploads") }
+        return OpenUploads(store.openUploads, answeredAt: store.clock.now)
+    }
+
+    package func abort(_ upload: OpenUpload) throws(StoreError) {
+        let fate = try begin(.delete, "\(upload.key)?uploadId")
+        defer { afterEach(fate.request) }
+        guard rights.contains(.put) else { throw denied("abort an upload of \(upload.key)") }
+        try read(fate)
+        store.openUploads.removeAll { $0 == upload }
+    }
+
     private func write(
         _ verb: ModelRequest.Verb, _ key: String, _ body: BucketBody, _ fields: StoredFields,
         _ condition: ModelStore.Condition

@@ -33,6 +33,7 @@ package final class ModelStore: Sendable {
         var changeCount = 0
         var dialect: ModelDialect
         var ghosts: [(due: Int, write: Write)] = []
+        var openUploads: [OpenUpload] = []
     }
 
     private let state: Mutex<State>
@@ -57,6 +58,12 @@ package final class ModelStore: Sendable {
     package var dialect: ModelDialect {
         get { state.withLock { $0.dialect } }
         set { state.withLock { $0.dialect = newValue } }
+    }
+
+    /// Uploads in parts that somebody has left.
+    package var openUploads: [OpenUpload] {
+        get { state.withLock { $0.openUploads } }
+        set { state.withLock { $0.openUploads = newValue } }
     }
 
     /// How often a file was written or removed.

@@ -82,6 +82,49 @@ import Testing
         expect(script.targets.last, equals: "DELETE /updates/app/o?uploadId=u%2B1")
     }
 
+    @Test func `uploads that were left are found, with their ages, and ended`() throws {
+        let document = """
+            <?xml version="1.0"?><ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
+            <Bucket>updates</Bucket><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>
+            <Upload><Key>app/objects/ab/c%2Bd</Key><UploadId>u+1</UploadId><Initiator><ID>x</ID></Initiator>
+            <Initiated>2025-11-24T16:00:00.000Z</Initiated></Upload>
+            <Upload><Key>apple/o</Key><UploadId>u2</UploadId><Initiated>2025-11-24T16:00:00.000Z</Initiated></Upload>
+            <Upload><Key>app/o</Key><UploadId>u3</UploadId><Initiated>yesterday</Initiated></Upload>
+            </ListMultipartUploadsResult>
+            """
+        let date = ("date", "Mon, 24 Nov 2025 16:00:09 GMT")
+        let script = try script([
+            .answer(200, [date], document), .answer(204), .answer(404),
+            .answer(501), .refusal(403, "AccessDenied"),
+        ])
+        let open = try require(try script.bucket.openUploads())
+        // Other prefixes, and those of which nobody can tell the age, are none of ours.
+        expect(open.uploads.map(\.key), equals: ["objects/ab/c+d"])
+        let upload = try require(open.uploads.first)
+        expect(upload.name == "u+1" && open.answeredAt - upload.begunAt == 9)
+        try script.bucket.abort(upload)
+        try script.bucket.abort(upload)
+        try expect(script.bucket.openUploads() == nil)
+        let error = #expect(throws: StoreError.self) { try script.bucket.openUploads() }
+        expect(error?.code, equals: .accessDenied)
+        expect(error?.message.contains("s3:ListBucketMultipartUploads"), equals: true)
+        expect(
+            script.targets[..<2],
+            equals: [
+                "GET /updates?encoding-type=url&max-uploads=1000&prefix=app%2F&uploads=",
+                "DELETE /updates/app/objects/ab/c%2Bd?uploadId=u%2B1",
+            ])
+    }
+
+    @Test func `a deletion waits no longer than any other request`() throws {
+        let script = try ScriptedBucket(
+            [.answer(200, [], "<DeleteResult></DeleteResult>"), .answer(204)]
+        ) { $0.stallSeconds = 7 }
+        try expect(script.bucket.delete(["a", "b"]).deletedCount, equals: 2)
+        try script.bucket.abort(OpenUpload(key: "o", name: "u", begunAt: 0))
+        expect(script.carrier.requests.map(\.stallSeconds), equals: [7, 7])
+    }
+
     @Test(arguments: 2...5)
     func `what is interrupted is aborted, by one short request`(_ count: Int) throws {
         let good = [Self.begun, Self.part, Self.part, Self.part, .answer(503)].prefix(count)

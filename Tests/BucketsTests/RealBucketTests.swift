@@ -161,6 +161,21 @@ import Testing
         expect(!String(decoding: answer.body, as: UTF8.self).contains("<UploadId>"))
     }
 
+    @Test func `an upload that was left is seen, and ended`() throws {
+        let bucket = try store().bucket()
+        let begun = try store().ask(
+            "POST", bucket.location.bucket, key: bucket.location.key("objects/ab/cd"),
+            query: [("uploads", "")])
+        expect(begun.status, equals: 200)
+        let open = try require(try bucket.openUploads())
+        expect(open.uploads.map(\.key), equals: ["objects/ab/cd"])
+        let upload = try require(open.uploads.first)
+        expect(abs(open.answeredAt - upload.begunAt) < 60)
+        try bucket.abort(upload)
+        try bucket.abort(upload)
+        try expect(bucket.openUploads()?.uploads, equals: [])
+    }
+
     @Test func `a large file whose bytes have changed is not begun`() throws {
         var options = BucketOptions()
         options.wholeByteCountMax = 1 << 20

@@ -33,6 +33,8 @@ import Testing
         }
         func list(_ request: ListRequest) throws(StoreError) -> ListPage { try real.list(request) }
         func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try real.delete(keys) }
+        func openUploads() throws(StoreError) -> OpenUploads? { try real.openUploads() }
+        func abort(_ upload: OpenUpload) throws(StoreError) { try real.abort(upload) }
     }
 
     private static let digits = Array("0123456789abcdef").map(String.init)

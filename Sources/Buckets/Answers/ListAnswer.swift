@@ -70,7 +70,7 @@ struct ListAnswer {
     }
 
     /// A key as `encoding-type=url` spells it: blanks may be plus signs; nil if it is not UTF-8.
-    private static func decoded(_ key: String) throws(XMLScanner.Malformed) -> String? {
+    static func decoded(_ key: String) throws(XMLScanner.Malformed) -> String? {
         let plus = UInt8(ascii: "+")
         let bytes = key.utf8.map { $0 == plus ? UInt8(ascii: " ") : $0 }
         guard let decoded = PercentEncoding.decoded(bytes) else {

@@ -49,6 +49,53 @@ enum PartsAnswer {
         return upload
     }
 
+    /// Uploads that have not ended, by keys of the bucket; without those whose keys are not UTF-8.
+    static func openUploads(_ body: [UInt8]) throws(XMLScanner.Malformed) -> [OpenUpload] {
+        var uploads: [OpenUpload] = []
+        var isEncoded = false
+        var scanner = try XMLScanner(body, root: "ListMultipartUploadsResult")
+        while let name = try scanner.next() {
+            if XMLScanner.equal(name, "Upload") {
+                if let upload = try openUpload(&scanner) { uploads.append(upload) }
+            } else if XMLScanner.equal(name, "EncodingType") {
+                isEncoded = try scanner.text() == "url"
+            } else {
+                try scanner.skip()
+            }
+        }
+        guard isEncoded else { return uploads }
+        var readable: [OpenUpload] = []
+        for var upload in uploads {
+            guard let key = try ListAnswer.decoded(upload.key) else { continue }
+            upload.key = key
+            readable.append(upload)
+        }
+        return readable
+    }
+
+    /// - Returns: `nil` for one of which nobody can tell the age.
+    private static func openUpload(
+        _ scanner: inout XMLScanner
+    ) throws(XMLScanner.Malformed) -> OpenUpload? {
+        var upload = OpenUpload(key: "", name: "", begunAt: 0)
+        var isTimed = false
+        while let name = try scanner.next() {
+            if XMLScanner.equal(name, "Key") {
+                upload.key = try scanner.text()
+            } else if XMLScanner.equal(name, "UploadId") {
+                upload.name = try scanner.text()
+            } else if XMLScanner.equal(name, "Initiated") {
+                if let time = AnswerTime.element(try scanner.text()) {
+                    upload.begunAt = time
+                    isTimed = true
+                }
+            } else {
+                try scanner.skip()
+            }
+        }
+        return isTimed && !upload.key.isEmpty && !upload.name.isEmpty ? upload : nil
+    }
+
     /// What completes an upload.
     static func completion(_ tags: [EntityTag]) -> [UInt8] {
         var text =

@@ -47,8 +47,8 @@ extension S3Bucket {
             call.query = [("delete", "")]
             call.fields = [("content-type", "application/xml"), check]
             call.send(body)
-            // The answer comes when the last of a thousand has gone.
-            call.stallSeconds = max(options.stallSeconds, 300)
+            // The answer comes when the last of a thousand has gone. Where that takes longer than one may be silent,
+            // the next try finds fewer that are there.
             return call
         })
         guard case .answer(let answer) = end else {

@@ -132,7 +132,7 @@ package final class S3Bucket: Bucket {
     }
 
     /// 1,000 keys of 1,024 bytes, each byte encoded as three, and what stands around them.
-    private static let listByteCountMax = 8 << 20
+    static let listByteCountMax = 8 << 20
 
     // MARK: what the verbs have in common
 

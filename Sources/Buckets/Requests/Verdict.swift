@@ -119,7 +119,8 @@ struct Refusal {
         case (_, "QuotaExceeded"), (507, _):
             return StoreError(
                 .outOfSpace,
-                "\(endpoint) takes no more: \(said); raise the quota or prune the origin")
+                "\(endpoint) takes no more: \(said); raise the quota, and repeat the command (a prune frees what no "
+                    + "release has, and needs room for some small files itself)")
         case _ where isDigest:
             return try damage(call, endpoint, said, fileSystem)
         case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "InvalidToken"),

@@ -82,6 +82,12 @@ package protocol Bucket: Sendable {
     ///
     /// One request where the store has DeleteObjects, else one for each.
     func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome
+
+    /// Uploads in parts that were begun and have not ended, up to 1,000; nil if the store does not tell.
+    func openUploads() throws(StoreError) -> OpenUploads?
+
+    /// Ends an upload in parts: what was sent of it goes. One that is not there any more counts as ended.
+    func abort(_ upload: OpenUpload) throws(StoreError)
 }
 
 /// How a write ended.

@@ -107,6 +107,37 @@ package struct ListedFile: Sendable, Hashable {
     }
 }
 
+/// An upload in parts: nobody sees its bytes, and they are paid for, until it ends.
+package struct OpenUpload: Sendable, Hashable {
+    /// Where the file will stand, relative to the bucket's prefix.
+    package var key: String
+    /// What the store calls the upload.
+    package var name: String
+    /// When it was begun: seconds since 1970, by the server's clock.
+    package var begunAt: Int64
+
+    /// Makes a description.
+    package init(key: String, name: String, begunAt: Int64) {
+        self.key = key
+        self.name = name
+        self.begunAt = begunAt
+    }
+}
+
+/// Uploads that are under way, or that somebody has left.
+package struct OpenUploads: Sendable, Hashable {
+    /// In no particular order.
+    package var uploads: [OpenUpload]
+    /// When the server answered: seconds since 1970, by its clock.
+    package var answeredAt: Int64
+
+    /// Makes a list.
+    package init(_ uploads: [OpenUpload], answeredAt: Int64) {
+        self.uploads = uploads
+        self.answeredAt = answeredAt
+    }
+}
+
 /// How a deletion ended.
 package struct DeleteOutcome: Sendable, Hashable {
     /// How many the store says are gone.

@@ -28,6 +28,13 @@ extension BucketPruner {
         return condition == .none && isBehind ? .wereBehind : .areNew
     }
 
+    /// Brings the list of channels up to the log's: who made one may have been killed, or its write came late.
+    func listChannels(of state: OriginState) throws(StoreError) {
+        let list = try ChannelListCopy(of: state, in: bucket)
+        // For people and pages alone: what is not known to be written is left to the next prune.
+        if try !list.isRight() { _ = try list.write() }
+    }
+
     /// Brings a pointer up to the log's.
     /// - Returns: whether it is; else somebody else's stays there, and devices may read it.
     func write(

@@ -36,6 +36,8 @@ package struct BucketPruner: Sendable {
         package var refusedCount = 0
         /// Files of which nobody knows whether they are deleted: no answer came.
         package var unknownCount = 0
+        /// Uploads in parts that somebody has left, and that are, or would be, ended.
+        package var uploadCount = 0
         /// What it took.
         package var figures = BucketFigures()
     }
@@ -63,6 +65,7 @@ package struct BucketPruner: Sendable {
         var tryCount = 0
         var (commitCount, trimmedCount) = (0, 0)
         var copies = CopiesState.unknown
+        var mayMakeRoom = true
         while true {
             let next: LogEntry?
             do throws(StoreError) {
@@ -92,7 +95,7 @@ package struct BucketPruner: Sendable {
             }
             let commit = try LogCommit(entry, after.number, log, publisher.pause)
             for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
-            guard try commit.carryOut() else {
+            guard try carryOut(commit, survey, state, &mayMakeRoom) else {
                 try publisher.wait(behindOthers: &tryCount)
                 (state, copies) = (try publisher.state(of: log, from: after.number), .unknown)
                 continue
@@ -125,6 +128,23 @@ package struct BucketPruner: Sendable {
         )
     }
 
+    /// Writes an entry; where there is no room for it, once more after what may go already has gone.
+    ///
+    /// - Returns: whether it stands there; else somebody else's does.
+    private func carryOut(
+        _ commit: LogCommit, _ survey: BucketSurvey, _ state: OriginState, _ mayMakeRoom: inout Bool
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try commit.carryOut()
+        } catch {
+            guard error.code == .outOfSpace, mayMakeRoom else { throw error }
+            mayMakeRoom = false
+            let freed = try sweep(survey, state, 0, isDryRun: false)
+            guard freed.garbage.count > 0 else { throw error }
+            return try commit.carryOut()
+        }
+    }
+
     private func trimmedCount(_ before: OriginState, _ after: OriginState) -> Int {
         before.pointers.values.reduce(0) { $0 + $1.releases.count }
             - after.pointers.values.reduce(0) { $0 + $1.releases.count }
@@ -151,6 +171,8 @@ package struct BucketPruner: Sendable {
             if some.count >= Self.deletedCount { try sweep(&some, &report, isDryRun: isDryRun) }
         }
         while !some.isEmpty { try sweep(&some, &report, isDryRun: isDryRun) }
+        if !isDryRun { try listChannels(of: state) }
+        report.uploadCount = try endUploads(isDryRun: isDryRun)
         report.figures = bucket.figures
         return report
     }

@@ -60,7 +60,13 @@ final class SeenFiles {
     static func send(
         _ body: BucketBody, _ key: BucketKey, to bucket: any Bucket
     ) throws(StoreError) {
-        let outcome = try bucket.put(key.path, body, key.fields)
+        let outcome: WriteOutcome
+        do throws(StoreError) {
+            outcome = try bucket.put(key.path, body, key.fields)
+        } catch {
+            // Before a commit: whoever interrupts it is told what devices see.
+            throw error.code == .interrupted ? OriginWriter.interruption : error
+        }
         if outcome.isStored { return }
         var why = UnknownWrite("\(outcome)")
         if case .unknown(let reason) = outcome { why = reason }

@@ -37,6 +37,48 @@ import Testing
         expect(count < 500)
     }
 
+    @Test func `what was left of large files is ended after a week, and nothing else`() throws {
+        let world = try world(BucketWorld.Shelf())
+        let now = world.store.clock.now
+        let address = String(repeating: "ab", count: 32)
+        func upload(_ key: String, _ seconds: Int64) -> OpenUpload {
+            OpenUpload(key: key, name: "\(key) \(seconds)", begunAt: now - seconds)
+        }
+        let object = "objects/ab/\(address.dropFirst(2))"
+        let left = [object, "e/2/\(object)", "packs/ab/\(address.dropFirst(2))"].map {
+            upload($0, 8 * 86_400)
+        }
+        // Somebody is at it; and what is nobody's.
+        let others = [upload(object, 6 * 86_400), upload("mine.iso", 30 * 86_400)]
+        world.store.openUploads = left + others
+        let planned = try BucketPruner(world.publisher()).prune(
+            keeping: 9, grace: 60, isDryRun: true)
+        expect(planned.uploadCount == 3 && world.store.openUploads.count == 5)
+        let done = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        expect(done.uploadCount == 3 && Set(world.store.openUploads) == Set(others))
+    }
+
+    @Test func `a channel that a publisher had no time to list is listed by a prune`() throws {
+        let world = try world(BucketWorld.Shelf())
+        #expect(throws: Never.self) {
+            try world.publish(
+                "4", to: "late",
+                by: world.publisher("killed") { request in
+                    request.key == "channels.json" ? .dropped : .answered
+                })
+        }
+        func isListed() -> Bool {
+            let bytes = world.store.files["channels.json"]?.bytes ?? []
+            return String(decoding: bytes, as: UTF8.self).contains("\"late\"")
+        }
+        expect(!isListed())
+        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        expect(isListed())
+        world.store.set("channels.json", nil)
+        _ = try BucketPruner(world.publisher()).prune(keeping: 9, grace: 60)
+        expect(isListed())
+    }
+
     @Test func `a prune that publishers overtake lists once, and reads each manifest once`() throws
     {
         let world = try world(BucketWorld.Shelf())
