@@ -33,7 +33,7 @@ swift_files := $(wildcard Package.swift Sources tools Tests)
 scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery clients scale on-own-disk) \
     contrib/check Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
-    bucket-mutants $(addprefix s3/,run whole slice life rights cdn faults crowd start stop ceph.sh \
+    bucket-mutants $(addprefix s3/,run whole slice many life rights cdn faults crowd start stop ceph.sh \
     s3fault.py s3sig.py ghosts.py explore.py bucket.py origin.py pages.py people.py service.py)))
 
 .DEFAULT_GOAL := help
@@ -69,6 +69,7 @@ check: ## lint the Swift files, parse the scripts
 	        '#!'*sh*) sh -n "$$script" ;; \
 	    esac || exit; \
 	done
+	@Tests/Reliability/bucket-mutants --places
 
 fmt: ## rewrite the Swift files in the project's format
 	$(SWIFT) format --in-place --recursive --parallel $(swift_files)
@@ -183,7 +184,8 @@ ground: ## build, then run the main verbs on foreign file systems, users, kernel
 	@$(MAKE) --no-print-directory build
 	Tests/Reliability/ground
 
-s3: setup ## hold origins in buckets against a real S3 server (Ceph RGW; root where it is missing): S3_SECONDS=600
+s3: ## hold origins in buckets against a real S3 server (Ceph RGW; root where it is missing): S3_SECONDS=600
+	@scripts/setup s3
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	SWIFT_BACKTRACE=enable=no Tests/Reliability/s3/run $(SWIFT) test $(debug) $(tests) --skip-build \
 	    --filter '^BucketsTests\.'
