@@ -25,7 +25,7 @@ final class DecompressedStream {
         isCompressed = compression != .none
         switch compression {
         case .none: decompressor = Uncompressed()
-        case .gzip: decompressor = try GzipDecompressor(source.name)
+        case .gzip: decompressor = try DeflateDecompressor(source.name, .gzip)
         case .zstd: decompressor = try ZstdDecompressor(source.name)
         case .brotli: decompressor = try BrotliDecompressor(source.name)
         }

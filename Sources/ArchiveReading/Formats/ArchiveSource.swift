@@ -124,4 +124,12 @@ package final class ArchiveSource {
         guard bytes.count == count else { throw name.refusal("it is cut off") }
         return bytes
     }
+
+    /// Reads bytes of a file at an offset, as many as there are room for or fewer; 0 at its end.
+    package func read(
+        at offset: Int64, into room: UnsafeMutableRawBufferPointer
+    ) throws(StoreError) -> Int {
+        try wait(nil)
+        return try system.read(raw, into: room, at: offset)
+    }
 }

@@ -1,8 +1,7 @@
 internal import Platform
 internal import VersionTree
 
-/// Looks at what libzip does not tell: that the archive ends where its directory says, and that no name contains NUL
-/// (libzip puts a blank there).
+/// The directory of a zip archive, read strictly: it ends where the archive ends, and can be understood in one way.
 ///
 /// By APPNOTE.TXT 6.3.10, sections 4.3.12 to 4.3.16.
 struct ZipDirectory {
@@ -15,104 +14,99 @@ struct ZipDirectory {
     }
 
     private static let endByteCount = 22
-    private static let headerByteCount = 46
+    private static let locatorByteCount = 20
 
-    /// - Parameters:
-    ///   - commentByteCount: the length of the archive's comment, as libzip has found it.
-    ///   - comparesHeaders: also compare what stands before each file with the directory.
-    /// - Throws: `.badArchive`.
-    func check(commentByteCount: Int, comparingHeaders comparesHeaders: Bool) throws(StoreError) {
+    /// The files, in the order of the directory.
+    /// - Parameter commentByteCount: the length of the archive's comment, as libzip has found it.
+    /// - Throws: `.badArchive`, `.badPath`.
+    func files(commentByteCount: Int) throws(StoreError) -> [ZipFile] {
         let end = size - Int64(Self.endByteCount + commentByteCount)
         guard end >= 0 else { throw damaged("it has no end record") }
         let record = try source.read(at: end, count: Self.endByteCount + commentByteCount)
-        guard record.starts(with: Self.signature(5, 6)), number(record, 20, 2) == commentByteCount
+        guard record.starts(with: Zip.signature(5, 6)),
+            Zip.number(record, 20, 2) == commentByteCount
         else { throw damaged("something follows its end record") }
         // Which of two end records counts, each reader decides for itself.
         let comment = record[Self.endByteCount...]
         for position in comment.indices
-        where comment[position...].starts(with: Self.signature(5, 6)) {
+        where comment[position...].starts(with: Zip.signature(5, 6)) {
             throw damaged("its comment contains another end record")
         }
-        var (count, byteCount, offset) = (
-            number(record, 10, 2), number(record, 12, 4), number(record, 16, 4)
-        )
-        var limit = end
-        if end >= 20 {
-            let locator = try source.read(at: end - 20, count: 20)
-            if locator.starts(with: Self.signature(6, 7)) {
-                limit = number(locator, 8, 8)
-                guard limit >= 0, limit <= end - 76 else { throw damaged("its end lies elsewhere") }
-                let large = try source.read(at: limit, count: 56)
-                guard large.starts(with: Self.signature(6, 6)),
-                    number(large, 4, 8) == end - 20 - limit - 12
-                else { throw damaged("its end lies elsewhere") }
-                (count, byteCount, offset) = (
-                    number(large, 32, 8), number(large, 40, 8), number(large, 48, 8)
-                )
-            }
-        }
-        guard offset >= 0, byteCount >= 0, offset <= limit, byteCount == limit - offset else {
-            throw damaged("something lies between its directory and its end")
-        }
-        let files = try checkNames(
-            count, offset, byteCount, headers: comparesHeaders ? ZipHeaders(source) : nil)
-        try files?.check(before: offset)
+        let directory = try extent(record, end)
+        var layout = ZipLayout(source, before: directory.offset)
+        try readHeaders(directory, into: &layout)
+        try layout.check()
+        return layout.files
     }
 
-    private func checkNames(
-        _ count: Int64, _ offset: Int64, _ byteCount: Int64, headers: ZipHeaders?
-    ) throws(StoreError) -> ZipHeaders? {
-        var headers = headers
+    private struct Extent {
+        var count: Int64
+        var byteCount: Int64
+        var offset: Int64
+    }
+
+    /// Where the directory is, by the end record that begins at `end`.
+    private func extent(_ record: [UInt8], _ end: Int64) throws(StoreError) -> Extent {
+        var extent = Extent(
+            count: Zip.number(record, 10, 2), byteCount: Zip.number(record, 12, 4),
+            offset: Zip.number(record, 16, 4))
+        var limit = end
+        if let large = try largeEnd(before: end) {
+            let told = extent
+            (extent, limit) = large
+            // Who knows nothing of large archives reads by the small record.
+            let isSame =
+                [extent.count, 0xFFFF].contains(told.count)
+                && [extent.byteCount, 0xFFFF_FFFF].contains(told.byteCount)
+                && [extent.offset, 0xFFFF_FFFF].contains(told.offset)
+            guard isSame else { throw damaged("its two end records differ") }
+        }
+        guard extent.count >= 0, 0...limit ~= extent.offset,
+            extent.byteCount == limit - extent.offset
+        else { throw damaged("something lies between its directory and its end") }
+        return extent
+    }
+
+    /// What the end record of a large archive says, and where it begins; `nil` without one.
+    private func largeEnd(before end: Int64) throws(StoreError) -> (Extent, Int64)? {
+        guard end >= Self.locatorByteCount else { return nil }
+        let locator = try source.read(
+            at: end - Int64(Self.locatorByteCount), count: Self.locatorByteCount)
+        guard locator.starts(with: Zip.signature(6, 7)) else { return nil }
+        let limit = Zip.number(locator, 8, 8)
+        guard limit >= 0, limit <= end - 76 else { throw damaged("its end lies elsewhere") }
+        let large = try source.read(at: limit, count: 56)
+        guard large.starts(with: Zip.signature(6, 6)),
+            Zip.number(large, 4, 8) == end - 20 - limit - 12
+        else { throw damaged("its end lies elsewhere") }
+        let extent = Extent(
+            count: Zip.number(large, 32, 8), byteCount: Zip.number(large, 40, 8),
+            offset: Zip.number(large, 48, 8))
+        return (extent, limit)
+    }
+
+    private func readHeaders(
+        _ directory: Extent, into layout: inout ZipLayout
+    ) throws(StoreError) {
         var window: [UInt8] = []
-        var (start, position, left) = (offset, offset, count)
-        let end = offset + byteCount
+        var (start, position, left) = (directory.offset, directory.offset, directory.count)
+        let end = directory.offset + directory.byteCount
         while left > 0 {
-            // A header, the longest name, and no more than is there.
-            let wanted = min(end - position, Int64(Self.headerByteCount + 0xFFFF))
+            // The longest header, or what is there.
+            let wanted = min(end - position, Int64(46 + 3 * 0xFFFF))
             if position + wanted > start + Int64(window.count) {
                 window = try source.read(at: position, count: Int(min(end - position, 1 << 20)))
                 start = position
             }
-            let header = window[Int(position - start)...]
-            guard header.count >= Self.headerByteCount, header.starts(with: Self.signature(1, 2))
-            else { throw damaged("its directory is shorter than it says") }
-            let nameCount = Int(number(header, 28, 2))
-            let restCount = number(header, 30, 2) + number(header, 32, 2)
-            guard header.count >= Self.headerByteCount + nameCount else {
+            let bytes = window[Int(position - start)...]
+            guard let rest = ZipHeader.rest(of: bytes, .central), bytes.count >= 46 + rest else {
                 throw damaged("its directory is shorter than it says")
             }
-            let name = header.dropFirst(Self.headerByteCount).prefix(nameCount)
-            guard !name.contains(0) else {
-                throw source.name.refusal(
-                    "its name contains NUL", entry: String(decoding: name, as: UTF8.self), .badPath)
-            }
-            try headers?.compare(header, name: Array(name))
-            position += Int64(Self.headerByteCount + nameCount) + restCount
+            try layout.add(ZipHeader(bytes, .central, of: source.name))
+            position += Int64(46 + rest)
             left -= 1
         }
         guard position == end else { throw damaged("its directory is longer than its files") }
-        return headers
-    }
-
-    static func signature(_ third: UInt8, _ fourth: UInt8) -> [UInt8] {
-        [0x50, 0x4B, third, fourth]
-    }
-
-    private func number(
-        _ bytes: some RandomAccessCollection<UInt8>, _ offset: Int, _ count: Int
-    ) -> Int64 {
-        Self.number(bytes, offset, count)
-    }
-
-    /// A little-endian number at an offset; negative if it is beyond what a file can have.
-    static func number(
-        _ bytes: some RandomAccessCollection<UInt8>, _ offset: Int, _ count: Int
-    ) -> Int64 {
-        var value: UInt64 = 0
-        for byte in bytes.dropFirst(offset).prefix(count).reversed() {
-            value = value << 8 | UInt64(byte)
-        }
-        return Int64(exactly: value) ?? -1
     }
 
     private func damaged(_ problem: String) -> StoreError {

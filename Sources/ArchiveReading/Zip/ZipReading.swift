@@ -2,7 +2,8 @@ internal import CZip
 internal import Platform
 internal import VersionTree
 
-/// Reads a zip archive by libzip, which compares local and central headers and every checksum.
+/// Reads a zip archive: what libzip takes for one, and `ZipDirectory` and `ZipLayout` for one that no program reads
+/// otherwise.
 ///
 /// All that the directory says is judged before the first byte is unpacked.
 final class ZipReading {
@@ -15,7 +16,7 @@ final class ZipReading {
     private struct Member {
         var index: UInt64
         var path: TreePath
-        var byteCount: Int64
+        var file: ZipFile
         var isExecutable: Bool
     }
 
@@ -28,21 +29,18 @@ final class ZipReading {
     ) throws(StoreError) {
         self.source = source
         var failure: Int32 = 0
-        // Names that stand twice are refused by the rules, which say which; what libzip takes for inconsistent is
-        // looked at again.
-        guard
-            let handle = zip_open(source.path, ZIP_RDONLY | ZIP_CHECKCONS, &failure)
-                ?? ([ZIP_ER_EXISTS, ZIP_ER_INCONS].contains(failure)
-                    ? zip_open(source.path, ZIP_RDONLY, nil) : nil)
-        else { throw Self.unopened(source, failure) }
+        guard let handle = zip_open(source.path, ZIP_RDONLY, &failure) else {
+            throw Self.unopened(source, failure)
+        }
         self.handle = handle
         var commentByteCount: Int32 = 0
         _ = zip_get_archive_comment(handle, &commentByteCount, ZIP_FL_ENC_RAW)
-        try ZipDirectory(source, size: size).check(
-            commentByteCount: Int(commentByteCount),
-            comparingHeaders: failure == ZIP_ER_INCONS)
-        try list(size, rules, expansion)
-        if failure == ZIP_ER_EXISTS { throw Self.unopened(source, failure) }
+        let files = try ZipDirectory(source, size: size)
+            .files(commentByteCount: Int(commentByteCount))
+        guard zip_get_num_entries(handle, 0) == Int64(files.count) else {
+            throw source.name.refusal("it is damaged: the number of its entries is wrong")
+        }
+        try list(files, size, rules, expansion)
     }
 
     deinit { zip_discard(handle) }
@@ -57,76 +55,59 @@ final class ZipReading {
     }
 
     private func list(
-        _ size: Int64, _ rules: EntryRules, _ expansion: Expansion
+        _ all: [ZipFile], _ size: Int64, _ rules: EntryRules, _ expansion: Expansion
     ) throws(StoreError) {
         var (rules, expansion) = (rules, expansion)
-        var compressed: Int64 = 0
-        for index in 0..<UInt64(max(0, zip_get_num_entries(handle, 0))) {
+        for (index, file) in all.enumerated() {
             try expansion.addEntry(Manifest.countMax)
-            let (name, status) = try look(at: index)
+            let name = try name(of: file.header)
+            try refuseUnreadable(file.header, name)
             let isDirectory = name.utf8.last == 47
-            let mode = mode(of: index)
+            let mode = file.header.mode
             try refuseKind(mode & 0o170000, isDirectory: isDirectory, name)
-            guard let byteCount = Int64(exactly: status.size),
-                let stored = Int64(exactly: status.comp_size), stored <= size
-            else { throw source.name.refusal("its size cannot be right", entry: name) }
-            compressed += stored
-            guard compressed <= size else {
-                throw source.name.refusal("its entries lie over each other", entry: name)
-            }
-            if isDirectory, byteCount > 0 {
+            if isDirectory, file.header.byteCount > 0 {
                 throw source.name.refusal("it is a directory with content", entry: name)
             }
             guard let path = try rules.path(of: name, isDirectory: isDirectory) else { continue }
-            try expansion.add(fileOf: byteCount, named: name)
+            try expansion.add(fileOf: file.header.byteCount, named: name)
             files.append(
                 Member(
-                    index: index, path: path, byteCount: byteCount,
-                    isExecutable: mode & 0o100 != 0))
+                    index: UInt64(index), path: path, file: file, isExecutable: mode & 0o100 != 0))
         }
         byteCount = expansion.byteCount
         try Expansion.check(byteCount, from: size, of: source.name)
     }
 
-    private func look(at index: UInt64) throws(StoreError) -> (String, zip_stat_t) {
-        var status = zip_stat_t()
-        zip_stat_init(&status)
-        guard zip_stat_index(handle, index, 0, &status) == 0,
-            let raw = zip_get_name(handle, index, ZIP_FL_ENC_RAW),
-            let strict = zip_get_name(handle, index, ZIP_FL_ENC_STRICT)
-        else { throw source.name.refusal("its entry \(index) cannot be read") }
-        let name = String(cString: raw)
-        // What is neither ASCII nor said to be UTF-8 is code page 437 by the specification, and almost never in fact:
-        // libzip would make other names of it.
-        guard String(cString: strict) == name, String(validatingCString: raw) != nil else {
+    /// The name of an entry, if it is known in which encoding it is.
+    private func name(of header: ZipHeader) throws(StoreError) -> String {
+        // By the specification, what is not said to be UTF-8 is code page 437. On Unix and macOS nobody writes that:
+        // there a name is its bytes, and UTF-8 if it can be; unzip, bsdtar and macOS unpack it as such. Made elsewhere,
+        // or in another encoding, it has another name for each program.
+        guard header.isASCII || header.saysUTF8 || header.isFromUnix,
+            let name = String(validating: header.name, as: UTF8.self)
+        else {
             throw source.name.refusal(
-                "its name is not ASCII, and the archive does not say that it is UTF-8; make the "
-                    + "archive with a program that says so (bsdtar, jar, python3 -m zipfile; not zip), or make a "
-                    + "tar archive, or unpack it and add the directory",
-                entry: name, .badPath)
+                "its name is not ASCII, and neither is it said to be UTF-8, nor is it UTF-8 made on Unix; make the "
+                    + "archive with a program that says so (bsdtar, jar, 7-Zip, python3 -m zipfile), or make a "
+                    + "tar archive, or unpack it and add the directory", entry: header.entry,
+                .badPath)
         }
-        guard status.encryption_method == 0 else {
-            throw source.name.refusal("it is encrypted", entry: name)
-        }
-        guard zip_compression_method_supported(Int32(status.comp_method), 0) != 0 else {
-            throw source.name.refusal(
-                "it is compressed by method \(status.comp_method), which libzip cannot undo here",
-                entry: name)
-        }
-        return (name, status)
+        return name
     }
 
-    /// The Unix mode of an entry; 0 if it has none.
-    private func mode(of index: UInt64) -> UInt32 {
-        var system: UInt8 = 0
-        var attributes: UInt32 = 0
-        let found = zip_file_get_external_attributes(handle, index, 0, &system, &attributes)
-        // Unix and macOS (APPNOTE.TXT, 4.4.2) have it in the upper half.
-        return found == 0 && (system == 3 || system == 19) ? attributes >> 16 : 0
+    private func refuseUnreadable(_ header: ZipHeader, _ name: String) throws(StoreError) {
+        guard header.flags & 1 == 0 else {
+            throw source.name.refusal("it is encrypted", entry: name)
+        }
+        guard zip_compression_method_supported(Int32(header.method), 0) != 0 else {
+            throw source.name.refusal(
+                "it is compressed by method \(header.method), which libzip cannot undo here",
+                entry: name)
+        }
     }
 
     private func refuseKind(
-        _ kind: UInt32, isDirectory: Bool, _ name: String
+        _ kind: Int64, isDirectory: Bool, _ name: String
     ) throws(StoreError) {
         let problem: String
         switch kind {
@@ -150,37 +131,52 @@ final class ZipReading {
     ) throws(StoreError) {
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
         defer { room.deallocate() }
+        let content = ZipContent(source)
         var done: Int64 = 0
-        for file in files {
+        for member in files {
+            let header = member.file.header
             try intake.begin(
-                file.path, byteCount: file.byteCount, isExecutable: file.isExecutable)
-            guard let content = zip_fopen_index(handle, file.index, 0) else {
-                throw damaged(file, zip_strerror(handle).map { String(cString: $0) })
+                member.path, byteCount: header.byteCount, isExecutable: member.isExecutable)
+            func take(_ block: UnsafeRawBufferPointer) throws(StoreError) {
+                try intake.append(block)
+                done += Int64(block.count)
+                progress(done)
             }
-            defer { zip_fclose(content) }
-            var count: Int64 = 0
-            // Up to the end, where libzip compares the checksum.
-            while true {
-                let taken = zip_fread(content, room.baseAddress, UInt64(room.count))
-                guard taken >= 0 else {
-                    throw damaged(file, zip_file_strerror(content).map { String(cString: $0) })
-                }
-                if taken == 0 { break }
-                count += taken
-                guard count <= file.byteCount else {
-                    throw damaged(file, "it has more than it says")
-                }
-                try intake.append(UnsafeRawBufferPointer(rebasing: room[..<Int(taken)]))
-                progress(done + count)
+            if [ZipContent.stored, ZipContent.deflated].contains(header.method) {
+                try content.read(member.file, through: room, take)
+            } else {
+                try decompress(member, through: room, take)
             }
-            guard count == file.byteCount else { throw damaged(file, "it has less than it says") }
             try intake.finish()
-            done += count
         }
     }
 
-    private func damaged(_ file: Member, _ said: String?) -> StoreError {
+    /// Reads a file that is compressed in another way than usual.
+    private func decompress(
+        _ member: Member, through room: UnsafeMutableRawBufferPointer,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        guard let content = zip_fopen_index(handle, member.index, 0) else {
+            throw damaged(member, zip_strerror(handle).map { String(cString: $0) })
+        }
+        defer { zip_fclose(content) }
+        var rest = member.file.header.byteCount
+        // Up to the end, where libzip compares the checksum.
+        while true {
+            let taken = zip_fread(content, room.baseAddress, UInt64(room.count))
+            guard taken >= 0 else {
+                throw damaged(member, zip_file_strerror(content).map { String(cString: $0) })
+            }
+            if taken == 0 { break }
+            rest -= taken
+            guard rest >= 0 else { throw damaged(member, "it has more than it says") }
+            try take(UnsafeRawBufferPointer(rebasing: room[..<Int(taken)]))
+        }
+        guard rest == 0 else { throw damaged(member, "it has less than it says") }
+    }
+
+    private func damaged(_ member: Member, _ said: String?) -> StoreError {
         source.name.refusal(
-            "it is damaged (\(said ?? "it cannot be read"))", entry: file.path.description)
+            "it is damaged (\(said ?? "it cannot be read"))", entry: member.path.description)
     }
 }

@@ -33,9 +33,10 @@ extension Command {
                     curl -s https://example.org/42.tar.gz | castree add - --version 42
 
                 An archive is refused, with the name of the entry, if it holds links or devices, \
-                encrypted files, names that lead elsewhere or stand twice, or names that are not \
-                said to be UTF-8; if it is damaged, cut off or joined with something else; and if \
-                it expands to more than --max-size, or to more than a thousand times its size.
+                encrypted files, names that lead elsewhere or stand twice, or names that are \
+                neither said to be UTF-8 nor UTF-8 made on Unix; if it is damaged, cut off, joined \
+                with something else, or if another program would find other files in it; and if it \
+                expands to more than --max-size, or to more than a thousand times its size.
                 """,
             arguments: [
                 Argument("SOURCE", "the directory or archive to import", completion: .files)

@@ -69,24 +69,6 @@ import VersionTree
         }
     }
 
-    @Test(.enabled(if: ZipReaderTests.program("bsdtar") != nil, "apt install libarchive-tools"))
-    func `that bsdtar has zipped is read`() throws {
-        let process = Process()
-        process.executableURL = ZipReaderTests.program("bsdtar")
-        process.currentDirectoryURL = URL(filePath: reader.directory.path)
-        let tree = reader.directory.appending("tree")
-        try FileManager.default.createDirectory(
-            atPath: tree + "/d", withIntermediateDirectories: true)
-        for name in ["a", "d/b"] {
-            try Data(name.utf8).write(to: URL(filePath: tree + "/" + name))
-        }
-        process.arguments = ["-a", "-cf", "made.zip", "-C", "tree", "."]
-        try process.run()
-        process.waitUntilExit()
-        let zip = try Data(contentsOf: URL(filePath: reader.directory.appending("made.zip")))
-        try expect(reader.files([UInt8](zip), "a.zip"), equals: ["a": "a", "d/b": "d/b"])
-    }
-
     @Test func `of no files is an archive, too`() throws {
         try expect(reader.files(ForeignZip().bytes(), "a.zip"), equals: [:])
         try expect(reader.files(ForeignTar().bytes(), "a.tar"), equals: [:])

@@ -22,6 +22,17 @@ struct ForeignZip {
         var localStored: UInt32?
         var localByteCount: UInt32?
         var localFlags: UInt16?
+        var localMethod: UInt16?
+        /// Fields that follow the names (4.5).
+        var extra: [UInt8] = []
+        var localExtra: [UInt8] = []
+        /// The version and the system that it was made by (4.4.2): 2.0, on Unix.
+        var madeBy: UInt16 = 0x314
+        /// What the archive holds of it, if that is not the content.
+        var compressed: [UInt8]?
+        /// What stands in the place of the data descriptor (4.3.9), and what follows it.
+        var descriptor: [UInt8]?
+        var after: [UInt8] = []
         /// Where the central header says that the file begins.
         var offset: UInt32?
 
@@ -38,6 +49,8 @@ struct ForeignZip {
     var between: [UInt8] = []
     var comment: [UInt8] = []
     var after: [UInt8] = []
+    /// What the small end record says of the number of entries, if the end is that of a large archive.
+    var smallCount: UInt16 = .max
     /// Whether its end is that of a large archive (4.3.14 and 4.3.15), with so many bytes before the locator.
     var largeEnd: [UInt8]?
 
@@ -50,29 +63,40 @@ struct ForeignZip {
             let offset = archive.count
             let crc = entry.crc ?? CRC32(of: entry.content).value
             let local = entry.localName ?? entry.name
+            let held = entry.compressed ?? entry.content
             let numbers = [
-                crc, entry.stored ?? UInt32(entry.content.count),
+                crc, entry.stored ?? UInt32(held.count),
                 entry.byteCount ?? UInt32(entry.content.count),
             ]
-            func common(_ flags: UInt16, _ numbers: [UInt32], _ name: [UInt8]) -> [UInt8] {
-                var bytes = le(20, 2) + le(UInt64(flags), 2) + le(UInt64(entry.method), 2)
-                bytes += le(0, 2) + le(0x21, 2) + numbers.flatMap { le(UInt64($0), 4) }
-                return bytes + le(UInt64(name.count), 2) + le(0, 2)
+            func common(
+                _ flags: UInt16, _ method: UInt16, _ numbers: [UInt32], _ name: [UInt8],
+                _ extra: [UInt8]
+            ) -> [UInt8] {
+                var bytes = Self.le(20, 2) + Self.le(UInt64(flags), 2) + Self.le(UInt64(method), 2)
+                bytes +=
+                    Self.le(0, 2) + Self.le(0x21, 2) + numbers.flatMap { Self.le(UInt64($0), 4) }
+                return bytes + Self.le(UInt64(name.count), 2) + Self.le(UInt64(extra.count), 2)
             }
             let told = [
                 entry.localCRC ?? crc, entry.localStored ?? numbers[1],
                 entry.localByteCount ?? numbers[2],
             ]
-            archive += [0x50, 0x4b, 3, 4] + common(entry.localFlags ?? entry.flags, told, local)
-            archive += local + entry.content
-            // The data descriptor (4.3.9).
-            if entry.flags & 8 != 0 {
-                archive += [0x50, 0x4b, 7, 8] + numbers.flatMap { le(UInt64($0), 4) }
+            archive += [0x50, 0x4b, 3, 4]
+            archive += common(
+                entry.localFlags ?? entry.flags, entry.localMethod ?? entry.method, told, local,
+                entry.localExtra)
+            archive += local + entry.localExtra + held
+            if let descriptor = entry.descriptor {
+                archive += descriptor
+            } else if entry.flags & 8 != 0 {
+                archive += [0x50, 0x4b, 7, 8] + numbers.flatMap { Self.le(UInt64($0), 4) }
             }
-            directory += [0x50, 0x4b, 1, 2] + le(0x314, 2)
-            directory += common(entry.flags, numbers, entry.name)
-            directory += le(0, 6) + le(UInt64(entry.mode) << 16, 4)
-            directory += le(UInt64(entry.offset ?? UInt32(offset)), 4) + entry.name
+            archive += entry.after
+            directory += [0x50, 0x4b, 1, 2] + Self.le(UInt64(entry.madeBy), 2)
+            directory += common(entry.flags, entry.method, numbers, entry.name, entry.extra)
+            directory += Self.le(0, 6) + Self.le(UInt64(entry.mode) << 16, 4)
+            directory +=
+                Self.le(UInt64(entry.offset ?? UInt32(offset)), 4) + entry.name + entry.extra
         }
         archive += between
         let start = archive.count
@@ -80,20 +104,40 @@ struct ForeignZip {
         if let gap = largeEnd {
             let count = UInt64(entries.count)
             let end = UInt64(archive.count)
-            archive += [0x50, 0x4b, 6, 6] + le(44, 8) + le(45, 2) + le(45, 2) + le(0, 8)
-            archive += le(count, 8) + le(count, 8) + le(UInt64(directory.count), 8)
-            archive += le(UInt64(start), 8) + gap
-            archive += [0x50, 0x4b, 6, 7] + le(0, 4) + le(end, 8) + le(1, 4)
-            archive += [0x50, 0x4b, 5, 6] + le(0, 4) + le(.max, 4) + le(.max, 8)
-            return archive + le(0, 2)
+            archive +=
+                [0x50, 0x4b, 6, 6] + Self.le(44, 8) + Self.le(45, 2) + Self.le(45, 2)
+                + Self.le(0, 8)
+            archive += Self.le(count, 8) + Self.le(count, 8) + Self.le(UInt64(directory.count), 8)
+            archive += Self.le(UInt64(start), 8) + gap
+            archive += [0x50, 0x4b, 6, 7] + Self.le(0, 4) + Self.le(end, 8) + Self.le(1, 4)
+            archive += [0x50, 0x4b, 5, 6] + Self.le(0, 4) + Self.le(UInt64(smallCount), 2)
+            archive += Self.le(UInt64(smallCount), 2) + Self.le(.max, 8)
+            return archive + Self.le(0, 2)
         }
-        archive += [0x50, 0x4b, 5, 6] + le(0, 4)
-        archive += le(UInt64(entries.count), 2) + le(UInt64(entries.count), 2)
-        archive += le(UInt64(directory.count), 4) + le(UInt64(start), 4)
-        return archive + le(UInt64(comment.count), 2) + comment + after
+        archive += [0x50, 0x4b, 5, 6] + Self.le(0, 4)
+        archive += Self.le(UInt64(entries.count), 2) + Self.le(UInt64(entries.count), 2)
+        archive += Self.le(UInt64(directory.count), 4) + Self.le(UInt64(start), 4)
+        return archive + Self.le(UInt64(comment.count), 2) + comment + after
     }
 
-    private func le(_ value: UInt64, _ count: Int) -> [UInt8] {
+    /// An archive's bytes before its directory: local headers and contents.
+    static func files(_ entry: Entry) -> [UInt8] {
+        let held = (entry.compressed ?? entry.content).count + entry.localExtra.count
+        return Array(ForeignZip(entry).bytes().prefix(30 + entry.name.count + held))
+    }
+
+    /// A field of a header.
+    static func field(_ kind: UInt64, _ content: [UInt8]) -> [UInt8] {
+        Self.le(kind, 2) + Self.le(UInt64(content.count), 2) + content
+    }
+
+    /// Info-ZIP's field with another name of an entry (4.6.9).
+    static func otherName(_ name: String, of entry: String) -> [UInt8] {
+        field(
+            0x7075, [1] + Self.le(UInt64(CRC32(of: Array(entry.utf8)).value), 4) + Array(name.utf8))
+    }
+
+    static func le(_ value: UInt64, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt64(8 * $0)) }
     }
 }

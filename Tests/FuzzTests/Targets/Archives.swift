@@ -36,6 +36,7 @@ extension FuzzTarget {
         name: "archives",
         words: [
             "PK\u{1}\u{2}", "PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{6}\u{6}", "PK\u{6}\u{7}",
+            "PK\u{7}\u{8}", "up\u{6}\u{0}\u{1}", "\u{1}\u{0}\u{10}\u{0}",
             "ustar\u{0}00",
             "././@LongLink", "../", "a/", "14 path=../a\n", "GNU.sparse.map=0,1\n",
             "\u{0}\u{0}\u{0}\u{0}",

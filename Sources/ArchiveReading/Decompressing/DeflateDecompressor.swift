@@ -1,19 +1,30 @@
 internal import CZlib
 internal import Platform
 
-/// gzip (RFC 1952) by zlib, which compares its checksum and length; several members are one content (section 2.2).
-final class GzipDecompressor: Decompressor {
+/// DEFLATE by zlib: in gzip's wrapping, or bare.
+final class DeflateDecompressor: Decompressor {
+    /// What is around the compressed bytes.
+    enum Wrapping: String {
+        /// Nothing (RFC 1951), as in zip archives.
+        case none = "DEFLATE"
+        /// gzip (RFC 1952), whose checksum and length zlib compares; several members are one content (section 2.2).
+        case gzip
+    }
+
     private let archive: ArchiveName
+    private let wrapping: Wrapping
     /// zlib points back at it: it may not move.
     private let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
     /// - Throws: `.outOfMemory`.
-    init(_ archive: ArchiveName) throws(StoreError) {
+    init(_ archive: ArchiveName, _ wrapping: Wrapping) throws(StoreError) {
         self.archive = archive
+        self.wrapping = wrapping
         state.initialize(to: z_stream())
-        // 16: a gzip header and trailer (zlib.h).
+        // 16 more: a gzip header and trailer; negative: neither header nor trailer (zlib.h).
         let done = inflateInit2_(
-            state, 16 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+            state, wrapping == .gzip ? 16 + MAX_WBITS : -MAX_WBITS, ZLIB_VERSION,
+            Int32(MemoryLayout<z_stream>.size))
         guard done == Z_OK else {
             throw StoreError(.outOfMemory, "unable to decompress: out of memory")
         }
@@ -42,9 +53,9 @@ final class GzipDecompressor: Decompressor {
         case Z_MEM_ERROR: throw StoreError(.outOfMemory, "unable to decompress: out of memory")
         default:
             let said = state.pointee.msg.map { String(cString: $0) }
-            throw archive.refusal("it is damaged (gzip: \(said ?? "not one"))")
+            throw archive.refusal("it is damaged (\(wrapping.rawValue): \(said ?? "not one"))")
         }
     }
 
-    func restart() -> Bool { inflateReset(state) == Z_OK }
+    func restart() -> Bool { wrapping == .gzip && inflateReset(state) == Z_OK }
 }
