@@ -46,6 +46,7 @@ let package = Package(
         .library(name: "VersionTree", targets: ["VersionTree"]),
         .library(name: "HotPush", targets: ["HotPush", "CurlTransport"]),
         .library(name: "ServeFromCAS", targets: ["ServeFromCAS"]),
+        .library(name: "ArchiveReading", targets: ["ArchiveReading"]),
         .library(name: "LocalizedErrors", targets: ["LocalizedErrors"]),
         .executable(name: "castree", targets: ["castree"]),
         .executable(name: "castree-pull", targets: ["castree-pull"]),
@@ -106,7 +107,8 @@ let package = Package(
         .target(
             name: "ArchiveReading",
             dependencies: [
-                "VersionTree", "Platform", "CZip", "CArchive", "CBrotli", "CZlib", "CZstd",
+                "VersionTree", "CASStore", "Platform", "CZip", "CArchive", "CBrotli", "CZlib",
+                "CZstd",
             ],
             swiftSettings: settings),
         .target(

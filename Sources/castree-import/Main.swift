@@ -47,9 +47,7 @@ extension Invocation {
         let reader = try ArchiveReader(source, options)
         return try leavingNoEmptyStore {
             let versions = try openOrCreateStore(isDurable: !flag("no-sync")).recordingEvents()
-            let intake = try FileIntake(versions, version: name)
-            try intake.writingBehind { () throws(StoreError) in try reader.read(into: intake) }
-            let report = try intake.record()
+            let report = try reader.add(to: versions, as: name)
             bar.finish()
             noteUnmeant(try versions.manifest(of: name), options, path)
             let previous = flag("activate") ? try versions.activate(name) : nil

@@ -1,0 +1,49 @@
+public import CASStore
+internal import Platform
+public import VersionTree
+
+extension VersionStore {
+    /// Imports an archive from anybody as a version, without unpacking it anywhere else.
+    ///
+    /// For apps whose server sends releases as archives: the bytes go straight into the store, and what it holds already is
+    /// not kept twice. Read are .zip, .tar, .tar.gz, .tar.zst and .tar.br, told by their first bytes (.tar.br by its name); of
+    /// the modes only whether a file is executable. Verify the archive's own digest or signature before: castree proves
+    /// that it is sound, not who made it.
+    ///
+    /// Strict: whatever two programs could understand differently is refused, and whatever a version cannot hold (links,
+    /// devices, names that lead elsewhere or stand twice, encryption, damage, something joined with it). Blocks the thread; any
+    /// thread may call it. When it returns, the version survives a power cut. If the process is killed before that, there is
+    /// no such version, and the call may be repeated; adding the same content again under the same name changes nothing.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - version: the version's name.
+    ///   - directory: a directory of the archive that must hold all of it and is taken away, such as CodePush's
+    ///     `CodePush`.
+    ///   - byteCountMax: the most bytes that all files may have together.
+    /// - Throws: `.notFound`, `.permission`; `.badArchive`, `.badPath`, `.tooLarge` with the entry, `.unsupportedFile` for a
+    ///   zip archive that is a pipe; `.badName`, `.versionExists` if the name is taken by other content, `.pathCollision`;
+    ///   `.outOfSpace`, `.interrupted`, `.writesRefused`.
+    @discardableResult
+    public func add(
+        archive path: String, version: String, stripping directory: String? = nil,
+        byteCountMax: Int64 = 1 << 30
+    ) throws(StoreError) -> AddReport {
+        var options = ArchiveOptions()
+        (options.stripped, options.byteCountMax) = (directory, byteCountMax)
+        let source = try ArchiveSource(path: path) { (_) throws(StoreError) in }
+        return try ArchiveReader(source, options).add(to: self, as: version)
+    }
+}
+
+extension ArchiveReader {
+    /// Makes the files a version, in one step.
+    /// - Throws: as reading; what recording a version throws.
+    package func add(
+        to versions: VersionStore, as version: String
+    ) throws(StoreError) -> AddReport {
+        let intake = try FileIntake(versions, version: version)
+        try intake.writingBehind { () throws(StoreError) in try read(into: intake) }
+        return try intake.record()
+    }
+}
