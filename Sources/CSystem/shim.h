@@ -65,6 +65,10 @@ static inline ssize_t castree_getdents(int fd, void *buffer, size_t count) {
 extern int pipe2(int ends[2], int flags);
 // Both ends are closed in whatever program another thread starts meanwhile.
 static inline int castree_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+// dup3(2), likewise: `number` is another open file from now on, and is never closed meanwhile.
+extern int dup3(int file, int number, int flags);
+static inline int castree_redirect(int number, int file) { return dup3(file, number, O_CLOEXEC); }
 static inline int castree_random(void *bytes, size_t count) {
     return getrandom(bytes, count, 0) == (ssize_t)count ? 0 : -1;
 }
@@ -98,6 +102,12 @@ static inline int castree_rename_new(int oldfd, const char *old, int newfd, cons
 static inline int castree_open_beneath(int dir, const char *path, int flags, mode_t mode) {
     (void)dir; (void)path; (void)flags; (void)mode; errno = ENOSYS; return -1;
 }
+// Darwin has no dup3(2): likewise.
+static inline int castree_redirect(int number, int file) {
+    if (dup2(file, number) < 0) return -1;
+    return fcntl(number, F_SETFD, FD_CLOEXEC);
+}
+
 // Darwin has no pipe2(2): a program that another thread starts between the calls inherits the ends.
 static inline int castree_pipe(int ends[2]) {
     if (pipe(ends) != 0) return -1;

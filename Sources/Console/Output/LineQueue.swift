@@ -42,21 +42,25 @@ package final class LineQueue: Sendable {
     private let mayBlock: Bool
     private let state = Mutex(State())
     private let bell = ThreadBell()
+    private let onTurn: @Sendable () -> Void
     private let onLoss: @Sendable (Int) -> [UInt8]?
     private let onFailure: @Sendable (_ reason: String) -> Void
 
     /// Makes a queue for a file that is open and stays open.
     ///
+    /// - Parameter onTurn: called before each line is written, on the thread that writes.
     /// - Parameter onLoss: makes the line that tells how many were dropped; `nil` to write none there.
     /// - Parameter onFailure: called once, with the reason, if the file cannot be written; not if its
     ///   reader has gone.
     package init(
         descriptor: Int32, byteCountMax: Int = LineQueue.byteCountMax,
+        onTurn: @escaping @Sendable () -> Void = {},
         onLoss: @escaping @Sendable (Int) -> [UInt8]?,
         onFailure: @escaping @Sendable (_ reason: String) -> Void = { _ in }
     ) {
         self.descriptor = descriptor
         self.byteCountMax = byteCountMax
+        self.onTurn = onTurn
         self.onLoss = onLoss
         self.onFailure = onFailure
         mayBlock = !System.isRegularFile(descriptor)
@@ -135,6 +139,7 @@ package final class LineQueue: Sendable {
 
     private func write(_ line: [UInt8]) {
         guard !state.withLock({ $0.isBroken }) else { return }
+        onTurn()
         do throws(SystemError) {
             guard mayBlock else { return try System.write(line[...], to: descriptor) }
             var start = 0

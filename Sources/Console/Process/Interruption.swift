@@ -57,13 +57,15 @@ package enum Interruption {
         }
         var handled = sigset_t()
         sigemptyset(&handled)
-        for number in [SIGINT, SIGTERM] where handle(number) { sigaddset(&handled, number) }
+        for number in [SIGINT, SIGTERM] where handle(number, { Interruption.noteSignal($0) }) {
+            sigaddset(&handled, number)
+        }
         // A parent may block signals for itself, and its mask is inherited (signal(7)).
         pthread_sigmask(SIG_UNBLOCK, &handled, nil)
     }
 
     /// - Returns: whether the signal is handled.
-    private static func handle(_ number: Int32) -> Bool {
+    static func handle(_ number: Int32, _ handler: @escaping SignalHandler) -> Bool {
         var action = sigaction()
         // A shell starts background work with SIGINT ignored; nohup-like programs do the same.
         if sigaction(number, nil, &action) == 0, isIgnoring(action) { return false }
@@ -71,7 +73,7 @@ package enum Interruption {
         // SA_RESTART: libraries need not expect EINTR; poll(2) and nanosleep(2) return it all the
         // same (signal(7)).
         action.sa_flags = Int32(SA_RESTART)
-        setHandler(of: &action) { number in Interruption.noteSignal(number) }
+        setHandler(of: &action, handler)
         return sigaction(number, &action, nil) == 0
     }
 
@@ -87,7 +89,7 @@ package enum Interruption {
     }
 }
 
-private typealias SignalHandler = @convention(c) (Int32) -> Void
+typealias SignalHandler = @convention(c) (Int32) -> Void
 
 #if canImport(Darwin)
     private func setHandler(of action: inout sigaction, _ handler: @escaping SignalHandler) {

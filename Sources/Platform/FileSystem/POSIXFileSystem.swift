@@ -101,6 +101,11 @@ package struct POSIXFileSystem: FileSystem {
         }
     }
 
+    /// Lets an open number stand for another open file; nobody finds it closed meanwhile.
+    package func redirect(_ number: Int32, to file: Int32) throws(StoreError) {
+        try call("dup3", number) { castree_redirect(number, file) }
+    }
+
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         try call("ftruncate", file) { ftruncate(file, off_t(byteCount)) }
     }

@@ -1,11 +1,13 @@
 package import CASStore
 package import Console
+import Synchronization
 
 /// What a server says while it runs: a line for every answered request, and what its operator should know.
 ///
 /// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213`: when, method, target as it was sent, status, bytes
 /// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so the file can
 /// be moved away and several servers may share it; to a pipe or a terminal only a short line is one write.
+/// After SIGHUP the next line goes to the file that is at the path then (``HangUp``).
 /// The threads that serve never wait for it (``LineQueue``). Safe to use from any thread.
 package final class AccessLog: Sendable {
     private let file: Descriptor
@@ -13,6 +15,40 @@ package final class AccessLog: Sendable {
 
     /// Opens the log, creating it.
     package init(_ path: String, _ notices: ServerNotices) throws(StoreError) {
+        file = try Self.open(path)
+        let (turns, number) = (Turns(), file.raw)
+        lines = LineQueue(
+            descriptor: file.raw,
+            onTurn: {
+                guard turns.isNew() else { return }
+                do throws(StoreError) {
+                    let next = try Self.open(path)
+                    try POSIXFileSystem().redirect(number, to: next.raw)
+                } catch {
+                    notices.tell(
+                        "the access log goes on in the file that was moved away: \(error.message)")
+                }
+            },
+            onLoss: { count in
+                notices.tell("\(Self.lost(count)) from the access log, which took none for a while")
+                return nil
+            },
+            onFailure: { notices.tell("unable to write the access log: \($0)") })
+    }
+
+    /// Which signal was heeded last.
+    private final class Turns: Sendable {
+        private let seen = Atomic<Int>(HangUp.count)
+
+        /// Whether another has come since.
+        func isNew() -> Bool {
+            let count = HangUp.count
+            return seen.exchange(count, ordering: .relaxed) != count
+        }
+    }
+
+    /// Opens the log at a path, and creates it.
+    private static func open(_ path: String) throws(StoreError) -> Descriptor {
         let fileSystem = POSIXFileSystem()
         let here = POSIXFileSystem.workingDirectory
         // Opening for appending does not create the file.
@@ -21,14 +57,7 @@ package final class AccessLog: Sendable {
         } catch {
             throw fileSystem.naming(directoryMissingAbove: path, error)
         }
-        file = try fileSystem.open(here, path, .appending, mode: 0)
-        lines = LineQueue(
-            descriptor: file.raw,
-            onLoss: { count in
-                notices.tell("\(Self.lost(count)) from the access log, which took none for a while")
-                return nil
-            },
-            onFailure: { notices.tell("unable to write the access log: \($0)") })
+        return try fileSystem.open(here, path, .appending, mode: 0)
     }
 
     /// Appends a line; never waits.
@@ -67,7 +96,9 @@ package final class ServerNotices: Sendable {
     private let diagnostics: Diagnostics
     private let lines: LineQueue
 
+    /// Of a server that begins: from now on SIGHUP ends it only where its terminal has gone.
     package init(_ diagnostics: Diagnostics) {
+        HangUp.listen()
         self.diagnostics = diagnostics
         lines = LineQueue(
             descriptor: 2,

@@ -1,0 +1,36 @@
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// How often SIGHUP has come: to a server that no terminal controls it says that its log has been moved away.
+///
+/// logrotate(8) and its relatives send it. To all others it says that their terminal has gone, and ends them, as ever.
+package enum HangUp {
+    private static let signalCount = Atomic<Int>(0)
+
+    /// How often it has come since ``listen()``; any thread may ask.
+    package static var count: Int { signalCount.load(ordering: .relaxed) }
+
+    /// Counts the signal from now on, unless a terminal controls this process, or it is ignored.
+    package static func listen() {
+        // It can be opened by whoever has a terminal (tty(4)).
+        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
+        guard terminal < 0 else {
+            close(terminal)
+            return
+        }
+        // Initialized before the handler can run.
+        guard count >= 0, Interruption.handle(SIGHUP, { _ in HangUp.note() }) else { return }
+        var handled = sigset_t()
+        sigemptyset(&handled)
+        sigaddset(&handled, SIGHUP)
+        pthread_sigmask(SIG_UNBLOCK, &handled, nil)
+    }
+
+    /// Runs inside the signal handler.
+    private static func note() { signalCount.add(1, ordering: .relaxed) }
+}
