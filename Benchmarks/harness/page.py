@@ -13,6 +13,7 @@ TITLES = {
     "peers": "The life of two releases, by six programs",
     "engine": "The engine against plain C and OSTree",
     "serve": "The server against nginx",
+    "clients": "The clients of other systems",
     "pull": "Pulling against curl and OSTree",
     "bucket": "Origins in buckets against aws s3 sync, rclone and curl",
     "delivery": "What releases cost over the air",
@@ -26,6 +27,8 @@ ABOUT = {
               "timed; seconds are of whole processes that ask the server itself.",
     "delivery": "First installs and updates of real apps: bytes of bodies, and requests. Then what packs cost those who "
                 "make them and those who take them apart.",
+    "clients": "CPU seconds of castree origin serve for 100,000 answers, seconds until all but one of a hundred are there, "
+               "and its memory; an archive that is put together against nginx, which sends the same bytes as a file.",
 }
 QUESTIONS = {
     STORE: "Store a release", NEXT: "Store the next release", TREE: "Make the tree of a version",
