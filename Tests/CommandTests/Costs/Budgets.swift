@@ -48,6 +48,13 @@ enum Budget {
         .receipts: 2, .sends: 1,
     ]
 
+    /// One answer of `origin serve` to a client of CodePush, where two systems are enabled.
+    ///
+    /// It looks whether the configuration, the pointer and the history are those that it knows: a call each.
+    static let clientAnswer: Counts = [
+        .stats: 3, .receipts: 2, .sends: 1,
+    ]
+
     /// Says which kinds are beyond the budget, and where the budget has become too large to guard anything.
     ///
     /// `depth` is the number of directories above the store.

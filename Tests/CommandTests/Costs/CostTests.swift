@@ -157,6 +157,35 @@ import Testing
             hold("one small answer", least, to: Budget.smallAnswer)
             _ = try server.end()
         }
+
+        @Test("keeps within its budget when a warm server answers a client of another system")
+        func clientAnswer() throws {
+            try castree("add", "app", "--version", "1")
+            try castree("publish", "1", "site", "--no-packs")
+            for (system, deployment) in [("codepush", "KEY=stable"), ("chcp", "web=stable")] {
+                try castree(
+                    "origin", "enable", "site", system, "--base-url", "http://u.example.org",
+                    "--deployment", deployment)
+            }
+            let server = try Served(
+                [
+                    ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
+                    "127.0.0.1:0",
+                ], in: place.directory, environment: counter.environment)
+            func get() throws {
+                let answer = try server.get(
+                    "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0", [:])
+                expect(answer.status == 200 && answer.body.contains("download_url"))
+            }
+            try get()
+            var least = try counter.counted(get)
+            for _ in 0..<9 {
+                least = least.merging(try counter.counted(get)) { min($0, $1) }
+            }
+            hold("one answer to a client of CodePush", least, to: Budget.clientAnswer)
+            expect(least[.stats], equals: Budget.clientAnswer[.stats])
+            _ = try server.end()
+        }
     }
 
     extension Issue {
