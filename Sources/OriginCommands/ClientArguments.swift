@@ -39,6 +39,7 @@ extension Invocation {
                 telling.systems?.insert(try clientSystem(String(name)))
             }
         }
+        telling.isUrgent = command.name == "withdraw"
         guard isDeclared("client-key") else { return telling }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")

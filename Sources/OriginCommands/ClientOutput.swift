@@ -7,15 +7,12 @@ import VersionTree
 
 extension ClientStatus {
     func writeMembers(to writer: inout JSONWriter) {
-        writer.member("system", configuration.system.rawValue)
-        writer.member("baseURL", configuration.baseURL)
-        writer.member("deployments") { writer in
-            for (name, channel) in configuration.deployments.sorted(by: { $0.key < $1.key }) {
-                writer.member(name, channel.description)
-            }
+        writer.member("system", system.rawValue)
+        writer.member("problems", problems) { writer, problem in
+            writer.member("code", problem.code.description)
+            writer.member("message", problem.message)
         }
-        writer.member("folder", configuration.folder)
-        writer.member("history", configuration.historyCount)
+        if let configuration { configuration.writeMembers(to: &writer) }
         writer.member("channels", channels) { writer, channel in
             writer.member("channel", channel.name.description)
             writer.member("published", channel.isThere)
@@ -30,11 +27,11 @@ extension ClientStatus {
     }
 
     func print(to output: Output) {
-        let system = configuration.system.rawValue
-        output.print("\(system): \(configuration.baseURL)")
-        for (name, channel) in configuration.deployments.sorted(by: { $0.key < $1.key }) {
+        output.print("\(system.rawValue): \(configuration?.baseURL ?? "damaged")")
+        for (name, channel) in configuration?.sortedDeployments ?? [] {
             output.print("  \(name.isEmpty ? "(no name)" : name): channel \(channel)")
         }
+        for problem in problems { output.print("  no answers: \(problem.message)") }
         for channel in channels {
             let told = "\(counted(channel.offerCount, "offer")) so far"
             output.print(
@@ -46,6 +43,21 @@ extension ClientStatus {
                 output.print("    \(name): \(ids)")
             }
         }
+    }
+}
+
+extension ClientConfiguration {
+    fileprivate var sortedDeployments: [(key: String, value: ChannelName)] {
+        deployments.sorted { $0.key < $1.key }
+    }
+
+    fileprivate func writeMembers(to writer: inout JSONWriter) {
+        writer.member("baseURL", baseURL)
+        writer.member("deployments") { writer in
+            for (name, channel) in sortedDeployments { writer.member(name, channel.description) }
+        }
+        writer.member("folder", folder)
+        writer.member("history", historyCount)
     }
 }
 

@@ -73,7 +73,8 @@ extension Command {
             summary: "shows what an origin tells the clients of other systems",
             discussion: """
                 Shows the systems that are enabled, which channels their clients get, and by which ids \
-                they know what is offered.
+                they know what is offered. What is damaged is said, and then the exit status is 1: the \
+                clients of that system, or of that channel, get no answers until it is mended.
 
                     castree origin status /srv/www/updates
                 """,

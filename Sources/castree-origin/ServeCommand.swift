@@ -15,8 +15,8 @@ extension Invocation {
         defer { notices.end() }
         let address = try listeningAddress()
         let served = try servedOrigin()
-        // What is wrong with a configuration is said before anything listens.
-        let systems = try served.answers.systems()
+        // One system's broken configuration keeps the others from nothing; it counts again as soon as it is mended.
+        let systems = served.answers.systems { notices.tell($0.message) }
         let log = try accessLog(notices)
         defer { log?.end() }
 

@@ -22,12 +22,22 @@ package protocol ClientOrigin {
     func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64?
+    /// The bytes of an answer that names so many files that it takes long to write.
+    ///
+    /// - Parameter name: says all that it depends on: who asks again may get what was written before.
+    func encoded(
+        named name: String, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8]
 }
 
 extension ClientOrigin {
     package func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? { try find() }
+
+    package func encoded(
+        named name: String, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] { try write() }
 }
 
 /// The files of a release, and what is known of each.
@@ -36,6 +46,9 @@ package struct ClientContent: Sendable {
     package var manifest: Manifest
     /// CRC-32, MD5 and twin of each object.
     package var facts: ContentFacts
+
+    /// Whether an answer that names all files takes so long to write that others should not wait for it: a millisecond.
+    var isLong: Bool { manifest.count > 500 }
 
     /// Makes one.
     package init(manifest: Manifest, facts: ContentFacts) {

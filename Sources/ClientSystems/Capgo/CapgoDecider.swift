@@ -74,14 +74,30 @@ package enum CapgoDecider: ClientDecider {
                 "the origin has lost what Capgo's clients are offered as \(name); publish it again",
                 object: version.content)
         }
-        return .json { writer in
+        func write() -> [UInt8] {
+            answer(
+                name, url: "\(configuration.baseURL)\(archives)\(ArchiveName(version.content))",
+                archive.sha256, isModern ? content : nil, configuration)
+        }
+        guard isModern, content.isLong else { return .json(write()) }
+        return .json(
+            try origin.encoded(
+                named: "capgo \(configuration.baseURL) \(name) \(version.content) \(archive.sha256)"
+            ) { () throws(StoreError) in write() })
+    }
+
+    /// - Parameter content: what single files are fetched of; `nil` for plugins that take archives alone.
+    private static func answer(
+        _ name: String, url: String, _ digest: ObjectID, _ content: ClientContent?,
+        _ configuration: ClientConfiguration
+    ) -> [UInt8] {
+        JSONWriter.document { writer in
             writer.member("version", name)
-            writer.member(
-                "url", "\(configuration.baseURL)\(archives)\(ArchiveName(version.content))")
+            writer.member("url", url)
             // Older plugins take an empty one for none, and each part of an archive has a checksum of its own.
-            writer.member("checksum", isModern ? archive.sha256.description : "")
+            writer.member("checksum", content == nil ? "" : digest.description)
             writer.member("session_key", "")
-            guard isModern else { return }
+            guard let content else { return }
             writer.member("manifest", content.manifest.entries) { writer, entry in
                 writer.member("file_name", entry.path.description)
                 writer.member("file_hash", entry.address.description)

@@ -75,7 +75,7 @@ package enum CodePushDecider: ClientDecider {
         of offer: ClientOffer, for check: CodePushCheck, in channel: ClientChannel,
         _ configuration: ClientConfiguration, _ origin: some ClientOrigin
     ) throws(StoreError) -> (name: ArchiveName, byteCount: Int64)? {
-        guard let name = try archiveName(of: offer),
+        guard let name = try archiveName(of: offer, configuration),
             let package = try package(of: offer, configuration, origin)
         else { return nil }
         // By what the client has, never by what it calls it: labels of two deployments are alike.
@@ -113,11 +113,17 @@ package enum CodePushDecider: ClientDecider {
             content, folder: configuration.folder, signature: offer.signatures["package"])
     }
 
-    private static func archiveName(of offer: ClientOffer) throws(StoreError) -> ArchiveName? {
+    /// Caches keep an archive for ever by its name: so the folder is in it, too, unless it is the usual one.
+    private static func archiveName(
+        of offer: ClientOffer, _ configuration: ClientConfiguration
+    ) throws(StoreError) -> ArchiveName? {
         guard let version = offer.version else { return nil }
         var name = ArchiveName(version.content)
+        if configuration.folder != ClientConfiguration.folders[0] {
+            name.details = [configuration.folder]
+        }
         if let signature = offer.signatures["package"] {
-            name.details = [try ArchiveName.tag(of: signature)]
+            name.details.append(try ArchiveName.tag(of: signature))
         }
         return name
     }
@@ -149,7 +155,7 @@ package enum CodePushDecider: ClientDecider {
         var whole = name
         whole.base = nil
         for live in channel.live where live.offer.version?.content == name.content {
-            guard try archiveName(of: live.offer) == whole,
+            guard try archiveName(of: live.offer, configuration) == whole,
                 let package = try package(of: live.offer, configuration, origin)
             else { continue }
             guard let wanted = name.base else { return try package.archive() }

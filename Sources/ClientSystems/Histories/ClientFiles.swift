@@ -17,12 +17,27 @@ package struct ClientFiles {
     }
 
     /// What the operator has set for the systems that are enabled, sorted by system.
+    ///
+    /// - Parameters:
+    ///   - systems: looks at these only; `nil` for all.
+    ///   - passesOver: whether one that is damaged is left out, and told.
     /// - Throws: `.badClients`; what reading throws.
-    package func configurations() throws(StoreError) -> [ClientConfiguration] {
+    package func configurations(
+        of systems: Set<ClientSystem>? = nil, passingOver passesOver: Bool = false,
+        _ tell: (ClientSystem, StoreError) -> Void = { _, _ in }
+    ) throws(StoreError) -> [ClientConfiguration] {
         guard try areThere() else { return [] }
         var found: [ClientConfiguration] = []
-        for system in ClientSystem.allCases.sorted() {
-            if let configuration = try configuration(of: system) { found.append(configuration) }
+        for system in ClientSystem.allCases.sorted()
+        where systems.map({ $0.contains(system) }) ?? true {
+            do throws(StoreError) {
+                if let configuration = try configuration(of: system) {
+                    found.append(configuration)
+                }
+            } catch {
+                guard passesOver, error.code == .badClients else { throw error }
+                tell(system, error)
+            }
         }
         return found
     }

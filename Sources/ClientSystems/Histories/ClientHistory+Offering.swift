@@ -25,16 +25,13 @@ extension ClientHistory {
         }
         // A later offer counts, should a sequence stand twice.
         let last = Dictionary(offers.map { ($0.sequence, $0) }) { $1 }
-        let withdrawn = ordersByTime ? Self.withdrawn(from: before, by: pointer) : []
+        let withdrawn = ordersByTime ? last.values.filter { !$0.isOffered(by: pointer) } : []
         return pointer.releases.reversed().compactMap { release in
             guard let offer = last[release.sequence], offer.isOffer(of: release) else {
                 return Lacking(release: release, isAgain: false)
             }
-            let isReturned = withdrawn.contains { sequence in
-                guard sequence > release.sequence, let other = last[sequence] else {
-                    return false
-                }
-                return other.createdAt > offer.createdAt
+            let isReturned = withdrawn.contains { other in
+                other.sequence > release.sequence && other.createdAt > offer.createdAt
             }
             return isReturned || isRenewed(offer) ? Lacking(release: release, isAgain: true) : nil
         }
@@ -46,15 +43,6 @@ extension ClientHistory {
         package var release: OfferedRelease
         /// Whether it was offered before, and is now offered anew.
         package var isAgain: Bool
-    }
-
-    /// The sequences of what was offered and is offered no more.
-    private static func withdrawn(
-        from before: ChannelPointer?, by pointer: ChannelPointer
-    ) -> [Int64] {
-        (before?.releases ?? []).filter { old in
-            !pointer.releases.contains { $0.target == old.target }
-        }.map(\.sequence)
     }
 
     /// When the next offer of a release is made, in milliseconds since 1970.
@@ -107,6 +95,17 @@ extension ClientOffer {
         case (.version(let mine, let facts), .version(let theirs)):
             mine == theirs && facts == release.facts
         default: false
+        }
+    }
+
+    /// Whether a pointer still lists what it offers.
+    fileprivate func isOffered(by pointer: ChannelPointer) -> Bool {
+        pointer.releases.contains { release in
+            switch (target, release.target) {
+            case (.embedded, .embedded): true
+            case (.version(let mine, _), .version(let theirs)): mine == theirs
+            default: false
+            }
         }
     }
 

@@ -17,8 +17,9 @@ struct HotUpdaterAnswer {
     /// the archive.
     var changes: [(entry: Manifest.Entry, url: String)]?
 
-    var clientAnswer: ClientAnswer {
-        .json { writer in
+    /// Its JSON.
+    var bytes: [UInt8] {
+        JSONWriter.document { writer in
             writer.member("id", id)
             writer.member("shouldForceUpdate", isForced)
             writer.member("message", message)

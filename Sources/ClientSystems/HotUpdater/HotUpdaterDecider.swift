@@ -70,14 +70,21 @@ package enum HotUpdaterDecider: ClientDecider {
             fileHash: try hash(live.offer, "archive", live.offer.archive?.sha256),
             manifestURL: configuration.baseURL + prefix + "manifests/" + name.text(suffix: "json"),
             manifestHash: try hash(live.offer, "manifest", live.offer.manifestDigest))
-        if let held = channel.live.first(where: { $0.offer.id == check.current }),
-            let base = try origin.content(of: held.offer)
-        {
+        guard let held = channel.live.first(where: { $0.offer.id == check.current }),
+            let base = try origin.content(of: held.offer), let from = held.offer.version?.content
+        else { return .json(answer.bytes) }
+        let short = String(decoding: answer.bytes, as: UTF8.self)
+        func write() -> [UInt8] {
             answer.changes = bundle.changes(from: base).map { entry in
                 (entry, configuration.baseURL + "/" + OriginLayout.object(entry.address))
             }
+            return answer.bytes
         }
-        return answer.clientAnswer
+        guard bundle.content.isLong || base.isLong else { return .json(write()) }
+        return .json(
+            try origin.encoded(
+                named: "hot-updater \(configuration.baseURL) \(version.content) \(from) \(short)"
+            ) { () throws(StoreError) in write() })
     }
 
     /// How a client checks an archive or a manifest: by the signature of its digest, if there is one.

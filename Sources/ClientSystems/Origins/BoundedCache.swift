@@ -1,6 +1,7 @@
 /// Values by key up to a total cost; what was used longest ago goes first.
 ///
-/// For a few dozen large values: to make room it looks at all of them.
+/// For a few dozen large values: to make room it looks at all of them. One value that alone costs more than the limit
+/// may be kept, in the place of all others: who asked for it will ask for it again.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value
@@ -9,11 +10,15 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private let limit: Int
+    private let keepsOneLarger: Bool
     private var entries: [Key: Entry] = [:]
     private(set) var cost = 0
     private var clock: UInt64 = 0
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int, keepsOneLarger: Bool = false) {
+        self.limit = limit
+        self.keepsOneLarger = keepsOneLarger
+    }
 
     var count: Int { entries.count }
 
@@ -24,10 +29,10 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return entries[key]?.value
     }
 
-    /// Keeps a value, unless it alone costs more than the limit.
+    /// Keeps a value, unless it alone costs more than the limit and no such value is kept.
     mutating func insert(_ key: Key, _ value: Value, cost: Int) {
         remove(key)
-        guard cost <= limit else { return }
+        guard cost <= limit || keepsOneLarger else { return }
         while self.cost + cost > limit,
             let oldest = entries.min(by: { $0.value.usedAt < $1.value.usedAt })
         {

@@ -56,18 +56,21 @@ package final class OriginAnswers: Sendable {
     ) {
         self.reader = reader
         self.deciders = deciders
-        self.planned = Mutex(BoundedCache(limit: planned))
+        self.planned = Mutex(BoundedCache(limit: planned, keepsOneLarger: true))
     }
 
     /// The systems that are enabled, in the order of their names.
-    /// - Throws: what is wrong with a configuration.
-    package func systems() throws(StoreError) -> [ClientSystem] {
-        var systems: [ClientSystem] = []
-        for system in ClientSystem.allCases.sorted() {
-            let kept = try reader.configuration(of: system, mayRead: true)
-            if try kept.outcome.get() != nil { systems.append(system) }
+    /// - Parameter tell: called with what is wrong with a configuration: its clients get no answers until it is mended.
+    package func systems(_ tell: (StoreError) -> Void) -> [ClientSystem] {
+        ClientSystem.allCases.sorted().filter { system in
+            do throws(StoreError) {
+                let kept = try reader.configuration(of: system, mayRead: true)
+                return try kept.outcome.get() != nil
+            } catch {
+                tell(error)
+                return false
+            }
         }
-        return systems
     }
 
     /// The answer to a request; `nil` if its path is no system's.

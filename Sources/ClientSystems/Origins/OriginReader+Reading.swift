@@ -183,4 +183,17 @@ extension OriginReader {
         }
         return found
     }
+
+    /// Bytes of an answer that take long to write, written once.
+    func encoded(
+        named name: String, mayRead: Bool, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        if let known = state.withLock({ $0.encoded.value(of: name) }) { return known }
+        guard mayRead else { throw StoreError(.unread, "a long answer has to be written") }
+        let bytes = try write()
+        state.withLock {
+            $0.encoded.insert(name, bytes, cost: bytes.count + name.utf8.count + 128)
+        }
+        return bytes
+    }
 }

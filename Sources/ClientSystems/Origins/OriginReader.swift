@@ -21,6 +21,8 @@ package final class OriginReader: Sendable {
         package var bytes = 4 << 20
         /// How long archives are, which takes long to find: some hundreds.
         package var archiveByteCounts = 256 << 10
+        /// Answers that take long to write.
+        package var encoded = 4 << 20
         /// The largest object or document that is read whole.
         package var largest = Int(ClientDocument.byteCountMax)
 
@@ -72,6 +74,7 @@ package final class OriginReader: Sendable {
         var contents: BoundedCache<ContentKey, ClientContent>
         var bytes: BoundedCache<ObjectID, [UInt8]>
         var archiveByteCounts: BoundedCache<String, Int64?>
+        var encoded: BoundedCache<String, [UInt8]>
 
         mutating func nextReading() -> UInt64 {
             readings += 1
@@ -106,9 +109,10 @@ package final class OriginReader: Sendable {
         state = Mutex(
             State(
                 files: BoundedCache(limit: limits.bytes),
-                contents: BoundedCache(limit: limits.contents),
-                bytes: BoundedCache(limit: limits.bytes),
-                archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts)))
+                contents: BoundedCache(limit: limits.contents, keepsOneLarger: true),
+                bytes: BoundedCache(limit: limits.bytes, keepsOneLarger: true),
+                archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts),
+                encoded: BoundedCache(limit: limits.encoded, keepsOneLarger: true)))
     }
 }
 

@@ -58,4 +58,10 @@ final class OriginView: ClientOrigin {
     ) throws(StoreError) -> Int64? {
         try reader.archiveByteCount(named: name, mayRead: mayRead, find)
     }
+
+    func encoded(
+        named name: String, _ write: () throws(StoreError) -> [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        try reader.encoded(named: name, mayRead: mayRead, write)
+    }
 }

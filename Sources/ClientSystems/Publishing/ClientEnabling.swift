@@ -48,7 +48,7 @@ extension ClientTelling {
     /// - Throws: `.notOffered`.
     package func check(_ channel: ChannelName, in origin: OriginPlace) throws(StoreError) {
         guard let systems else { return }
-        let configurations = try ClientFiles(origin).configurations()
+        let configurations = try ClientFiles(origin).configurations(of: systems)
         for system in systems.sorted()
         where !configurations.contains(where: { $0.system == system && $0.tells(of: channel) }) {
             let isEnabled = configurations.contains { $0.system == system }

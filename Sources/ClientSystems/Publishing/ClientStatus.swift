@@ -3,8 +3,12 @@ package import HotPush
 
 /// What an origin tells the clients of one system.
 package struct ClientStatus: Sendable {
-    /// What the operator has set.
-    package var configuration: ClientConfiguration
+    /// The system.
+    package var system: ClientSystem
+    /// What the operator has set; `nil` if that is damaged.
+    package var configuration: ClientConfiguration?
+    /// What is damaged, so that some of the clients get no answers.
+    package var problems: [StoreError] = []
     /// What each channel of a deployment tells, sorted by name.
     package var channels: [Channel] = []
 
@@ -20,23 +24,32 @@ package struct ClientStatus: Sendable {
         package var live: [(release: OfferedRelease, offer: ClientOffer?)] = []
     }
 
-    /// Of all systems that are enabled in an origin, or of one.
-    /// - Throws: `.badClients`, `.badPointer`; what reading throws.
+    /// Of all systems that are enabled in an origin, or of one; what is damaged is told with the system.
+    /// - Throws: what reading throws.
     package static func all(
         of only: ClientSystem? = nil, in origin: DirectoryOrigin
     ) throws(StoreError) -> [ClientStatus] {
         let files = ClientFiles(origin.place)
-        var statuses: [ClientStatus] = []
-        for configuration in try files.configurations()
-        where only.map({ $0 == configuration.system }) ?? true {
-            var status = ClientStatus(configuration: configuration)
+        var damaged: [ClientStatus] = []
+        let configurations = try files.configurations(
+            of: only.map { [$0] }, passingOver: true
+        ) { system, error in
+            damaged.append(ClientStatus(system: system, problems: [error]))
+        }
+        var statuses = damaged
+        for configuration in configurations {
+            var status = ClientStatus(system: configuration.system, configuration: configuration)
             for name in Set(configuration.deployments.values).sorted() {
-                status.channels.append(
-                    try channel(name, configuration.system, files, origin))
+                do throws(StoreError) {
+                    status.channels.append(try channel(name, status.system, files, origin))
+                } catch {
+                    guard [.badClients, .badPointer].contains(error.code) else { throw error }
+                    status.problems.append(error)
+                }
             }
             statuses.append(status)
         }
-        return statuses
+        return statuses.sorted { $0.system < $1.system }
     }
 
     private static func channel(

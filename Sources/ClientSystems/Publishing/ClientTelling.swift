@@ -9,6 +9,11 @@ package struct ClientTelling: OfferTelling {
     package var rules: [any ClientPublishing.Type]
     /// Only these systems are told; `nil` for all that are enabled.
     package var systems: Set<ClientSystem>?
+    /// Whether damage to what one system is told holds up nothing: it is said, and the pointer is written all the same.
+    ///
+    /// For what must not wait, as when a version is withdrawn. The server answers that system's clients with 503 until the
+    /// damage is mended.
+    package var isUrgent = false
     /// Who signs for the clients of a system.
     package var signers: [ClientSystem: any ClientSigner]
     /// What is about to be set for a system; counts instead of what the origin says.
@@ -55,7 +60,7 @@ package struct ClientTelling: OfferTelling {
     package func tells(
         of channel: ChannelName, in origin: OriginPlace
     ) throws(StoreError) -> Bool {
-        try ClientFiles(origin).configurations().contains { $0.tells(of: channel) }
+        try configurations(ClientFiles(origin)) { _, _ in }.contains { $0.tells(of: channel) }
     }
 
     package func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
@@ -66,23 +71,32 @@ package struct ClientTelling: OfferTelling {
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: OriginPlace
     ) throws(StoreError) {
         let files = ClientFiles(origin)
-        for configuration in try configurations(files)
-        where configuration.tells(of: pointer.channel) && isMeant(configuration.system) {
-            try tell(configuration, pointer, upon: before, files, origin)
+        func passOver(_ system: ClientSystem, _ error: StoreError) {
+            origin.notice(
+                "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
+                    + "that is mended: \(error.message)")
+        }
+        for configuration in try configurations(files, passOver)
+        where configuration.tells(of: pointer.channel) {
+            do throws(StoreError) {
+                try tell(configuration, pointer, upon: before, files, origin)
+            } catch {
+                guard isUrgent, error.code == .badClients else { throw error }
+                passOver(configuration.system, error)
+            }
         }
     }
 
+    /// The configurations of the systems that are meant, also of what is about to be set.
     private func configurations(
-        _ files: ClientFiles
+        _ files: ClientFiles, _ passOver: (ClientSystem, StoreError) -> Void
     ) throws(StoreError) -> [ClientConfiguration] {
-        let standing = try files.configurations()
-        guard let pending else { return standing }
+        let standing = try files.configurations(of: systems, passingOver: isUrgent, passOver)
+        guard let pending, systems.map({ $0.contains(pending.system) }) ?? true else {
+            return standing
+        }
         return (standing.filter { $0.system != pending.system } + [pending])
             .sorted { $0.system < $1.system }
-    }
-
-    private func isMeant(_ system: ClientSystem) -> Bool {
-        systems.map { $0.contains(system) } ?? true
     }
 
     func rules(of system: ClientSystem) throws(StoreError) -> any ClientPublishing.Type {
@@ -234,8 +248,8 @@ extension ClientTelling {
         let files = ClientFiles(origin)
         let reading = StoreContent(store, facts.facts)
         var outcomes: [ClientOutcome] = []
-        for configuration in try files.configurations()
-        where configuration.tells(of: plan.pointer.channel) && isMeant(configuration.system) {
+        for configuration in try files.configurations(of: systems)
+        where configuration.tells(of: plan.pointer.channel) {
             let history = try self.history(
                 of: plan.pointer.channel, configuration.system, files)
             let now = history.time(

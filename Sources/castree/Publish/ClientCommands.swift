@@ -54,6 +54,8 @@ extension Invocation {
         guard case .directory(let path) = try origin(argument("ORIGIN")).location else {
             throw CommandError.usage("origin status takes the directory of an origin")
         }
-        return try reportClients(ClientStatus.all(in: DirectoryOrigin(path)))
+        let statuses = try ClientStatus.all(in: DirectoryOrigin(path))
+        let status = try reportClients(statuses)
+        return statuses.allSatisfy(\.problems.isEmpty) ? status : .failed
     }
 }

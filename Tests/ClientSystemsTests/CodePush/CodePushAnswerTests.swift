@@ -194,6 +194,27 @@ import VersionTree
         expect(after["download_url"]?.asString?.contains(".from."), equals: false)
     }
 
+    /// Caches keep an archive for ever by its URL.
+    @Test func `Below another folder an archive has another name, and the old name leads nowhere`()
+        throws
+    {
+        var model = CodePushModel()
+        let first = try model.publish("1")
+        try model.publish("2")
+        let before = try require(try model.update()?["download_url"]?.asString)
+        try expect(
+            model.archive(at: before)?.keys.allSatisfy { $0.hasPrefix("CodePush/") }, equals: true)
+        model.configuration.folder = "www"
+        let after = try require(try model.update()?["download_url"]?.asString)
+        expect(after != before)
+        try expect(model.archive(at: after)?.keys.allSatisfy { $0.hasPrefix("www/") }, equals: true)
+        try expect(model.archive(at: before) == nil)
+        // So has a difference.
+        let difference = try require(
+            try model.update("&package_hash=\(first.packageHash ?? "")")?["download_url"]?.asString)
+        expect(difference.contains(".www.from."))
+    }
+
     @Test func `What the origin has lost is not offered`() throws {
         var model = CodePushModel()
         let first = try model.publish("1")

@@ -292,6 +292,32 @@ import VersionTree
         }
     }
 
+    @Test func `what was asked for last stays, however large it is, so that it is read once`()
+        throws
+    {
+        var limits = OriginReader.Limits()
+        (limits.bytes, limits.contents, limits.encoded) = (1000, 100, 100)
+        let large = String(repeating: "a", count: 5000)
+        try place.publish("1", ["a": large, "b": "b"])
+        let answers = OriginAnswers(
+            OriginReader(try place.origin(), limits: limits), deciders: [ModelDecider.self],
+            planned: 100)
+        try expect(answers.text("/model/KEY/first"), equals: large)
+        try expect(answers.text("/model/KEY/first", mayRead: false), equals: large)
+        let request = ClientRequest("GET", "/model/KEY/archive")
+        let plan = try require(try answers.answer(request, mayRead: true)?.plan)
+        answers.remember(plan)
+        try expect(answers.answer(request, mayRead: false) != nil)
+        // A long answer is written once, where nobody waits for it, and anew for what is another.
+        for name in ["1", "2"] {
+            if name == "2" { try place.publish("2", ["c": large]) }
+            #expect(throws: StoreError.self) { try answers.text("/model/KEY/long", mayRead: false) }
+            let long = String(repeating: name, count: 10_000)
+            try expect(answers.text("/model/KEY/long"), equals: long)
+            try expect(answers.text("/model/KEY/long", mayRead: false), equals: long)
+        }
+    }
+
     @Test func `URLs begin with what the server was told, if it was`() throws {
         try place.publish("1", ["a": "one"])
         let reader = OriginReader(try place.origin(), baseURL: "http://127.0.0.1:8090")

@@ -153,6 +153,15 @@ enum ModelDecider: ClientDecider {
                         crc32: facts.crc32, content: .object(entry.address)))
             }
             return ClientAnswer(200, body: .archive(try ZipArchive(members)))
+        case "long":
+            return ClientAnswer(
+                200,
+                body: .bytes(
+                    try origin.encoded(named: "model \(newest.offer.sequence)") {
+                        () throws(StoreError) in
+                        let name = newest.release.version?.name.description ?? ""
+                        return Array(String(repeating: name, count: 10_000).utf8)
+                    }))
         case "first":
             guard let entry = try origin.content(of: newest.offer)?.manifest.entries.first,
                 let bytes = try origin.bytes(of: entry.address, byteCount: entry.byteCount)

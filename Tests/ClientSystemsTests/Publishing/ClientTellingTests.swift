@@ -342,4 +342,58 @@ extension TellingPlace {
         }
         return bytes
     }
+
+    @Test(
+        "is held up by what is damaged, unless it must not wait; then others are told, and this system later"
+    )
+    func urgency() throws {
+        let (damagedHistory, damagedConfiguration) = (
+            OriginLayout.clientHistory(of: .stable, "expo"),
+            OriginLayout.clientConfiguration(of: "expo")
+        )
+        for path in [damagedHistory, damagedConfiguration] {
+            let place = try TellingPlace()
+            try place.publish("1")
+            try place.publish("2")
+            try place.enable(.codePush, .expo)
+            let file = place.origin + "/" + path
+            let sound = try Damage.contents(file)
+            try Damage.overwriteOrCreate(file, with: Array("{\"half\":".utf8))
+            place.clock.advance(by: 10)
+            #expect(throws: StoreError.self) {
+                _ = try place.publisher().withdraw(
+                    VersionName("2"), from: .stable, toEmbedded: false)
+            }
+            try expect(place.offered(), equals: ["2", "1"])
+            // Who names the others is not held up.
+            try place.publish("3", place.telling([.codePush]))
+            var telling = place.telling()
+            telling.isUrgent = true
+            place.clock.advance(by: 10)
+            _ = try place.publisher(telling).withdraw(
+                VersionName("3"), from: .stable, toEmbedded: false)
+            _ = try place.publisher(telling).withdraw(
+                VersionName("2"), from: .stable, toEmbedded: false)
+            try expect(place.offered(), equals: ["1"])
+            let said = try require(place.notices.all.last)
+            expect(
+                said.contains("expo") && said.contains("no answers") && said.contains(path),
+                "\(said)")
+            try expect(place.channel(.codePush).live.count, equals: 1)
+            try expect(Damage.contents(file), equals: Array("{\"half\":".utf8))
+            // Mended: what was withdrawn meanwhile is behind what is offered, also for clients that go by times.
+            try Damage.overwriteOrCreate(file, with: sound)
+            place.clock.advance(by: 10)
+            try place.enable(.expo)
+            let channel = try place.channel(.expo)
+            let (one, two) = (try VersionName("1"), try VersionName("2"))
+            let left = try require(channel.past.last { $0.version?.name == two })
+            expect(channel.live.map { $0.release.version?.name }, equals: [one])
+            let back = try require(channel.live.first)
+            expect(back.offer.createdAt > left.createdAt)
+            let history = try place.history(.expo)
+            try place.enable(.expo)
+            try expect(place.history(.expo), equals: history)
+        }
+    }
 }

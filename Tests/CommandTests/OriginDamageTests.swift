@@ -1,0 +1,91 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// What one system is told is damaged: the others know nothing of it.
+@Suite struct OriginDamageTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace()
+        for version in ["1", "2", "3"] {
+            try place.add(version, ["index.html": "<h1>\(version)</h1>"])
+        }
+        for version in ["1", "2"] {
+            try place.castree("publish", version, "site", "--no-sync", "--no-packs")
+        }
+        for (system, name) in [("codepush", "KEY"), ("chcp", "web")] {
+            try place.castree(
+                "origin", "enable", "site", system, "--base-url", "http://u.example.org",
+                "--deployment", "\(name)=stable", "--no-sync")
+        }
+    }
+
+    private func damage(_ path: String) throws {
+        try place.write(["site/\(path)": "{\"half\":"], to: ".")
+    }
+
+    private func serve() throws -> Served {
+        try Served(
+            [
+                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
+                "127.0.0.1:0",
+            ], in: place.directory)
+    }
+
+    private static let check =
+        "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
+
+    private func statuses(_ served: Served) throws -> [Int] {
+        try [Self.check, "/for/chcp/web/chcp.json"].map { try served.get($0, [:]).status }
+    }
+
+    @Test func `a server starts with a damaged configuration, says so, and sees it mended`() throws
+    {
+        let path = "for/codepush/config.json"
+        let sound = try place.contents("site/\(path)")
+        try damage(path)
+        let served = try serve()
+        expect(served.ready.hasSuffix("to clients of chcp\n"), "\(served.ready)")
+        try expect(statuses(served), equals: [503, 200])
+        let status = try place.run(.castree, ["origin", "status", "site"])
+        expect(status.status, equals: 1)
+        expect(status.text.contains("codepush: damaged\n  no answers: \(path)"), "\(status)")
+        expect(status.text.contains("chcp: http://u.example.org\n"), "\(status)")
+        try place.write(["site/\(path)": sound], to: ".")
+        try expect(statuses(served), equals: [200, 200])
+        try expect(place.run(.castree, ["origin", "status", "site"]).status, equals: 0)
+        let ended = try served.end()
+        expect(ended.status == 0 && ended.errors.contains(path), "\(ended)")
+    }
+
+    @Test
+    func `a version is withdrawn also where a history is damaged, and told when it is mended`()
+        throws
+    {
+        let path = "for/codepush/stable.json"
+        try damage(path)
+        let served = try serve()
+        try expect(statuses(served), equals: [503, 200])
+        // What has time waits, unless others are named.
+        let refused = try place.run(
+            .castree, ["publish", "3", "site", "--no-sync", "--no-packs"])
+        expect(refused.status == 1 && refused.errors.contains(path), "\(refused)")
+        try place.castree("publish", "3", "site", "--no-sync", "--no-packs", "--for", "chcp")
+        let withdrawn = try place.run(.castree, ["withdraw", "3", "site", "--no-sync"])
+        expect(withdrawn.status, equals: 0, "\(withdrawn)")
+        let said = withdrawn.errors
+        expect(
+            said.contains("codepush") && said.contains("no answers") && said.contains(path),
+            "\(said)")
+        try expect(served.get("/for/chcp/web/chcp.json", [:]).body.contains(#""release":"2""#))
+        let status = try place.run(.castree, ["origin", "status", "site", "--json"])
+        expect(status.status == 1 && status.text.contains(#""code":"badClients""#), "\(status)")
+        try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(path)"))
+        try place.castree("origin", "enable", "site", "codepush", "--no-sync")
+        try expect(statuses(served), equals: [200, 200])
+        try expect(served.get(Self.check, [:]).body.contains(#""description":"2""#))
+        _ = try served.end()
+    }
+}
