@@ -1,0 +1,78 @@
+import BucketTestSupport
+import Buckets
+import Expectations
+import StorageTestSupport
+import Testing
+
+@testable import HotPush
+
+/// `fsck --probe s3://…`: whether a store keeps what docs/buckets.md asks of it.
+@Suite("A check of whether a store is suitable") struct BucketSuitabilityTests {
+    @Test("holds races, and finds no fault with a store in which one creator wins")
+    func suitable() throws {
+        let report = try BucketAudit(ModelBucket(ModelStore()), probing).run()
+        expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
+        expect(report.requestCount >= 80)
+    }
+
+    private var probing: BucketAuditOptions {
+        var options = BucketAuditOptions()
+        options.isProbing = true
+        return options
+    }
+
+    @Test("refuses a store that does not know If-None-Match: *, as OpenStack Swift's")
+    func unknownCondition() throws {
+        var dialect = ModelDialect()
+        dialect.knowsIfNoneMatch = false
+        let report = try BucketAudit(ModelBucket(ModelStore(dialect)), probing).run()
+        expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
+    }
+
+    @Test("refuses a store in which several creators win")
+    func overwriting() throws {
+        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        bucket.overwrites = true
+        let report = try BucketAudit(bucket, probing).run()
+        expect(report.findings.map(\.kind), equals: [.unsuitableStore])
+        expect(report.findings.first?.message.contains("8 of 8 creators"), equals: true)
+    }
+
+    @Test("bears a winner whose answer was lost")
+    func lostAnswer() throws {
+        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        bucket.refusesCreations = true
+        try expect(BucketAudit(bucket, probing).run().findings, equals: [])
+    }
+
+    @Test("that only tries the store says that no origin is there, and leaves nothing behind")
+    func probedNothing() throws {
+        let store = ModelStore()
+        let report = try BucketAudit(ModelBucket(store), probing).run()
+        expect(report.absence?.contains("there is no origin in s3://model/origin"), equals: true)
+        expect(report.absence?.contains("is deleted"), equals: true)
+        expect(store.files.isEmpty)
+        // Without the right to delete it says what stays.
+        let poor = ModelBucket(store, rights: [.get, .put, .list])
+        let left = try BucketAudit(poor, probing).run()
+        expect(left.absence?.contains("10 files of that may be left in probe/"), equals: true)
+        expect(store.files.count, equals: 10)
+        // Where an origin is, that goes with the next prune.
+        let audited = try AuditedWorld()
+        let probed = try audited.audit { $0.isProbing = true }
+        expect(probed.absence == nil && probed.raceCount == 10)
+    }
+
+    @Test("finds that a log is gone, whether or not the store is tried")
+    func lostLog() throws {
+        for isProbing in [false, true] {
+            let audited = try AuditedWorld()
+            for key in audited.files.keys where key.hasPrefix("log/") {
+                audited.store.set(key, nil)
+            }
+            let report = try audited.audit { $0.isProbing = isProbing }
+            expect(report.findings.map(\.kind) == [.missingEntry] && report.absence == nil)
+            expect(report.findings.first?.message.contains("is gone"), equals: true)
+        }
+    }
+}
