@@ -19,6 +19,7 @@ extension FuzzTarget {
         ("loses the last ban when it writes", lifecycles(losingBans)),
         ("forgets who confirmed when it writes", lifecycles(losingConfirmation)),
         ("writes strings as they are", json(withoutEscapes)),
+        ("sorts keys by their UTF-8", canonical(byBytes)),
     ]
 
     private static let takingBareLineFeeds: HeadReading = { parser, bytes in
@@ -96,6 +97,14 @@ extension FuzzTarget {
         var written = lifecycle
         written.confirmed = nil
         return try written.serialized()
+    }
+
+    private static let byBytes: CanonicalWriting = { value in
+        guard let members = value.asObject else {
+            return JSONWriter.serialize(value, sortedKeys: true)
+        }
+        let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        return JSONWriter.serialize(.object(sorted), sortedKeys: false)
     }
 
     private static let withoutEscapes: ValueWriting = { value in

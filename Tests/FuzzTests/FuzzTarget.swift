@@ -17,7 +17,8 @@ struct FuzzTarget: Sendable {
         places, deliveries, packTables, packOpenings, packFrames, responses, lifecycles, stamps,
         paths,
         answers, channelLists, serverFiles, checkFiles, bucketAnswers, logEntries,
-        trustFiles, archives, facts, clientHistories, clientConfigurations,
+        trustFiles, archives, facts, clientHistories, clientConfigurations, keys, canonical, trusts,
+        markers,
     ]
 }
 
