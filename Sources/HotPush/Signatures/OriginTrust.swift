@@ -22,27 +22,35 @@ package final class OriginTrust: Sendable {
     package func admit(
         _ pointer: ChannelPointer, reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
-        let verdict = try PointerVerdict(
-            on: pointer, of: origin.withLock { $0 }, reading: read)
-        if let objection = verdict.objection {
-            throw Self.refusal(of: pointer, objection)
+        while true {
+            let known = origin.withLock { $0 }
+            let next = try Self.judged(pointer, by: known, reading: read)
+            let isDone = origin.withLock { origin in
+                // Keys may have changed meanwhile: another thread has followed them, and nothing goes back.
+                guard origin == known else { return false }
+                origin = next
+                return true
+            }
+            if isDone { return }
         }
+    }
+
+    /// The origin with a pointer that counts.
+    private static func judged(
+        _ pointer: ChannelPointer, by known: TrustedOrigin,
+        reading read: (Int64) throws(StoreError) -> TrustFile
+    ) throws(StoreError) -> TrustedOrigin {
+        let verdict = try PointerVerdict(on: pointer, of: known, reading: read)
+        if let objection = verdict.objection { throw refusal(of: pointer, objection) }
         let standing = PointerStanding(of: pointer, verdict.origin, signers: verdict.signers)
         if let newer = standing.newer {
-            throw Self.refusal(
+            throw refusal(
                 of: pointer,
                 "it has sequence \(pointer.sequence), and \(newer) was verified before")
         }
-        origin.withLock { origin in
-            var next = verdict.origin
-            // Another thread may have verified a newer pointer meanwhile.
-            for (channel, sequence) in origin.sequences {
-                next.sequences[channel] = max(next.sequences[channel] ?? 0, sequence)
-            }
-            next.latest = max(next.latest, origin.latest)
-            next.accept(pointer)
-            origin = next
-        }
+        var next = verdict.origin
+        next.accept(pointer)
+        return next
     }
 
     /// Whether an admitted pointer may be obeyed now; one that has expired decides nothing.
