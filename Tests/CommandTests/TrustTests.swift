@@ -92,6 +92,26 @@ import Testing
         expect(log.contains("of these keys have signed") && log.contains("what comes"))
     }
 
+    @Test("takes all keys of a version for those of it, and never of an older one than was seen")
+    func versions() throws {
+        struct Versions: Decodable {
+            struct Origin: Decodable { let trustVersion: Int?, keys: [String] }
+            let origins: [Origin]
+        }
+        func add(_ key: String, _ version: String) throws -> Finished {
+            try device(
+                "trust", "add", "keys/\(key).pub", "--origin", "https://example.org/app",
+                "--trust-version", version)
+        }
+        try expect(add("b", "3").status, equals: 0)
+        let back = try add("a", "2")
+        expect(back.status == 1 && back.errors.contains("nothing goes back"), "\(back)")
+        try expect(add("a", "4").status, equals: 0)
+        let origin = try device("trust", "list", "--json").document(Versions.self).origins[0]
+        expect(origin.trustVersion == 4 && origin.keys == [key])
+        try expect(add("a", "0").status, equals: 2)
+    }
+
     @Test("says what to do about a wrong file, a wrong URL and a wrong id, and makes no store")
     func refusals() throws {
         let url = "https://example.org/app"

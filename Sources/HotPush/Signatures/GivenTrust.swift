@@ -7,14 +7,20 @@ package struct GivenTrust: Sendable, Hashable {
     package let origin: String
     /// Whose signatures count.
     package let trusted: TrustedKeys
-    /// The keys and the threshold as one digest, by which a store sees that the app names others than before.
+    /// Which version of the origin's trust the keys are, all of them; `nil` if nobody says.
+    package let version: Int64?
+    /// The keys, the threshold and the version as one digest, by which a store sees that the app names others than before.
     let digest: String
 
     /// - Parameter keys: PEM files, as `castree key show` prints them.
     /// - Throws: `.badKey` with what is wrong.
     package init(
-        _ keys: [String], threshold: Int, origin: String
+        _ keys: [String], threshold: Int, origin: String, version: Int64? = nil
     ) throws(StoreError) {
+        if let version, !TrustFile.versions.contains(version) {
+            throw StoreError(
+                .badKey, "\(version) is no version of an origin's trust: the first keys are 1")
+        }
         guard ChannelPointer.isOriginID(origin) else {
             throw StoreError(
                 .badKey,
@@ -25,7 +31,8 @@ package struct GivenTrust: Sendable, Hashable {
         for text in keys { read.append(try VerificationKey(pem: text)) }
         self.origin = origin
         trusted = try TrustedKeys(read, threshold: threshold)
-        let text = ["\(threshold)"] + trusted.keys.map(\.base64)
+        self.version = version
+        let text = ["\(threshold)"] + trusted.keys.map(\.base64) + (version.map { ["\($0)"] } ?? [])
         digest = try ObjectID(of: Array(text.joined(separator: "\n").utf8)).description
     }
 
@@ -41,10 +48,13 @@ package struct GivenTrust: Sendable, Hashable {
                 origin.keys = trusted.keys
                 origin.threshold = trusted.threshold
                 origin.forgetVersion()
+                // Of an older version than was seen: the way from these keys is sought, and nothing goes back.
+                origin.version = version.flatMap { $0 < origin.floor ? nil : $0 }
             }
         } else {
             origin = TrustedOrigin(
                 places: [], id: self.origin, keys: trusted.keys, threshold: trusted.threshold)
+            origin.version = version
         }
         origin.id = self.origin
         origin.appKeys = digest

@@ -13,6 +13,8 @@ package struct TrustFile: Sendable, Hashable {
     package static let byteCountMax = 64 * 1024
     /// The version that no file says: that of keys which a device was given.
     package static let firstVersion: Int64 = 1
+    /// The versions that there can be.
+    package static let versions = firstVersion...ChannelPointer.sequenceMax
 
     /// The id of the origin.
     package var origin: String

@@ -32,11 +32,13 @@ public struct UpdateOptions: Sendable {
     ///   - keys: public Ed25519 keys as PEM, as `castree key show` and `openssl pkey -pubout` print them.
     ///   - threshold: so many different ones must have signed.
     ///   - origin: the id of the origin, 32 hexadecimal digits: `origin.json` has it.
+    ///   - version: the version of the origin's trust of which these are all keys, as `castree trust rotate` says it, 1
+    ///     before any rotation: then nothing counts that was signed for an older one. `nil` if it is not known.
     /// - Throws: `badKey` with what is wrong.
     public mutating func trust(
-        _ keys: [String], threshold: Int = 1, origin: String
+        _ keys: [String], threshold: Int = 1, origin: String, version: Int64? = nil
     ) throws(StoreError) {
-        trusted = try GivenTrust(keys, threshold: threshold, origin: origin)
+        trusted = try GivenTrust(keys, threshold: threshold, origin: origin, version: version)
     }
 
     /// Waits for the next start, judges within 30 s, keeps two good versions.

@@ -28,8 +28,9 @@ extension Command {
                 castree trust add a.pub b.pub c.pub --threshold 2 --origin https://example.org/app
 
             The id of the origin keeps its pointers apart from those of others that the same key \
-            signs. Without --origin-id, the first pointer that is verified says it. What was \
-            verified is remembered in trust.json of the store, so that no older release can come \
+            signs. Without --origin-id, the first pointer that is verified says it. If the origin's keys \
+            have changed, --trust-version says of which version these are all keys (castree trust rotate \
+            names it): then nothing counts that was signed before. What was verified is remembered in trust.json of the store, so that no older release can come \
             back. A missing store is created.
             """,
         arguments: [
@@ -43,6 +44,10 @@ extension Command {
                 "origin-id", placeholder: "HEX",
                 "the id of the origin: 32 hexadecimal digits, in its origin.json"),
             .integer("threshold", in: 1...8, "so many different keys must have signed"),
+            .integer(
+                "trust-version", in: 1...Int(TrustFile.versions.upperBound),
+                "these are all keys of this version of the origin's trust: what is older counts not"
+            ),
         ]
     ) { try $0.addTrust() }
 
@@ -87,10 +92,12 @@ extension Invocation {
         // Before a store is made for them.
         var keys: [VerificationKey] = []
         for file in arguments("KEY") { keys.append(try VerificationKey(file: file)) }
-        let threshold = try integer("threshold")
+        let named = NamedKeys(
+            keys: keys, threshold: try integer("threshold"),
+            version: try integer("trust-version").map { Int64($0) })
         let versions = try openOrCreateStore()
         let (origin, isNews) = try versions.changeTrust { (trust) throws(StoreError) in
-            try trust.add(keys, threshold, at: places, id)
+            try trust.add(named, at: places, id)
         }
         if isNews { origin.record(in: versions) }
         return try report { writer in
@@ -164,11 +171,41 @@ extension Invocation {
     }
 }
 
+/// What a person says of the keys of an origin.
+private struct NamedKeys {
+    let keys: [VerificationKey]
+    let threshold: Int?
+    /// The version of the origin's trust of which these are all keys; `nil` if nobody says.
+    let version: Int64?
+
+    /// Names them in an origin: as all keys of their version, or besides those that are trusted.
+    /// - Throws: `.badKey` for keys that cannot be trusted together, or of an older version than was seen.
+    func name(in origin: inout TrustedOrigin) throws(StoreError) {
+        if let version {
+            let seen = max(origin.version ?? 0, origin.floor)
+            guard version >= seen else {
+                throw StoreError(
+                    .badKey,
+                    "version \(seen) of the trust of \(origin.places.first ?? "the origin") was seen before, and nothing goes "
+                        + "back to version \(version)")
+            }
+            origin.keys = keys
+            origin.version = version
+        } else {
+            for key in keys where !origin.keys.contains(key) { origin.keys.append(key) }
+        }
+        // Refuses two keys with one id, and more signatures than there are keys.
+        let trusted = try TrustedKeys(origin.keys, threshold: threshold ?? origin.threshold)
+        origin.keys = trusted.keys
+        origin.threshold = trusted.threshold
+    }
+}
+
 extension StoreTrust {
-    /// Trusts keys for a place, besides those that are trusted there.
+    /// Trusts keys for a place.
     /// - Returns: the origin, and whether anything has changed.
     fileprivate mutating func add(
-        _ keys: [VerificationKey], _ threshold: Int?, at places: [String], _ id: String?
+        _ named: NamedKeys, at places: [String], _ id: String?
     ) throws(StoreError) -> (TrustedOrigin, isNews: Bool) {
         let place = places[0]
         let known = if let there = origin(at: places) { there } else { origin(id) }
@@ -179,12 +216,8 @@ extension StoreTrust {
                     + "\(place) first")
         }
         var origin =
-            known ?? TrustedOrigin(places: [], id: id, keys: [], threshold: threshold ?? 1)
-        for key in keys where !origin.keys.contains(key) { origin.keys.append(key) }
-        // Refuses two keys with one id, and more signatures than there are keys.
-        let trusted = try TrustedKeys(origin.keys, threshold: threshold ?? origin.threshold)
-        origin.keys = trusted.keys
-        origin.threshold = trusted.threshold
+            known ?? TrustedOrigin(places: [], id: id, keys: [], threshold: named.threshold ?? 1)
+        try named.name(in: &origin)
         origin.id = origin.id ?? id
         origin.places += names(of: places, for: origin)
         guard origin != known else { return (origin, false) }

@@ -114,6 +114,45 @@ import VersionTree
         try expect(origin.trusted?.version, equals: 4)
     }
 
+    @Test("of a version that is named with them count for no older one, and lead on from it")
+    func named() throws {
+        // The root key signed version 1, too, and a genuine pointer of that time is played again.
+        let old = try origin.signed(origin.publish("1"), by: [root])
+        let given = try GivenTrust(
+            [root.verificationKey.pem, next.verificationKey.pem], threshold: 1,
+            origin: SignedOrigin.id, version: 3)
+        func named(_ floor: Int64 = 0) throws {
+            try origin.trust([root.verificationKey, next.verificationKey])
+            try origin.device.versions.changeTrust { (trust) throws(StoreError) in
+                trust.origins[0].version = 3
+                trust.origins[0].floor = floor
+            }
+        }
+        try named()
+        origin.write(old, at: SignedOrigin.pointer)
+        try isRefused()
+        try offer("1", 2, by: stolen)
+        try isRefused()
+        try origin.device.versions.changeTrust { (trust) throws(StoreError) in trust.origins = [] }
+        origin.write(old, at: SignedOrigin.pointer)
+        try isRefused { $0.trust = given }
+        try offer("1", 3, by: next)
+        try expect(origin.pull { $0.trust = given }?.version, equals: "1")
+        try expect(origin.trusted?.version, equals: 3)
+        // From there on rotations are followed, and what the app names is no way back.
+        try origin.write(4, [added], by: [root, added])
+        try offer("2", 4, by: added)
+        try expect(origin.pull { $0.trust = given }?.version, equals: "2")
+        try expect(origin.trusted?.version, equals: 4)
+        let earlier = try GivenTrust(
+            [root.verificationKey.pem], threshold: 1, origin: SignedOrigin.id, version: 1)
+        origin.write(old, at: SignedOrigin.pointer)
+        try isRefused { $0.trust = earlier }
+        expect(
+            code { _ = try GivenTrust([], threshold: 1, origin: SignedOrigin.id, version: 0) },
+            equals: .badKey)
+    }
+
     @Test("cost few requests, however many versions somebody claims")
     func claims() throws {
         try origin.trust([added.verificationKey])
