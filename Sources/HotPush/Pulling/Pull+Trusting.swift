@@ -130,8 +130,8 @@ extension Pull {
     ) -> StoreError {
         StoreError(
             .untrusted,
-            "the pointer of channel \"\(channel)\" at \(location.description) is not obeyed: \(problem); nothing was "
-                + "changed (castree trust list shows whose releases are taken)")
+            "the pointer of channel \"\(channel)\" is not obeyed: \(problem); nothing was changed (castree trust list "
+                + "shows whose releases are taken from \(location.description))")
     }
 
     /// The error for what would be done because of a pointer that has expired.

@@ -9,12 +9,13 @@ import VersionTree
 
 @testable import HotPush
 
-/// An origin whose pointers are signed, and a device that trusts its keys: behind a web server, or in a bucket.
+/// An origin whose pointers are signed, and a device that trusts its keys: behind a web server, in a directory that the
+/// device reads, or in a bucket.
 ///
 /// Its files are what readers see. Whoever can write to it changes them, as ``write(_:at:)`` does.
 final class SignedOrigin {
     /// Where it stands.
-    enum Kind: CaseIterable { case server, bucket }
+    enum Kind: CaseIterable { case server, directory, bucket }
 
     static let id = "00112233445566778899aabbccddeeff"
     static let otherID = "ffeeddccbbaa99887766554433221100"
@@ -47,6 +48,7 @@ final class SignedOrigin {
     var url: String {
         switch kind {
         case .server: server.url
+        case .directory: directory
         case .bucket: "s3://updates/app"
         }
     }
@@ -63,6 +65,9 @@ final class SignedOrigin {
         }
     }
 
+    /// Where its files are, if it is a directory.
+    private var directory: String { place.store.directory.appending("served") }
+
     var trusted: TrustedOrigin? { get throws { try device.versions.trust().origins.first } }
 
     // MARK: What readers see
@@ -70,8 +75,24 @@ final class SignedOrigin {
     func write(_ bytes: [UInt8]?, at path: String) {
         files[path] = bytes
         store.set(path, bytes)
+        if kind == .directory { writeFile(bytes, at: "\(directory)/\(path)") }
         let type = path.hasSuffix(".json") ? "application/json" : "application/octet-stream"
         server.put(bytes.map { Content($0, type: type) }, at: "/" + path)
+    }
+
+    private func writeFile(_ bytes: [UInt8]?, at path: String) {
+        let files = FileManager.default
+        guard let bytes else {
+            try? files.removeItem(atPath: path)
+            return
+        }
+        let parent = URL(filePath: path).deletingLastPathComponent()
+        do {
+            try files.createDirectory(at: parent, withIntermediateDirectories: true)
+            try Data(bytes).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            Issue.record(error)
+        }
     }
 
     /// Publishes a version and serves its content; not yet its pointer.
@@ -150,6 +171,8 @@ final class SignedOrigin {
         case .server:
             return Pull(
                 into: try device.reopened(), over: try PullingFixture.transport(), options)
+        case .directory:
+            return Pull(into: try device.reopened(), over: DirectoryTransport(directory), options)
         case .bucket:
             var bucketOptions = BucketOptions()
             bucketOptions.now = { 1_764_000_000 }
