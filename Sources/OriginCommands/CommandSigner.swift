@@ -16,7 +16,7 @@ struct CommandSigner: PointerSigner {
     /// - Throws: as ``VerificationKey/init(file:_:)``.
     init(_ command: String, keyFile: String, within limit: Duration) throws(StoreError) {
         key = try VerificationKey(file: keyFile)
-        memory = SignedSequences(besideKey: keyFile)
+        memory = SignedSequences(of: key.id, beside: keyFile)
         program = SigningProgram(
             command: command, limit: limit, name: "--sign-command of key \(key.id)",
             kind: "Ed25519 signature")

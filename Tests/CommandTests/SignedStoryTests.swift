@@ -93,6 +93,12 @@ import Testing
         let pulled = try device("pull \(web.url)")
         expect(pulled.status, equals: 0, "\(pulled)")
         try expect(trusted().trustVersion, equals: 3)
+        // The spare key is put away again.
+        try place.add("2", Release.second)
+        try castree("publish 2 site --no-sync --sign-key next.key --adopt")
+        try expect(device("pull \(web.url) --activate").status, equals: 0)
+        try expect(current(), equals: "2")
+        try castree("publish 1 site --no-sync --sign-key next.key")
     }
 
     @Test("keep what is trusted for one place when another says that it is the same origin")

@@ -103,6 +103,7 @@ import Testing
         try expect(publish("1", "site").status, equals: 0)
         let refusals = [
             (["2", "site", "--sign-key", "one.key"], "--adopt"),
+            (["1", "site", "--sign-key", "one.key"], "--adopt"),
             (["2", "signed"], "--unsigned"),
             (["2", "signed", "--sign-key", "two.key"], "--trust"),
         ]

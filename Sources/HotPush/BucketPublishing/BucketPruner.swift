@@ -53,6 +53,7 @@ package struct BucketPruner: Sendable {
     ) throws(StoreError) -> Report {
         let log = OriginLog(bucket)
         var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
+        if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
         // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
         // has come since is listed by the next prune, and what has gone is deleted twice.
         let survey = try BucketSurvey(bucket, log).run(publisher.options.listed)

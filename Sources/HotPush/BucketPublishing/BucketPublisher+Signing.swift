@@ -4,14 +4,16 @@ import VersionTree
 
 // Signatures in a bucket: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
 
-extension BucketPublisher {
+extension BucketPublisher: SigningPlace {
+    var place: String { bucket.place }
+
     /// Refuses what must not be built upon, before anything is sent.
     /// - Throws: `.untrusted`.
     func checkSigning(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
         let pointers = try trusted(state, channel, log, isSaid: false).pointers
-        try options.sealing.check(channel, upon: pointers, in: bucket.place, marker: markedID)
+        try options.sealing.check(channel, upon: pointers, in: self)
     }
 
     /// A pointer, signed for an entry that follows a state.
@@ -20,8 +22,8 @@ extension BucketPublisher {
         _ pointer: ChannelPointer, upon state: OriginState, isRepeated: Bool = false
     ) throws(StoreError) -> ChannelPointer {
         try options.sealing.seal(
-            pointer, upon: state.pointers, in: bucket.place, now: now(), isRepeated: isRepeated,
-            notice: options.notice, marker: markedID)
+            pointer, upon: state.pointers, in: self, now: now(), isRepeated: isRepeated,
+            notice: options.notice)
     }
 
     /// Notes beside the keys what an entry is about to say: see ``SignedSequences``.
@@ -32,7 +34,6 @@ extension BucketPublisher {
             notice: options.notice)
     }
 
-    /// The id that the origin's marker says.
     func markedID() throws(StoreError) -> String? {
         let request = ReadRequest(byteCountMax: OriginMarker.byteCountMax)
         let (outcome, bytes) = try bucket.bytes(OriginLayout.marker, request)
@@ -143,7 +144,8 @@ extension BucketPublisher {
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [BucketCommit]) {
         try options.sealing.requireSigner()
         let log = OriginLog(bucket)
-        let state = try open(PointerCopy(.stable, in: bucket).read(), log)
+        let state = try finishing(
+            nil, upon: open(PointerCopy(.stable, in: bucket).read(), log), log)
         var step = try self.step(rotation, upon: state, signing: [])
         if !step.isThere { try write(step.file) }
         var commits: [BucketCommit] = []
@@ -172,9 +174,7 @@ extension BucketPublisher {
         ) { (version) throws(StoreError) in try trust(version) }
     }
 
-    /// A version of the trust; `nil` if there is none.
-    /// - Throws: `.untrusted` for a damaged file.
-    private func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+    func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
         let request = ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax))
         let (outcome, bytes) = try bucket.bytes(OriginLayout.trust(version), request)
         guard case .found = outcome else { return nil }

@@ -167,13 +167,14 @@ package struct BucketPublisher: Sendable {
     ///
     /// - Parameters:
     ///   - isSealed: whether `change` has signed it already.
+    ///   - isFinishing: whether this is what an earlier command has signed.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
-        _ log: OriginLog, isSealed: Bool = false,
+        _ log: OriginLog, isSealed: Bool = false, isFinishing: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
-        var state = state
+        var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }

@@ -157,8 +157,8 @@ struct OriginFoundation {
         var pointers: [ChannelName: ChannelPointer] = [:]
         for pointer in there { pointers[pointer.channel] = pointer }
         return try publisher.options.sealing.seal(
-            pointer.renewed(now: publisher.now()), upon: pointers, in: bucket.place,
-            now: publisher.now(), notice: publisher.options.notice, marker: publisher.markedID)
+            pointer.renewed(now: publisher.now()), upon: pointers, in: publisher,
+            now: publisher.now(), notice: publisher.options.notice)
     }
 
     private func pointers(of names: [ChannelName]) throws(StoreError) -> [ChannelPointer] {

@@ -57,6 +57,7 @@ final class OriginWriter: Sendable {
         self.work = work
         self.staging = staging
         self.lock = lock
+        try finishSigned()
     }
 
     deinit {
@@ -292,7 +293,7 @@ final class OriginWriter: Sendable {
 
     /// Puts a pointer in its place: from now on readers see it.
     ///
-    /// - Parameter pointers: what it is built upon; see ``PointerSealing/seal(_:upon:in:now:notice:)``.
+    /// - Parameter pointers: what it is built upon; see ``PointerSealing/seal(_:upon:in:now:isRepeated:notice:)``.
     /// - Returns: the pointer as it was written: signed, if the options say by whom.
     /// - Throws: also `.untrusted` for what must not be built upon.
     @discardableResult
@@ -300,9 +301,7 @@ final class OriginWriter: Sendable {
         _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> ChannelPointer {
         let sealed = try options.sealing.seal(
-            pointer, upon: pointers, in: place, now: pointer.createdAt,
-            notice: options.notice
-        ) { () throws(StoreError) in try OriginMarker.id(of: root.raw, fileSystem) }
+            pointer, upon: pointers, in: self, now: pointer.createdAt, notice: options.notice)
         try write(sealed: sealed, upon: pointers[pointer.channel])
         return sealed
     }

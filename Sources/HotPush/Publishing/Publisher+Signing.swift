@@ -3,9 +3,10 @@ import VersionTree
 
 // Signing what is offered already: for longer, by others, or by another version of the trust.
 
-extension OriginWriter {
-    /// Where the origin is, in one spelling.
+extension OriginWriter: SigningPlace {
     var place: String { Self.place(of: root.raw, path) }
+
+    func markedID() throws(StoreError) -> String? { try OriginMarker.id(of: root.raw, fileSystem) }
 
     static func place(of root: Int32, _ path: String) -> String {
         let known = POSIXFileSystem().path(of: root)
@@ -19,12 +20,16 @@ extension OriginWriter {
         return pointer.map { [channel: $0] } ?? [:]
     }
 
-    /// A version of the trust; `nil` if there is none.
-    /// - Throws: `.untrusted` for a damaged file.
     func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+        try Self.trust(version, in: root.raw, fileSystem)
+    }
+
+    fileprivate static func trust(
+        _ version: Int64, in root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> TrustFile? {
         let path = OriginLayout.trust(version)
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.contents(root.raw, path, limit: TrustFile.byteCountMax)
+            try fileSystem.contents(root, path, limit: TrustFile.byteCountMax)
         }
         return try bytes.map { (bytes) throws(StoreError) in
             try TrustFile(parsing: bytes, version: version)
@@ -47,8 +52,7 @@ extension Publisher {
     func checkSigning(
         _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) {
-        try options.sealing.check(
-            channel, upon: pointers, in: place(), marker: markedID)
+        try options.sealing.check(channel, upon: pointers, in: UnlockedPlace(self))
     }
 
     /// A plan with the pointer as it would be written: whoever only looks learns also whether the keys sign.
@@ -58,28 +62,49 @@ extension Publisher {
         guard plan.writesPointer else { return plan }
         var plan = plan
         plan.pointer = try options.sealing.seal(
-            plan.pointer, upon: pointers, in: place(), now: now(), notice: options.notice,
-            marker: markedID)
+            plan.pointer, upon: pointers, in: UnlockedPlace(self), now: now(),
+            notice: options.notice)
         return plan
     }
 
-    /// Where the origin is, in one spelling; as it was given, if nothing is there yet.
-    private func place() throws(StoreError) -> String {
-        // Nothing is remembered for those who do not sign.
-        guard options.sealing.isSigning,
-            let root = try fileSystem.openIfPresent(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-        else { return printable(path) }
-        return OriginWriter.place(of: root.raw, path)
-    }
+    /// The origin for whoever has not opened it to write; it may not be there yet.
+    private struct UnlockedPlace: SigningPlace {
+        let place: String
+        private let path: String
+        private let fileSystem: any FileSystem
 
-    /// The id that the origin's marker says.
-    private func markedID() throws(StoreError) -> String? {
-        guard
-            let root = try fileSystem.openIfPresent(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-        else { return nil }
-        return try OriginMarker.id(of: root.raw, fileSystem)
+        init(_ publisher: Publisher) throws(StoreError) {
+            (path, fileSystem) = (publisher.path, publisher.fileSystem)
+            // Nothing is remembered for those who do not sign.
+            guard publisher.options.sealing.isSigning,
+                let root = try fileSystem.openIfPresent(
+                    POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+            else {
+                place = printable(path)
+                return
+            }
+            place = OriginWriter.place(of: root.raw, path)
+        }
+
+        private func reading<R>(
+            _ body: (Int32) throws(StoreError) -> R?
+        ) throws(StoreError) -> R? {
+            guard
+                let root = try fileSystem.openIfPresent(
+                    POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
+            else { return nil }
+            return try body(root.raw)
+        }
+
+        func markedID() throws(StoreError) -> String? {
+            try reading { (root) throws(StoreError) in try OriginMarker.id(of: root, fileSystem) }
+        }
+
+        func trust(_ version: Int64) throws(StoreError) -> TrustFile? {
+            try reading { (root) throws(StoreError) in
+                try OriginWriter.trust(version, in: root, fileSystem)
+            }
+        }
     }
 
     /// Signs the pointers of channels anew, as they are: for longer, or by other keys.

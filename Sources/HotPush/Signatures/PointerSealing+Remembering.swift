@@ -17,6 +17,55 @@ extension PointerSealing {
         return used
     }
 
+    /// The pointers that a command which was cut short has signed, and perhaps not written, at a place.
+    ///
+    /// Sorted by channel; none for whoever takes what is there.
+    ///
+    /// - Parameter pointers: what the place offers.
+    /// - Throws: what reading the memory throws.
+    func unfinished(
+        at place: String, upon pointers: [ChannelName: ChannelPointer]
+    ) throws(StoreError) -> [ChannelPointer] {
+        guard !adopts else { return [] }
+        var found: [ChannelName: ChannelPointer] = [:]
+        for memory in signers.compactMap(\.memory) {
+            for channel in try memory.unfinishedChannels(at: place) {
+                guard let pointer = try memory.unfinished(channel, at: place),
+                    let origin = pointer.origin,
+                    pointer.sequence > found[channel]?.sequence ?? -1
+                else { continue }
+                let last = try memory.sequence(of: channel, in: origin)
+                if let there = pointers[channel] {
+                    // What is older than what it was built upon is refused as such.
+                    guard there.origin ?? origin == origin, there.sequence < pointer.sequence,
+                        there.sequence >= last ?? 0
+                    else { continue }
+                } else if last != nil {
+                    continue
+                }
+                found[channel] = pointer
+            }
+        }
+        return found.values.sorted { $0.channel < $1.channel }
+    }
+
+    /// What is said of a pointer that is written for a command that was cut short.
+    static func finishing(_ pointer: ChannelPointer, at place: String) -> String {
+        "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
+            + "it was cut short, and devices may have seen it, so it is written first"
+    }
+
+    /// The error for such a pointer if what it names may be gone, or not all of its keys sign now.
+    static func cannotFinish(_ pointer: ChannelPointer, at place: String) -> StoreError {
+        StoreError(
+            .untrusted,
+            "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that "
+                + "signed it was cut short, and it cannot be finished, since somebody has pruned meanwhile, or not all "
+                + "of \(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
+                + "channels), build upon that with castree resign --adopt, and repeat the command that was cut short"
+        )
+    }
+
     /// Notes beside the keys what is about to be written: see ``SignedSequences``.
     ///
     /// - Parameter before: what it was built upon.

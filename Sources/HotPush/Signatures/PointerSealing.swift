@@ -52,19 +52,16 @@ package struct PointerSealing: Sendable {
 
     /// Refuses what must not be built upon, before any work is done.
     ///
-    /// - Parameters:
-    ///   - pointers: those of all channels; without signers the one of the channel is enough.
-    ///   - place: where the origin is, in one spelling: it is remembered beside the keys.
-    ///   - marker: the id that the origin's marker says.
+    /// - Parameter pointers: those of all channels; without signers the one of the channel is enough.
     /// - Throws: `.untrusted`.
     func check(
-        _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer], in place: String,
-        marker: () throws(StoreError) -> String?
+        _ channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
+        in origin: some SigningPlace
     ) throws(StoreError) {
         if isSigning {
-            _ = try base(of: channel, upon: pointers, place, marker)
+            _ = try base(of: channel, upon: pointers, origin)
         } else {
-            try checkUnsigned(pointers[channel], place)
+            try checkUnsigned(pointers[channel], origin.place)
         }
     }
 
@@ -74,22 +71,21 @@ package struct PointerSealing: Sendable {
     ///   - pointers: what it is built upon.
     ///   - isRepeated: whether the same command has signed one before, which was not written.
     ///   - notice: gets what is adopted.
-    ///   - marker: the id that the origin's marker says.
-    /// - Throws: `.untrusted` as ``check(_:upon:in:marker:)``; `.badPointer` for one that cannot be signed; what a signer throws.
+    /// - Throws: `.untrusted` as ``check(_:upon:in:)``; `.badPointer` for one that cannot be signed; what a signer throws.
     func seal(
-        _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer], in place: String,
-        now: Int64, isRepeated: Bool = false, notice: (String) -> Void,
-        marker: () throws(StoreError) -> String?
+        _ pointer: ChannelPointer, upon pointers: [ChannelName: ChannelPointer],
+        in origin: some SigningPlace, now: Int64, isRepeated: Bool = false,
+        notice: (String) -> Void
     ) throws(StoreError) -> ChannelPointer {
         var sealed = pointer
         sealed.signatures = []
         guard isSigning else {
-            try checkUnsigned(pointers[pointer.channel], place)
+            try checkUnsigned(pointers[pointer.channel], origin.place)
             sealed.expiresAt = nil
             return sealed
         }
         let before = pointers[pointer.channel]
-        let base = try base(of: pointer.channel, upon: pointers, place, marker)
+        let base = try base(of: pointer.channel, upon: pointers, origin)
         if adopts {
             notice(Self.adoption(of: before, pointer.channel, base.origin))
             if let before { noteDropped(before, notice) }
@@ -98,7 +94,7 @@ package struct PointerSealing: Sendable {
         let used = try raise(&sealed, in: base.origin)
         if !isRepeated, let before, before.origin == base.origin, used > before.sequence {
             notice(
-                "sequence \(used) of channel \(before.channel) was signed and is not in \(place), which offers "
+                "sequence \(used) of channel \(before.channel) was signed and is not in \(origin.place), which offers "
                     + "\(before.sequence): the command that signed it was cut short, or runs still; if what it was to change "
                     + "is wanted, repeat it")
         }
@@ -179,18 +175,26 @@ package struct PointerSealing: Sendable {
 
     /// - Throws: `.untrusted` for what must not be built upon.
     private func base(
-        of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer], _ place: String,
-        _ marker: () throws(StoreError) -> String?
+        of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
+        _ origin: some SigningPlace
     ) throws(StoreError) -> Base {
+        try counted(uncounted(of: channel, upon: pointers, origin), in: origin)
+    }
+
+    private func uncounted(
+        of channel: ChannelName, upon pointers: [ChannelName: ChannelPointer],
+        _ origin: some SigningPlace
+    ) throws(StoreError) -> Base {
+        let place = origin.place
         if let before = pointers[channel] {
             if !adopts { try checkVouched(before, place) }
             if !allowsFewer { try checkCount(before, place) }
             if let known = before.origin {
-                if !adopts, origin == nil { try checkOrigin(known, of: pointers, place) }
+                if !adopts, self.origin == nil { try checkOrigin(known, of: pointers, place) }
                 return try base(before, as: known, place)
             }
         }
-        return try base(besides: channel, pointers, place, marker)
+        return try base(besides: channel, pointers, origin)
     }
 
     /// - Throws: `.untrusted` if more keys have signed what is there than sign now.
@@ -245,9 +249,10 @@ package struct PointerSealing: Sendable {
 
     /// What a channel that has no signed pointer takes over from others.
     private func base(
-        besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer], _ place: String,
-        _ marker: () throws(StoreError) -> String?
+        besides channel: ChannelName, _ pointers: [ChannelName: ChannelPointer],
+        _ there: some SigningPlace
     ) throws(StoreError) -> Base {
+        let place = there.place
         let others = pointers.values.filter { $0.channel != channel && $0.origin != nil }
         let required = try required
         let vouched = others.filter { required.judge($0).objection == nil }
@@ -266,7 +271,7 @@ package struct PointerSealing: Sendable {
         if let id = ids.first, origin == nil, !adopts { try checkOrigin(id, of: pointers, place) }
         var known = origin ?? ids.first
         if known == nil { known = try remembered(place) }
-        if known == nil { known = try lost(marker, place) }
+        if known == nil { known = try lost(there) }
         guard let known else {
             return Base(origin: try randomToken() + randomToken(), trustVersion: trustVersion)
         }
@@ -315,14 +320,12 @@ package struct PointerSealing: Sendable {
     }
 
     /// The id of an origin of which only the marker is left; `nil` for one that was never signed.
-    private func lost(
-        _ marker: () throws(StoreError) -> String?, _ place: String
-    ) throws(StoreError) -> String? {
-        guard let marked = try marker() else { return nil }
+    private func lost(_ there: some SigningPlace) throws(StoreError) -> String? {
+        guard let marked = try there.markedID() else { return nil }
         guard adopts else {
             throw StoreError(
                 .untrusted,
-                "\(place) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
+                "\(there.place) says that it is the origin \(marked), and none of its pointers is signed any more; if that is "
                     + "right, say --origin-id \(marked), else --origin-id with the one that devices remember"
             )
         }

@@ -23,7 +23,8 @@ package struct KeyFileSigner: PointerSigner {
         file path: String, _ fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) {
         signingKey = try SigningKey(file: path, fileSystem)
-        memory = SignedSequences(besideKey: path, fileSystem)
+        memory = SignedSequences(
+            of: signingKey.verificationKey.id, beside: path, fileSystem)
     }
 
     package func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] {

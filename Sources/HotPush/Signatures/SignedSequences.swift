@@ -1,34 +1,42 @@
 package import CASStore
 import StrictJSON
 
-/// What a key has signed last, in each channel of each origin, and where each origin is: the file `<key>.signed` beside
-/// the key, where links to it lead, so that a key has one memory by whatever name it is called.
+/// What a key has signed last, in each channel of each origin, and where each origin is.
+///
+/// It is the file `<id of the key>.signed` beside the key, where links to it lead. So a key has one memory in a directory,
+/// by whatever name it is called, and whether it signs itself or a program signs by it.
 ///
 /// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
-/// not build upon it. The file is changed under a lock on the key's file, replaced as a whole, and never goes back.
+/// not build upon it. The file is changed under a lock on the directory, replaced as a whole, and never goes back.
 ///
-/// A pointer is noted twice. Before it is written: that its sequence is used, and that nothing older than what it was
-/// built upon may be built upon again. After it was written: that nothing older than itself may. Whoever is killed
-/// between the two leaves an origin that offers the one or the other, and both may be built upon; the sequence that was
-/// used is not given to another pointer. So no failure after the pointer has come into sight lets an older one pass,
-/// and none before it keeps the next publisher from working.
+/// A pointer is noted twice. Before it is written: that its sequence is used, that nothing older than what it was built
+/// upon may be built upon again, and the pointer itself. After it was written: that nothing older than itself may. Whoever
+/// is killed between the two leaves an origin that offers the one or the other, and nobody can tell whether devices have
+/// seen the newer one. So the next publisher writes that first, and no failure lets an older one pass.
 package struct SignedSequences: Sendable {
+    /// A file of the key: its memory is beside it.
     private let path: String
+    /// The id of the key.
+    private let key: String
     private let fileSystem: any FileSystem
     private let patience: Duration
 
     private static let suffix = ".signed"
     private static let formatVersion: Int64 = 1
-    private static let byteCountMax = 4 << 20
+    private static let byteCountMax = 16 << 20
 
     /// Reads and writes nothing yet.
     ///
-    /// - Parameter patience: how long to wait for another publisher that notes something. It writes one small file, so
-    ///   longer means that it is stopped, or that the disk hangs.
+    /// - Parameters:
+    ///   - key: the id of the key.
+    ///   - path: a file of it, the private one or the public one.
+    ///   - patience: how long to wait for another publisher that notes something. It writes one small file, so longer
+    ///     means that it is stopped, or that the disk hangs.
     package init(
-        besideKey path: String, _ fileSystem: any FileSystem = POSIXFileSystem(),
+        of key: String, beside path: String, _ fileSystem: any FileSystem = POSIXFileSystem(),
         patience: Duration = .seconds(60)
     ) {
+        self.key = key
         self.path = path
         self.fileSystem = fileSystem
         self.patience = patience
@@ -59,6 +67,25 @@ package struct SignedSequences: Sendable {
         try all().places[place]
     }
 
+    /// The pointer of a channel that was signed to be written at a place, and of which nobody knows whether it was; `nil`
+    /// without any.
+    /// - Throws: as ``sequence(of:in:)``.
+    func unfinished(
+        _ channel: ChannelName, at place: String
+    ) throws(StoreError) -> ChannelPointer? {
+        let memory = try all()
+        guard let origin = memory.places[place],
+            let known = memory.unfinished[Self.name(channel, origin)], known.place == place
+        else { return nil }
+        return known.pointer
+    }
+
+    /// The channels of which ``unfinished(_:at:)`` has a pointer; sorted.
+    /// - Throws: as ``sequence(of:in:)``.
+    func unfinishedChannels(at place: String) throws(StoreError) -> [ChannelName] {
+        try all().unfinished.values.filter { $0.place == place }.map(\.pointer.channel).sorted()
+    }
+
     /// Notes that a pointer is signed and about to be written, durably.
     /// - Parameter before: the sequence of what it was built upon.
     /// - Throws: `.busy` if another publisher does not let it; what reading and writing throws.
@@ -69,6 +96,7 @@ package struct SignedSequences: Sendable {
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
             if let before { memory.sequences[name] = max(memory.sequences[name] ?? 0, before) }
             memory.places[place] = memory.places[place] ?? origin
+            memory.unfinished[name] = Unfinished(place: place, pointer: pointer)
         }
     }
 
@@ -79,6 +107,9 @@ package struct SignedSequences: Sendable {
             memory.sequences[name] = max(memory.sequences[name] ?? 0, pointer.sequence)
             memory.signedAt[name] = place
             memory.places[place] = origin
+            if let other = memory.unfinished[name], other.pointer.sequence <= pointer.sequence {
+                memory.unfinished[name] = nil
+            }
         }
     }
 
@@ -86,27 +117,37 @@ package struct SignedSequences: Sendable {
         _ pointer: ChannelPointer, _ body: (inout Memory, String, String) -> Void
     ) throws(StoreError) {
         guard let origin = pointer.origin else { return }
-        let lock = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+        let path = try memoryFile()
+        let directory = try fileSystem.openDirectory(holding: path)
         let deadline = SuspendingClock.now + patience
-        while try !fileSystem.lock(lock.raw, exclusive: true) {
+        while try !fileSystem.lock(directory.raw, exclusive: true) {
             guard SuspendingClock.now < deadline else {
                 throw StoreError(
                     .busy,
-                    "another publisher has held the lock of \(printable(path)) for too long: if it is stopped, let it "
-                        + "continue or end it, and repeat the command")
+                    "another publisher has held the lock of the directory of \(printable(path)) for too long: if it is "
+                        + "stopped, let it continue or end it, and repeat the command")
             }
             pause(milliseconds: 5)
         }
-        defer { fileSystem.unlock(lock.raw) }
-        let path = try keyFile()
-        let directory = try fileSystem.openDirectory(holding: path)
+        defer { fileSystem.unlock(directory.raw) }
         var memory = try all()
         body(&memory, Self.name(pointer.channel, origin), origin)
         try fileSystem.replaceFile(
-            directory.raw, fileSystem.fileName(in: path) + Self.suffix,
+            directory.raw, fileSystem.fileName(in: path),
             with: JSONWriter.serialize(memory.document, sortedKeys: true) + [10], mode: 0o600,
             token: "new", durably: true)
+    }
+
+    private struct Unfinished {
+        var place: String
+        var pointer: ChannelPointer
+
+        var document: JSONValue {
+            .object([
+                .init(key: "place", value: .string(place)),
+                .init(key: "pointer", value: pointer.document),
+            ])
+        }
     }
 
     private struct Memory {
@@ -117,6 +158,8 @@ package struct SignedSequences: Sendable {
         var places: [String: String] = [:]
         /// Where a channel was signed last.
         var signedAt: [String: String] = [:]
+        /// Signed, and perhaps not written.
+        var unfinished: [String: Unfinished] = [:]
 
         var document: JSONValue {
             func object(_ numbers: [String: Int64]) -> JSONValue {
@@ -131,34 +174,41 @@ package struct SignedSequences: Sendable {
                 .init(key: "places", value: object(places)),
                 .init(key: "sequences", value: object(sequences)),
                 .init(key: "signedAt", value: object(signedAt)),
+                .init(
+                    key: "unfinished",
+                    value: .object(unfinished.map { .init(key: $0.key, value: $0.value.document) })),
                 .init(key: "used", value: object(unwritten)),
             ])
         }
     }
 
-    /// The key's file, which is no link.
-    private func keyFile() throws(StoreError) -> String {
+    /// The file of the memory, beside the key's file that is no link.
+    private func memoryFile() throws(StoreError) -> String {
         var file = path
         // So many links Linux follows (path_resolution(7)); of a circle the caller hears when it opens the file.
         for _ in 0..<40 {
             guard
                 let target = try fileSystem.symbolicLink(POSIXFileSystem.workingDirectory, file)
             else { break }
-            let end = target.hasPrefix("/") ? nil : file.lastIndex(of: "/")
-            file = (end.map { String(file[...$0]) } ?? "") + target
+            file = (target.hasPrefix("/") ? "" : Self.directory(of: file)) + target
         }
-        return file
+        return Self.directory(of: file) + key + Self.suffix
+    }
+
+    /// What stands before a file's name.
+    private static func directory(of file: String) -> String {
+        file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
     }
 
     private func all() throws(StoreError) -> Memory {
-        let file = try keyFile() + Self.suffix
+        let file = try memoryFile()
         let bytes = try fileSystem.ifPresent { () throws(StoreError) in
             try fileSystem.contents(
                 POSIXFileSystem.workingDirectory, file, limit: Self.byteCountMax)
         }
         guard let bytes else { return Memory() }
         // Whatever is wrong with it, the remedy is the same.
-        let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 4))
+        let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 32))
         guard document?["castreeSigned"]?.asInt64 == Self.formatVersion,
             let members = document?["sequences"]?.asObject,
             let origins = document?["places"]?.asObject
@@ -180,6 +230,15 @@ package struct SignedSequences: Sendable {
         for member in document?["signedAt"]?.asObject ?? [] {
             guard let place = member.value.asString else { throw damaged(file) }
             memory.signedAt[member.key] = place
+        }
+        for member in document?["unfinished"]?.asObject ?? [] {
+            guard let place = member.value["place"]?.asString,
+                let value = member.value["pointer"],
+                let name = value["channel"]?.asString.flatMap({ try? ChannelName($0) }),
+                let pointer = try? ChannelPointer(
+                    parsing: JSONWriter.serialize(value, sortedKeys: true) + [10], of: name)
+            else { throw damaged(file) }
+            memory.unfinished[member.key] = Unfinished(place: place, pointer: pointer)
         }
         return memory
     }

@@ -177,7 +177,7 @@ import VersionTree
             let world = BucketWorld(copying: self.world)
             for key in [people.alice, people.bob] {
                 // There is none yet the first time.
-                try? FileManager.default.removeItem(atPath: key + ".signed")
+                try? FileManager.default.removeItem(atPath: people.memoryFile(key))
             }
             let wasReached = Atomic<Bool>(false)
             let dying = world.publisher("dying") { request in
@@ -212,11 +212,11 @@ import VersionTree
         let alice = try people.sealing(people.alice)
         try world.publish("1", by: publisher(alice))
         let origin = try require(try pointer().origin)
-        let noted = try Damage.contents(people.alice + ".signed")
-        let memory = SignedSequences(besideKey: people.alice)
+        let noted = try Damage.contents(people.memoryFile(people.alice))
+        let memory = try people.memory(people.alice)
         let count = try TestShare(oneIn: 2).count { index in
             let world = BucketWorld(copying: self.world)
-            try Data(noted).write(to: URL(filePath: people.alice + ".signed"))
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             let wasReached = Atomic<Bool>(false)
             let dying = world.publisher("dying") { request in
                 guard request.number >= index + 1 else { return .answered }
@@ -235,6 +235,45 @@ import VersionTree
             return wasReached.load(ordering: .relaxed)
         }
         expect(count > 2)
+    }
+
+    @Test("commits first what a killed publisher has signed, whatever a stranger deletes")
+    func finishing() throws {
+        let alice = try people.sealing(people.alice)
+        for version in ["1", "2"] { try world.publish(version, by: publisher(alice)) }
+        let noted = try Damage.contents(people.memoryFile(people.alice))
+        let before = world.store.files.mapValues(\.bytes)
+        var finishedCount = 0
+        let count = try TestShare(oneIn: 2).count { index in
+            let world = BucketWorld(copying: self.world)
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
+            let wasReached = Atomic<Bool>(false)
+            let dying = world.publisher("dying") { request in
+                guard request.number >= index + 1 else { return .answered }
+                wasReached.store(true, ordering: .relaxed)
+                return .end(isApplied: true)
+            } options: {
+                $0.sealing = alice
+            }
+            _ = refusal { try dying.withdraw(VersionName("2")) }
+            let state = try require(try OriginLog(world.bucket()).state(from: 0))
+            let wasSeen = try require(state.pointers[.stable]).releases.count == 1
+            // The stranger takes back what has been written.
+            for key in world.store.files.keys where before[key] == nil { world.store.set(key, nil) }
+            for (key, bytes) in before where world.store.files[key]?.bytes != bytes {
+                world.store.set(key, bytes)
+            }
+            let next = world.publisher(options: { $0.sealing = alice })
+            let refused = refusal { try next.resign(.stable) }
+            expect(refused == nil || refused?.code == .untrusted, "\(index)")
+            let after = try require(try OriginLog(world.bucket()).state(from: 0))
+            let isFinished = after.pointers[.stable]?.releases.count == 1
+            // What was noted as seen is not there: nothing is built upon what is.
+            if wasSeen { expect(refused != nil || isFinished, "\(index)") }
+            if isFinished { finishedCount += 1 }
+            return wasReached.load(ordering: .relaxed)
+        }
+        expect(count > 2 && finishedCount > 0)
     }
 
     @Test("prunes with a key, and without one shortens no list")
@@ -264,10 +303,14 @@ import VersionTree
     func adoption() throws {
         try world.publish("1", by: publisher(PointerSealing()))
         let alice = try people.sealing(people.alice)
-        expect(refusal { try world.publish("2", by: publisher(alice)) }?.code, equals: .untrusted)
+        // Also what is offered already: whoever signs it has to have looked.
+        for version in ["1", "2"] {
+            let refused = refusal { try world.publish(version, by: publisher(alice)) }
+            expect(refused?.code == .untrusted && refused?.message.contains("--adopt") == true)
+        }
         try expect(!pointer().isSigned)
         let adopting = try people.sealing(people.alice) { $0.adopts = true }
-        _ = try publisher(adopting).resign()
+        try world.publish("1", by: publisher(adopting))
         try expectSigned(by: people.alice)
         expect(
             refusal { try world.publish("2", by: publisher(PointerSealing())) }?.code,

@@ -14,7 +14,7 @@ import VersionTree
 
     @Test("remembers beside the key what it has signed, and does not forget the higher")
     func memory() throws {
-        let memory = SignedSequences(besideKey: place.alice)
+        let memory = try place.memory(place.alice)
         try expect(memory.sequence(of: .stable, in: "x") == nil)
         var pointer = ChannelPointer.empty(.stable, now: 100)
         pointer.origin = String(repeating: "a", count: 32)
@@ -27,7 +27,7 @@ import VersionTree
         try expect(memory.sequence(of: ChannelName("beta"), in: origin) == nil)
         try expect(memory.origin(at: "here") == origin && memory.origin(at: "there") == nil)
         for damaged in ["", "{}", "{\"castreeSigned\":1,\"sequences\":{\"a\":\"b\"}}"] {
-            try Data(damaged.utf8).write(to: URL(filePath: place.alice + ".signed"))
+            try Data(damaged.utf8).write(to: URL(filePath: place.memoryFile(place.alice)))
             expect(refusal { try memory.sequence(of: .stable, in: origin) }?.code, equals: .badKey)
             expect(
                 refusal { try place.publish("1", place.sealing(place.alice)) }?.code,
@@ -48,9 +48,9 @@ import VersionTree
         pointer.origin = origin
         for (number, path) in ["\(other)/two", place.alice, "\(other)/one"].enumerated() {
             pointer.sequence = Int64(number + 5)
-            try SignedSequences(besideKey: path).note(pointer, at: "here")
+            try place.memory(path).note(pointer, at: "here")
             for path in ["\(other)/two", place.alice, "\(other)/one"] {
-                let memory = SignedSequences(besideKey: path)
+                let memory = try place.memory(path)
                 try expect(memory.sequence(of: .stable, in: origin), equals: pointer.sequence)
             }
         }
@@ -79,13 +79,13 @@ import VersionTree
         let copy = place.place.store.directory.appending("copy")
         try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
         let before = try (place.pointer(), place.bytes())
-        let noted = try Damage.contents(place.alice + ".signed")
-        let memory = SignedSequences(besideKey: place.alice)
+        let noted = try Damage.contents(place.memoryFile(place.alice))
+        let memory = try place.memory(place.alice)
         for isKeys in [false, true] {
             let count = try TestShare(oneIn: 2).count { point in
                 try FileManager.default.removeItem(atPath: place.place.origin)
                 try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
-                try Data(noted).write(to: URL(filePath: place.alice + ".signed"))
+                try Data(noted).write(to: URL(filePath: place.memoryFile(place.alice)))
                 let disk = FaultyFileSystem()
                 var failing = PointerSealing()
                 failing.signers = [
@@ -141,13 +141,13 @@ import VersionTree
         // A channel that only the copy has.
         var beta = ChannelPointer.empty(try ChannelName("beta"), now: 100)
         beta.origin = next.origin
-        try SignedSequences(besideKey: place.alice).note(beta, at: "/srv/staging")
+        try place.memory(place.alice).note(beta, at: "/srv/staging")
         let absent = refusal { try place.publish("1", sealing, to: "beta") }
         expect(
             absent?.message.contains("in /srv/staging, and it is not in \(place.place.origin)"),
             equals: true)
         next.sequence += 5
-        try SignedSequences(besideKey: place.alice).note(next, at: "/srv/staging")
+        try place.memory(place.alice).note(next, at: "/srv/staging")
         let refused = refusal { try place.publish("2", sealing) }
         expect(refused?.code, equals: .untrusted)
         for words in ["/srv/staging", "--adopt", "copy", place.place.origin] {
@@ -166,14 +166,115 @@ import VersionTree
         try place.publish("1", place.sealing(place.alice))
         let pointer = try place.pointer()
         let fileSystem = POSIXFileSystem()
+        let directory = URL(filePath: place.alice).deletingLastPathComponent().path
         let other = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, place.alice, .reading, mode: 0)
+            POSIXFileSystem.workingDirectory, directory, .directory, mode: 0)
         try expect(fileSystem.lock(other.raw, exclusive: true))
-        let memory = SignedSequences(besideKey: place.alice, patience: .milliseconds(20))
+        let memory = try place.memory(place.alice, patience: .milliseconds(20))
         let refused = refusal { try memory.note(pointer, at: "here") }
-        expect(refused?.code == .busy && refused?.message.contains(place.alice) == true)
+        expect(refused?.code == .busy && refused?.message.contains(directory) == true)
         fileSystem.unlock(other.raw)
         try memory.note(pointer, at: "here")
+    }
+
+    @Test("has one memory for a key and its public one, whoever signs by it")
+    func memoryOfBoth() throws {
+        let file = place.alice + ".pub"
+        try place.key(place.alice).write(to: file)
+        try place.publish("1", place.sealing(place.alice))
+        let old = try place.bytes()
+        try place.publish("2", place.sealing(place.alice))
+        struct Service: PointerSigner {
+            let key: VerificationKey
+            let memory: SignedSequences?
+            let signingKey: SigningKey
+            func sign(_ bytes: [UInt8]) throws(StoreError) -> [UInt8] { try signingKey.sign(bytes) }
+        }
+        let key = try VerificationKey(file: file)
+        var sealing = PointerSealing()
+        sealing.signers = [
+            Service(
+                key: key, memory: SignedSequences(of: key.id, beside: file),
+                signingKey: try SigningKey(file: place.alice))
+        ]
+        try Data(old).write(to: URL(filePath: place.path()))
+        expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
+    }
+
+    @Test("writes first what a killed publisher has signed, whatever a stranger puts back")
+    func killed() throws {
+        let sealing = try place.sealing(place.alice)
+        for version in ["1", "2"] { try place.publish(version, sealing) }
+        let copy = place.place.store.directory.appending("copy")
+        try FileManager.default.copyItem(atPath: place.place.origin, toPath: copy)
+        let before = try place.bytes()
+        let noted = try Damage.contents(place.memoryFile(place.alice))
+        var finishedCount = 0
+        for isKeys in [false, true] {
+            let count = try TestShare(oneIn: 2).count { point in
+                try FileManager.default.removeItem(atPath: place.place.origin)
+                try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
+                try Data(noted).write(to: URL(filePath: place.memoryFile(place.alice)))
+                let disk = FaultyFileSystem()
+                var dying = PointerSealing()
+                dying.signers = [
+                    try KeyFileSigner(file: place.alice, isKeys ? disk : POSIXFileSystem())
+                ]
+                disk.arm(.stop(after: point))
+                let publisher = place.publisher(
+                    dying, on: isKeys ? POSIXFileSystem() : disk, isDurable: true)
+                _ = refusal { try publisher.withdraw(VersionName("2")) }
+                let wasSeen = try place.bytes() != before
+                try Data(before).write(to: URL(filePath: place.path()))
+                // What was signed and seen is built upon, or nothing is; also by whoever changes another channel.
+                var refused = refusal { try place.publish("1", sealing, to: "beta") }
+                refused = refused ?? refusal { try place.publish("1", sealing) }
+                expect(refused == nil || refused?.code == .untrusted, "\(isKeys) \(point)")
+                let isFinished = try !offers("2")
+                if wasSeen { expect(refused != nil || isFinished, "\(isKeys) \(point)") }
+                if isFinished { finishedCount += 1 }
+                return disk.hasFired
+            }
+            expect(count > 3)
+        }
+        expect(finishedCount > 0)
+    }
+
+    private func offers(_ version: String) throws -> Bool {
+        try place.pointer().releases.contains { $0.version?.name.description == version }
+    }
+
+    @Test("writes nothing first whose files somebody has pruned, or that is of another place")
+    func unfinishable() throws {
+        let sealing = try place.sealing(place.alice)
+        for version in ["1", "2"] { try place.publish(version, sealing) }
+        let old = try place.pointer()
+        let last = try require(old.withdrawing(VersionName("1"), now: old.createdAt + 1))
+        let memory = try place.memory(place.alice)
+        let origin = try require(old.origin)
+        let path = try require(try memory.place(of: .stable, in: origin))
+        var other = try sealing.sign(last, now: 1)
+        try memory.prepare(other, upon: old.sequence, at: "/srv/elsewhere")
+        try place.publish("1", sealing)
+        try expect(place.pointer().releases.count, equals: 2)
+        // Nothing stands where its manifest would.
+        let next = try place.pointer()
+        other = next
+        other.sequence += 1
+        var release = next.releases[0]
+        release.sequence = other.sequence
+        if var version = release.version {
+            version.manifest = try ObjectID(of: [1])
+            release.target = .version(version)
+        }
+        other.releases.insert(release, at: 0)
+        try memory.prepare(sealing.sign(other, now: 1), upon: next.sequence, at: path)
+        let refused = refusal { try place.publish("1", sealing) }
+        expect(refused?.code == .untrusted && refused?.message.contains("--adopt") == true)
+        try expect(place.pointer(), equals: next)
+        try place.publisher(place.sealing(place.alice) { $0.adopts = true }).resign()
+        try expect(place.pointer().sequence > other.sequence)
+        try place.publish("2", sealing)
     }
 
     @Test("says that a command was cut short whose pointer is not there")
@@ -181,7 +282,7 @@ import VersionTree
         try place.publish("1", place.sealing(place.alice))
         var next = try place.pointer()
         next.sequence += 3
-        let memory = SignedSequences(besideKey: place.alice)
+        let memory = try place.memory(place.alice)
         try memory.prepare(next, upon: next.sequence - 3, at: "here")
         let notices = SignedNotices()
         var options = PublisherOptions()

@@ -204,7 +204,7 @@ import VersionTree
         for channel in ["stable", "beta"] {
             // They are gone the second time.
             try? FileManager.default.removeItem(atPath: place.path())
-            try? FileManager.default.removeItem(atPath: place.alice + ".signed")
+            try? FileManager.default.removeItem(atPath: place.memoryFile(place.alice))
             let error = refusal { try place.publish("1", sealing, to: channel) }
             expect(error?.code, equals: .untrusted)
             expect(error?.message.contains("--origin-id \(before.origin ?? "")"), equals: true)
@@ -234,7 +234,7 @@ import VersionTree
         for verb in verbs { expect(refusal(verb)?.code, equals: .untrusted) }
         try expect(place.bytes(), equals: foreign)
         // Without a memory a channel beside it tells.
-        try FileManager.default.removeItem(atPath: place.alice + ".signed")
+        try FileManager.default.removeItem(atPath: place.memoryFile(place.alice))
         try other.publish("2", sealing)
         var moved = try other.pointer()
         moved.origin = String(repeating: "7", count: 32)

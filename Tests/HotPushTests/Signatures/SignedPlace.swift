@@ -37,6 +37,18 @@ struct SignedPlace {
         try SigningKey(file: file).verificationKey
     }
 
+    /// What a key has signed last, by a file of it.
+    func memory(
+        _ file: String, patience: Duration = .seconds(60)
+    ) throws -> SignedSequences {
+        SignedSequences(of: try key(file).id, beside: file, patience: patience)
+    }
+
+    func memoryFile(_ file: String) throws -> String {
+        let directory = file.split(separator: "/").dropLast().joined(separator: "/")
+        return "/\(directory)/\(try key(file).id).signed"
+    }
+
     func sealing(
         _ files: String..., change: (inout PointerSealing) throws -> Void = { _ in }
     ) throws -> PointerSealing {

@@ -112,7 +112,7 @@ import VersionTree
             try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
             // The origin is the older copy.
             for key in [place.alice, place.bob] {
-                try FileManager.default.removeItem(atPath: key + ".signed")
+                try FileManager.default.removeItem(atPath: place.memoryFile(key))
             }
             let step = try place.publisher(both).rotate(
                 TrustRotation(adding: [third], threshold: threshold))
@@ -132,7 +132,7 @@ import VersionTree
             try Data(try require(bytes)).write(to: URL(filePath: place.path(channel)))
         }
         for key in [place.alice, place.bob] {
-            try FileManager.default.removeItem(atPath: key + ".signed")
+            try FileManager.default.removeItem(atPath: place.memoryFile(key))
         }
         let other = TrustRotation(adding: [try place.key(place.mallory)])
         let error = refusal { try place.publisher(place.sealing(place.alice)).rotate(other) }
@@ -169,7 +169,7 @@ import VersionTree
             try FileManager.default.copyItem(atPath: copy, toPath: place.place.origin)
             for key in [place.alice, place.bob] {
                 // There is none yet the first time.
-                try? FileManager.default.removeItem(atPath: key + ".signed")
+                try? FileManager.default.removeItem(atPath: place.memoryFile(key))
             }
             let disk = FaultyFileSystem()
             disk.arm(.stop(after: point))
