@@ -6,8 +6,9 @@ import VersionTree
 /// A document that Expo's clients are sent as it was signed: a manifest, or the order to go back.
 enum ExpoDocument {
     /// The manifest of an update.
+    /// - Parameter time: as ``ExpoTime`` spells it.
     static func manifest(
-        _ program: ExpoExport.Program, id: String, createdAt: Int64, runtimeVersion: String,
+        _ program: ExpoExport.Program, id: String, time: String, runtimeVersion: String,
         config: JSONValue?, _ content: ClientContent, _ contentAddress: ObjectID,
         _ configuration: ClientConfiguration
     ) throws(StoreError) -> [UInt8] {
@@ -24,7 +25,7 @@ enum ExpoDocument {
         }
         return JSONWriter.document { writer in
             writer.member("id", id)
-            writer.member("createdAt", ExpoTime.text(createdAt))
+            writer.member("createdAt", time)
             writer.member("runtimeVersion", runtimeVersion)
             writer.member("launchAsset") { launch.write(to: &$0) }
             writer.member("assets", assets) { $1.write(to: &$0) }
@@ -38,10 +39,10 @@ enum ExpoDocument {
     }
 
     /// The order to go back to the update that was shipped with the app.
-    static func rollBack(at time: Int64) -> [UInt8] {
+    static func rollBack(at time: String) -> [UInt8] {
         JSONWriter.document { writer in
             writer.member("type", "rollBackToEmbedded")
-            writer.member("parameters") { $0.member("commitTime", ExpoTime.text(time)) }
+            writer.member("parameters") { $0.member("commitTime", time) }
         }
     }
 

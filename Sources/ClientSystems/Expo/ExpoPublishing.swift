@@ -86,11 +86,14 @@ package enum ExpoPublishing: ClientPublishing {
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer {
         var offer = try ClientOffer(beginning: release, after: history)
-        let own = try Plan(release, configuration, history.channel)
-        var written = try own.documents(sequence: offer.sequence, createdAt: offer.createdAt)
+        let own = try Plan(release, configuration)
+        let channel = history.channel
+        var written = try own.documents(
+            sequence: offer.sequence, createdAt: offer.createdAt, in: channel)
         // What is offered again before anything else was keeps the ids that clients have.
         if let first = history.offers(endingIn: release.release.target).first {
-            let again = try own.documents(sequence: first.sequence, createdAt: first.createdAt)
+            let again = try own.documents(
+                sequence: first.sequence, createdAt: first.createdAt, in: channel)
             if again.map(\.document.address) == history.offers.last?.documents.map(\.address) {
                 written = again
             }
@@ -106,19 +109,21 @@ package enum ExpoPublishing: ClientPublishing {
     }
 
     /// What the documents of a release are made from.
-    private struct Plan {
+    struct Plan {
         private let configuration: ClientConfiguration
-        private let channel: ChannelName
         private var content: (files: ClientContent, address: ObjectID, config: ExpoExport)?
-        private var runtimeVersions: [String] = []
+        /// Of each document, in their order; empty for the order to go back, which is for all and names no file.
+        private(set) var platforms = [""]
+        private(set) var runtimeVersions = [""]
 
         init(
-            _ release: ClientRelease, _ configuration: ClientConfiguration, _ channel: ChannelName
+            _ release: ClientRelease, _ configuration: ClientConfiguration
         ) throws(StoreError) {
             self.configuration = configuration
-            self.channel = channel
             guard let files = release.content, let version = release.release.version else { return }
             let export = try ExpoExport(release, files)
+            platforms = export.programs.map(\.platform)
+            runtimeVersions = []
             for program in export.programs {
                 runtimeVersions.append(
                     try ExpoRuntime.version(
@@ -127,28 +132,30 @@ package enum ExpoPublishing: ClientPublishing {
             content = (files, version.content, export)
         }
 
+        /// The bytes of a document.
+        func bytes(_ position: Int, id: String, time: String) throws(StoreError) -> [UInt8] {
+            guard let content else { return ExpoDocument.rollBack(at: time) }
+            return try ExpoDocument.manifest(
+                content.config.programs[position], id: id, time: time,
+                runtimeVersion: runtimeVersions[position], config: content.config.config,
+                content.files, content.address, configuration)
+        }
+
         func documents(
-            sequence: Int64, createdAt: Int64
+            sequence: Int64, createdAt: Int64, in channel: ChannelName
         ) throws(StoreError) -> [(document: ClientDocument, bytes: [UInt8])] {
-            guard let content else {
-                // For all platforms and runtime versions: it names no file.
-                let bytes = ExpoDocument.rollBack(at: createdAt)
-                let document = ClientDocument(
-                    platform: "", runtimeVersion: "", id: "",
-                    address: try ObjectID(of: bytes),
-                    byteCount: Int64(bytes.count))
-                return [(document, bytes)]
-            }
             var documents: [(document: ClientDocument, bytes: [UInt8])] = []
-            for (program, runtimeVersion) in zip(content.config.programs, runtimeVersions) {
-                let id = try ExpoDocument.id(
-                    content: content.address, sequence: sequence, createdAt: createdAt,
-                    platform: program.platform, runtimeVersion: runtimeVersion, channel)
-                let bytes = try ExpoDocument.manifest(
-                    program, id: id, createdAt: createdAt, runtimeVersion: runtimeVersion,
-                    config: content.config.config, content.files, content.address, configuration)
+            for (position, platform) in platforms.enumerated() {
+                let runtimeVersion = runtimeVersions[position]
+                let id =
+                    if let content {
+                        try ExpoDocument.id(
+                            content: content.address, sequence: sequence, createdAt: createdAt,
+                            platform: platform, runtimeVersion: runtimeVersion, channel)
+                    } else { "" }
+                let bytes = try bytes(position, id: id, time: ExpoTime.text(createdAt))
                 let document = ClientDocument(
-                    platform: program.platform, runtimeVersion: runtimeVersion, id: id,
+                    platform: platform, runtimeVersion: runtimeVersion, id: id,
                     address: try ObjectID(of: bytes), byteCount: Int64(bytes.count))
                 documents.append((document, bytes))
             }

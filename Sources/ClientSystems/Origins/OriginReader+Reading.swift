@@ -48,6 +48,9 @@ extension OriginReader {
             state.joined[key] = joined
             return joined
         }
+        if trust != nil {
+            try prove(joined.channel, joined.number, offered, for: system, mayRead: mayRead)
+        }
         return (joined.channel, joined.number)
     }
 

@@ -70,6 +70,7 @@ package final class OriginReader: Sendable {
         var pointers: [ChannelName: Kept<ChannelPointer>] = [:]
         var histories: [ChannelKey: Kept<ClientHistory>] = [:]
         var joined: [ChannelKey: Joined] = [:]
+        var proofs: [ChannelKey: Proof] = [:]
         var files: BoundedCache<String, Kept<[UInt8]>>
         var contents: BoundedCache<ContentKey, ClientContent>
         var bytes: BoundedCache<ObjectID, [UInt8]>

@@ -87,8 +87,25 @@ package protocol ClientPublishing: SendableMetatype {
         _ release: ClientRelease, after history: ClientHistory,
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer
+    /// What an offer says that does not follow from its release, as the end of a sentence.
+    ///
+    /// `nil` if all that can be made again from the release is the same.
+    /// Ids, labels and times are not, nor are signatures and the digests of archives, whose bytes clients compare
+    /// themselves. By default there is nothing else.
+    static func forgery(
+        in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
+        reading documents: ClientDocumentReading
+    ) throws(StoreError) -> String?
 }
+
+/// The bytes of a document of an offer; `nil` if it is not there.
+package typealias ClientDocumentReading = (ClientDocument) throws(StoreError) -> [UInt8]?
 
 extension ClientPublishing {
     package static var ordersByTime: Bool { false }
+
+    package static func forgery(
+        in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
+        reading documents: ClientDocumentReading
+    ) throws(StoreError) -> String? { nil }
 }

@@ -133,9 +133,22 @@ import VersionTree
             let prepared = try MeteorPublishing.offer(
                 asked, after: history, MeteorTests.configuration(), signer: nil)
             for (address, bytes) in prepared.documents { objects[address] = bytes }
+            try expectProof(of: prepared.offer, asked)
             history.offers.append(prepared.offer)
             pointer.releases.insert(release, at: 0)
             offered = ClientChannel(pointer, history)
+        }
+
+        /// The manifest can be made again from the release, and nobody can write another one.
+        private func expectProof(of offer: ClientOffer, _ release: ClientRelease) throws {
+            var (other, renamed) = (offer, offer)
+            other.documents[0].address = try ObjectID(of: [1])
+            renamed.documents[0].id = "another version"
+            for (offer, isOwn) in [(offer, true), (other, false), (renamed, false)] {
+                let forgery = try MeteorPublishing.forgery(
+                    in: offer, of: release, MeteorTests.configuration(), reading: { _ in nil })
+                expect((forgery == nil), equals: isOwn)
+            }
         }
 
         func channel(_ name: ChannelName, for system: ClientSystem) throws(StoreError)

@@ -1,0 +1,112 @@
+import CASStore
+import HotPush
+import Synchronization
+import VersionTree
+
+// What a history says of a release whose pointer is signed: nobody signs histories.
+
+extension OriginReader {
+    /// The offers of a channel that were found to follow from their releases.
+    struct Proof: Sendable {
+        /// Of the channel and the configuration that were looked at last.
+        let channel: UInt64, configuration: UInt64
+        let offers: Set<ProvedOffer>
+    }
+
+    struct ProvedOffer: Hashable, Sendable {
+        let offer: ClientOffer
+        let release: OfferedRelease
+        let configuration: ClientConfiguration
+    }
+
+    /// Refuses a channel of which the history says what does not follow from the pointer.
+    ///
+    /// All of it, for the clients of the system: to leave out one release would lead them back to an older one. What
+    /// was looked at once is not looked at again.
+    /// - Parameter number: another one for each channel that was read.
+    /// - Throws: `.untrusted` with what is wrong; `.unread`; what reading throws.
+    func prove(
+        _ channel: ClientChannel, _ number: UInt64, _ pointer: ChannelPointer,
+        for system: ClientSystem, mayRead: Bool
+    ) throws(StoreError) {
+        let kept = try configuration(of: system, mayRead: mayRead)
+        let key = ChannelKey(channel: pointer.channel, system: system)
+        let known = state.withLock { $0.proofs[key] }
+        if let known, known.channel == number, known.configuration == kept.reading { return }
+        guard let configuration = try kept.outcome.get(),
+            let rules = ClientSystem.publishing.first(where: { $0.system == system })
+        else { return }
+        // Offers grow by one millisecond at least where the clock stands still.
+        let seconds = ([pointer.createdAt] + pointer.releases.map(\.createdAt)).max() ?? 0
+        let (time, isOver) = (seconds + 1).multipliedReportingOverflow(by: 1000)
+        let latest = isOver ? Int64.max : time + Int64(channel.past.count)
+        var proved: Set<ProvedOffer> = []
+        for live in channel.live {
+            let (offer, release) = (live.offer, live.release)
+            let this = ProvedOffer(offer: offer, release: release, configuration: configuration)
+            proved.insert(this)
+            if known?.offers.contains(this) == true { continue }
+            guard max(offer.createdAt, offer.firstOfferedAt) <= latest else {
+                throw forged(offer, "it is said to be later than the pointer", key)
+            }
+            let content = try content(of: offer, mayRead: mayRead)
+            if offer.version != nil, content == nil {
+                // That files are missing is said when they are asked for; here nothing is known of them.
+                proved.remove(this)
+                continue
+            }
+            let client = ClientRelease(
+                release: release, content: content, facts: release.facts, now: offer.createdAt
+            ) { (address) throws(StoreError) in
+                try self.object(address, of: content, mayRead: mayRead)
+            } digest: { (_) throws(StoreError) in
+                throw StoreError(.unsupported, "no archive is composed to prove an offer")
+            }
+            let problem: String?
+            do throws(StoreError) {
+                problem = try rules.forgery(in: offer, of: client, configuration) {
+                    (document) throws(StoreError) in
+                    try self.bytes(
+                        of: document.address,
+                        at: OriginLayout.clientDocument(document.address, of: system.rawValue),
+                        byteCount: document.byteCount, mayRead: mayRead)
+                }
+            } catch {
+                // Nobody would have offered it.
+                guard error.code == .unsuitableRelease else { throw error }
+                problem = error.message
+            }
+            if let problem { throw forged(offer, problem, key) }
+        }
+        let proof = Proof(channel: number, configuration: kept.reading, offers: proved)
+        state.withLock { $0.proofs[key] = proof }
+    }
+
+    private func object(
+        _ address: ObjectID, of content: ClientContent?, mayRead: Bool
+    ) throws(StoreError) -> [UInt8] {
+        guard let byteCount = content?.facts[address]?.byteCount,
+            let bytes = try bytes(
+                of: address, at: OriginLayout.object(address), byteCount: byteCount,
+                mayRead: mayRead)
+        else {
+            throw StoreError(
+                .damagedOrigin,
+                "\(OriginLayout.object(address)) is missing; castree publish --verify mends it",
+                object: address)
+        }
+        return bytes
+    }
+
+    private func forged(
+        _ offer: ClientOffer, _ problem: String, _ key: ChannelKey
+    ) -> StoreError {
+        let path = OriginLayout.clientHistory(of: key.channel, key.system.rawValue)
+        let name = offer.version.map { "version \($0.name)" } ?? "what was shipped with the app"
+        return StoreError(
+            .untrusted,
+            "what \(path) says of \(name) does not follow from the release, which is signed: \(problem); nobody is "
+                + "answered from it: put the file back from a copy of the origin, or delete it and run castree origin "
+                + "enable")
+    }
+}

@@ -1,0 +1,74 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree origin serve --trust`, as docs/clients.md describes it.
+@Suite("A server that trusts keys") struct SignedServingTests {
+    private let place = Workplace()
+    private static let check =
+        "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0"
+
+    init() throws {
+        try place.add("1", Release.first)
+        try place.add("2", Release.second)
+        try castree("key new release.key")
+        try castree("key new next.key")
+        try castree("publish 1 site --no-sync --no-packs --sign-key release.key")
+        try castree(
+            "origin enable site codepush --base-url https://u.example.org --deployment KEY=stable "
+                + "--sign-key release.key")
+    }
+
+    private func castree(_ words: String) throws {
+        let answer = try place.run(.castree, words.split(separator: " ").map(String.init))
+        try require(answer.status == 0, "\(words): \(answer)")
+    }
+
+    @Test("follows a change of keys while it runs, and answers from what they have signed alone")
+    func serving() throws {
+        let served = try Served(
+            [
+                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
+                "127.0.0.1:0", "--trust", "release.key.pub",
+            ], in: place.directory)
+        func label() throws -> String? {
+            let answer = try served.get(Self.check)
+            guard answer.status == 200 else { return "\(answer.status)" }
+            return ["v1", "v2", "v3"].first { answer.body.contains("\"label\":\"\($0)\"") }
+        }
+        try expect(label(), equals: "v1")
+        try castree(
+            "trust rotate site --add next.key.pub --remove release.key.pub --sign-key release.key "
+                + "--sign-key next.key --no-sync")
+        try expect(label(), equals: "v1")
+        let old = try place.contents("site/channels/stable.json")
+        try castree("publish 2 site --no-sync --no-packs --sign-key next.key")
+        try expect(label(), equals: "v2")
+        // An older pointer, and a history that somebody has changed.
+        let new = try place.contents("site/channels/stable.json")
+        try place.write(["stable.json": old], to: "site/channels")
+        try expect(label(), equals: "503")
+        try place.write(["stable.json": new], to: "site/channels")
+        try expect(label(), equals: "v2")
+        let history = try place.contents("site/for/codepush/stable.json")
+        let hash = try require(history.split(separator: "\"packageHash\":\"").last?.prefix(64))
+        let forged = history.replacing(hash, with: String(repeating: "0", count: 64))
+        try place.write(["stable.json": forged], to: "site/for/codepush")
+        try expect(label(), equals: "503")
+        let asked = try place.castree(
+            "origin", "answer", "site", "GET", Self.check, "--trust", "next.key.pub")
+        expect(asked.status == 22 && asked.errors.contains("does not follow"), "\(asked)")
+        try place.write(["stable.json": history], to: "site/for/codepush")
+        try expect(label(), equals: "v2")
+        let ended = try served.end()
+        expect(ended.status, equals: 0)
+        for words in ["was verified before", "package hash"] {
+            expect(ended.errors.contains(words), "\(ended.errors)")
+        }
+        // A server that begins with the first key follows, too.
+        let again = try place.castree(
+            "origin", "answer", "site", "GET", Self.check, "--trust", "release.key.pub")
+        expect(again.status == 0 && again.text.contains("\"label\":\"v2\""), "\(again)")
+    }
+}
