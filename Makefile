@@ -30,7 +30,7 @@ S3_SECONDS ?= 30
 WSTEST ?= wstest
 
 swift_files := $(wildcard Package.swift Sources tools Tests)
-scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery clients scale on-own-disk) \
+scripts := $(wildcard scripts/* .ci/* $(addprefix Benchmarks/,all peers run serve pull bucket delivery clients fixed scale on-own-disk) \
     contrib/check Tests/Browser/run Tests/Autobahn/run Tests/FuzzTests/run \
     $(addprefix Tests/Reliability/,powercut crashpoints fulldisk stress ground check-harness sanitize \
     bucket-mutants $(addprefix s3/,run whole slice many life rights cdn faults crowd start stop ceph.sh \

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from .chart import Bar, Panel, draw
 from .delivered import delivery_tables, described
+from .fixed import fixed_tables
 from .lifecycle import CHECK, FORGET, NEXT, STEPS, STORE, TREE
 from .report import table
 
@@ -17,6 +18,7 @@ TITLES = {
     "pull": "Pulling against curl and OSTree",
     "bucket": "Origins in buckets against aws s3 sync, rclone and curl",
     "delivery": "What releases cost over the air",
+    "fixed": "What small commands are made of",
     "scale": "How costs grow",
 }
 ABOUT = {
@@ -49,6 +51,10 @@ def write_page(sections: dict[str, dict], scale: str, misses: str, command: str,
                      explanations(misses))
     for name, section in sections.items():
         lines += ["", f"## {TITLES[name]}", ""]
+        if name == "fixed":
+            lines += [f"`add`, `checkout` and `fsck` of 1,000 files. {_settings(section)}", "",
+                      *fixed_tables(section, table)]
+            continue
         lines += _peers(section, pictures[name]) if name == "peers" else _rows(name, section)
         if name == "delivery":
             lines += ["", f"![Bars: bytes of an update, for each app and way]({pictures[name]})", "",

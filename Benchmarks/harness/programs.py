@@ -181,6 +181,11 @@ class Raw:
         demand(checked >= content.distinct, f"raw fsck read {checked} objects of {content.distinct}")
         return sample
 
+    def gc(self, store: Path, garbage: int) -> Sample:
+        sample, output = self.stopwatch.run([self.stopwatch.raw["gc"], store])
+        demand(output.strip() == str(garbage), f"raw gc deleted {output.strip()} objects, expected {garbage}")
+        return sample
+
 
 class Git:
     """Only its start-up: the cheapest thing that a mature command-line program does."""

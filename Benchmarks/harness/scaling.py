@@ -82,6 +82,7 @@ def all_operations() -> list[Operation]:
         Operation("add-again", "`add` of these files again, one of them changed"),
         Operation("retire", "`retire` of one version"),
         Operation("gc", f"`gc` of its {PROBE_OWN} objects"),
+        Operation("gc-raw", "raw/gc.c after `retire` of another: the same statements, deletions and syncs"),
         Operation("gc-dry", "`gc --dry-run` before that"),
         Operation("gc-none", "`gc` without garbage"),
         Operation("du", "`du`"),
@@ -113,7 +114,8 @@ class ScaleBench:
     # One store.
 
     def _measure(self, size: int) -> None:
-        plan = Plan(size, self.versions, self.rounds, self.seed)
+        # Each of the two collectors has garbage of its own.
+        plan = Plan(size, self.versions, self.rounds * (1 if self.raw.missing else 2), self.seed)
         store = self.work / "now" / f"store-{size}"
         self.say(f"laying out {plan.distinct:,} objects, {plan.versions + plan.probes:,} versions, "
                  f"{plan.references:,} references")
@@ -159,6 +161,9 @@ class ScaleBench:
         self._sync()
         self._note("retire", size, self._call(store, "retire", f"probe-{number}"))
         self._sync()
+        if not self.raw.missing and number % 2 == 0:
+            self._note("gc-raw", size, self.raw.gc(store, PROBE_OWN))
+            return
         sample, plan = self.castree.call(store, "gc", "--dry-run")
         demand(plan["objects"] == PROBE_OWN, f"gc --dry-run would collect {plan['objects']}, not {PROBE_OWN}")
         self._note("gc-dry", size, sample)
@@ -239,6 +244,7 @@ class ScaleBench:
         rows = [
             Judged("scale-versions", f"open + `versions` at {large:,} against {small:,} objects, wall", 1.5),
             Judged("scale-gc", f"`gc` of one retired version, same garbage, {large:,} against {small:,}, wall", 1.3),
+            Judged("scale-gc-raw", f"`gc` against raw/gc.c, same garbage, wall, {large:,} objects", 1.5),
             Judged("scale-du-cpu", f"CPU of `du` for 10^6 references, {large:,} objects", 1, "s"),
             Judged("scale-du-rss", f"peak memory of `du`, {large:,} objects", 256, "MiB"),
             Judged("scale-fsck-raw", f"`fsck` against raw/fsck.c, page cache warm, wall, {large:,} objects", 1.2),
@@ -248,19 +254,27 @@ class ScaleBench:
         if len(self.sizes) > 1:
             by_id["scale-versions"].judge(self._ratio(["versions"], small, large))
             by_id["scale-gc"].judge(self._ratio(["gc"], small, large))
+            if not self.raw.missing:
+                grown = self._ratio(["gc-raw"], small, large)
+                by_id["scale-gc"].work += f" (raw/gc.c: {grown:.3g})"
         du = self.operations["du"].series.get(large)
         if du:
             references = next(entry[1] for entry in self.indexes if entry[0] == large)
             by_id["scale-du-cpu"].judge(du.cpu / references * 1e6)
             by_id["scale-du-rss"].judge((du.rss or 0) / MIB)
-        against = {size: self._against_raw(size) for size in self.sizes}
+        ours = self._against_raw(large, "gc")
+        if ours is not None:
+            by_id["scale-gc-raw"].judge(ours)
+        elif self.raw.missing:
+            by_id["scale-gc-raw"].text = f"not measured: {self.raw.missing}"
+        against = {size: self._against_raw(size, "fsck") for size in self.sizes}
         if against[large] is not None:
             by_id["scale-fsck-raw"].judge(against[large])
             smaller = [f"{size:,}: {ratio:.3g}" for size, ratio in against.items() if size != large and ratio is not None]
             by_id["scale-fsck-raw"].work += f" ({', '.join(smaller)})" if smaller else ""
         elif self.raw.missing:
             by_id["scale-fsck-raw"].text = f"not measured: {self.raw.missing}"
-        peaks = [series.rss or 0 for operation in self.operations.values() if operation.id not in ("du", "fsck-raw")
+        peaks = [series.rss or 0 for operation in self.operations.values() if operation.id not in ("du", "fsck-raw", "gc-raw")
                  for size, series in operation.series.items() if size == large]
         if peaks:
             by_id["scale-rss"].judge(max(peaks) / MIB)
@@ -273,8 +287,8 @@ class ScaleBench:
             rows.append(Judged("scale", failure, 0, text="ERROR"))
         return rows
 
-    def _against_raw(self, size: int) -> float | None:
-        ours, theirs = (self.operations[id].series.get(size) for id in ("fsck", "fsck-raw"))
+    def _against_raw(self, size: int, id: str) -> float | None:
+        ours, theirs = (self.operations[name].series.get(size) for name in (id, f"{id}-raw"))
         if not ours or not theirs:
             return None
         return min(sample.wall for sample in ours.samples) / min(sample.wall for sample in theirs.samples)

@@ -69,6 +69,8 @@ def all_rows() -> list[ServeRow]:
         ServeRow("serve-304", "1 KB that the client has (If-None-Match)", CPU, 0.85),
         ServeRow("serve-page", "1 KB of a page: cookie, Referer, a browser's fields", CPU, None),
         ServeRow("serve-mix", "10,000 files in random order", CPU, 0.75),
+        ServeRow("mix-raw", "10,000 files in random order", CPU, 1.4, "raw/serve.c, the same calls"),
+        ServeRow("raw-mix", "the same, raw/serve.c in place of castree", CPU, None),
         ServeRow("serve-two", "1 KB, two workers", CPU, 0.7),
         ServeRow("serve-rss", "PSS after 10,000 files to 1,000 connections", MEMORY, 2.0),
         ServeRow("serve-start", "process start to first byte, 10,000 files", TIME, 2.0),
@@ -83,7 +85,7 @@ class ServeBench:
     work: Path
     castree: Castree
     echo: Path | None  # the bridge's echo
-    raw_echo: str | None
+    raw: dict[str, str]  # the plain C programs
     rows: dict[str, ServeRow]
     rounds: int
     seconds: int
@@ -160,6 +162,31 @@ class ServeBench:
                         connection.close()
             self.in_turn(pairs, *rows)
 
+    def by_calls(self) -> None:
+        """What the calls of a file that is not in memory cost by themselves, against ours and against nginx."""
+        rows = self.wants("mix-raw", "raw-mix")
+        if "serve" not in self.raw:
+            for row in rows:
+                row.problem = "not measured: raw/serve.c (cc)"
+            return
+        load = Load(self.work, self.client_cpus)
+        listed = self.work / "paths"
+        listed.write_text("".join(path + "\n" for path in self.paths))
+        with self.ours(cpus=self.server_cpus) as ours, self.nginx(cpus=self.server_cpus) as nginx, \
+                EchoServer("raw", Path(self.raw["serve"]), self.work, self.tree, cpus=self.server_cpus) as raw:
+            for server in (ours, nginx, raw):
+                for connection in fetch_all(server, self.paths, 1):
+                    connection.close()
+            self._demand_same(ours, raw, self.random.sample(self.paths, 64))
+            for number in range(self.rounds):
+                servers = [ours, nginx, raw]
+                self.random.shuffle(servers)
+                cost = {server: load.run(server, self.small, self.seconds, {}, listed, self.seed + number).cost
+                        for server in servers}
+                for row in rows:
+                    row.ours.append(cost[ours if row.id == "mix-raw" else raw])
+                    row.theirs.append(cost[raw if row.id == "mix-raw" else nginx])
+
     def _asked(self, id: str, server: Server) -> tuple[str, dict[str, str], bool]:
         if id in ("serve-16k", "serve-1m"):
             return f"/sizes/{id[6:]}.js", {}, False
@@ -180,8 +207,9 @@ class ServeBench:
                                 "Referer": f"http://127.0.0.1:{server.port}/"}, False
         return self.small, {}, id == "serve-mix"
 
-    def _demand_same(self, ours: Server, theirs: Server) -> None:
-        samples = [f"/sizes/{size}.js" for size in ("1k", "16k", "1m")] + ["/", *self.random.sample(self.paths, 64)]
+    def _demand_same(self, ours: Server, theirs: Server, samples: list[str] | None = None) -> None:
+        samples = samples or [
+            *(f"/sizes/{size}.js" for size in ("1k", "16k", "1m")), "/", *self.random.sample(self.paths, 64)]
         for path in samples:
             first, second = ours.get(path), theirs.get(path)
             file = self.tree / (path[1:] or "index.html")
@@ -227,14 +255,14 @@ class ServeBench:
 
     def bridge(self) -> None:
         rows = self.wants("bridge-echo", "bridge-rtt")
-        if not self.echo or not self.raw_echo:
+        if not self.echo or "echo" not in self.raw:
             for row in rows:
                 row.problem = "not measured: needs the product Echo" if not self.echo else \
                     "not measured: raw/echo.c (cc, libcrypto)"
             return
         payload = b"x" * 128
         with EchoServer("bridge", self.echo, self.work, self.store) as ours, \
-                EchoServer("echo", Path(self.raw_echo), self.work) as raw:
+                EchoServer("echo", Path(self.raw["echo"]), self.work) as raw:
             def measure(server, is_bridge):
                 talk = Talk(server, "/_castree/bridge")
                 try:
@@ -283,6 +311,7 @@ def all_experiments() -> list[tuple[str, tuple[str, ...], str]]:
     """Title, rows, method."""
     return [
         ("static files", ("serve-1k", "serve-16k", "serve-1m", "serve-304", "serve-page", "serve-mix"), "static"),
+        ("static files by calls alone", ("mix-raw", "raw-mix"), "by_calls"),
         ("two workers", ("serve-two",), "two_workers"),
         ("memory", ("serve-rss",), "memory"),
         ("start", ("serve-start",), "start"),

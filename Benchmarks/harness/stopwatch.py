@@ -10,7 +10,8 @@ from statistics import median
 from typing import NamedTuple
 
 RAW_SOURCES = Path(__file__).resolve().parent.parent / "raw"
-RAW_PROGRAMS = ("measure", "heap", "add", "checkout", "fsck", "echo", "closest")
+RAW_PROGRAMS = ("measure", "heap", "add", "checkout", "fsck", "echo", "closest", "gc", "serve")
+FURTHER_LIBRARIES = {"gc": ["-lsqlite3"]}
 COMPILE = ["cc", "-std=c11", "-O2", "-o", "PROGRAM", "raw/PROGRAM.c", "-lcrypto", "-lxxhash", "-pthread"]
 
 
@@ -128,7 +129,8 @@ class Stopwatch:
         build.mkdir()
         for name in RAW_PROGRAMS:
             words = {"PROGRAM": str(build / name), "raw/PROGRAM.c": str(RAW_SOURCES / f"{name}.c")}
-            done = subprocess.run([words.get(word, word) for word in COMPILE], capture_output=True, text=True)
+            command = [words.get(word, word) for word in COMPILE] + FURTHER_LIBRARIES.get(name, [])
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode == 0:
                 self.raw[name] = str(build / name)
             else:
