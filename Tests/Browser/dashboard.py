@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import random
 import re
 import subprocess
 import threading
@@ -166,8 +167,11 @@ def pulling(suite):
         suite.say("there is no castree-pull beside castree; nothing can be downloaded")
         return
     publisher = suite.store()
-    content = bytes(range(256)) * 4
-    files = {f"part-{number}.bin": bytes([number]) + content * 600 for number in range(12)}
+    # Noise: what compresses is in a pack of some kilobytes, and here before anybody has looked. One file is larger than
+    # all others, so that for most of the time only a part of one frame has come.
+    noise = random.Random(20)
+    files = {f"part-{number}.bin": noise.randbytes(200_000) for number in range(4)}
+    files["large.bin"] = noise.randbytes(6_000_000)
     publisher.add("v9", {"index.html": "nine", **files})
     origin = suite.directory / "origin"
     publisher("publish", "v9", str(origin))

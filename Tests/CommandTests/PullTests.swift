@@ -270,8 +270,22 @@ import Testing
         expect(again.pending && again.objects <= 6)
     }
 
-    @Test(.timeLimit(.minutes(60)))
-    func `pull that is interrupted keeps what has come, and the next one goes on`() throws {
+    private struct Status: Decodable {
+        struct Problem: Decodable { let code: String }
+        struct Download: Decodable {
+            let version: String
+            let stagedBytes: Int64
+            let fetched: Bool
+            let at: String?
+        }
+        let problems: [Problem]
+        let downloads: [Download]
+    }
+
+    @Test(.timeLimit(.minutes(60)), arguments: [SIGINT, SIGKILL])
+    func `pull that ends early keeps what has come, status says so, and the next one goes on`(
+        _ signal: Int32
+    ) throws {
         try place.add("3", ["index.html": "3", "large": Self.large])
         try publish("3")
         let origin = try served()
@@ -280,11 +294,36 @@ import Testing
             in: place.directory)
         // The small file and a part of the large one are there, or will be.
         try waitForStaged(atLeast: 300_000)
-        running.signal(SIGINT)
+        let status = ["--store", "device", "status", "--json"]
+        let during = try place.run(.castree, status).document(Status.self)
+        expect(during.downloads.map(\.version), equals: ["3"])
+        expect((during.downloads.first?.stagedBytes ?? 0) >= 300_000)
+        #if os(Linux)
+            expect(during.downloads.first?.fetched, equals: true)
+        #endif
+        running.signal(signal)
         let answer = try running.finished()
-        expect(answer.status, equals: 130, "\(answer)")
+        expect(answer.status, equals: (signal == SIGKILL ? -SIGKILL : 130), "\(answer)")
         expect(answer.output.isEmpty)
         try expect(lifecycle().pending == nil)
+        // Whoever started it may repeat it; a day later nobody has.
+        let after = try place.run(.castree, status)
+        expect(after.status, equals: 0, "\(after)")
+        let left = try after.document(Status.self)
+        expect(left.downloads.first?.fetched == false && left.downloads.first?.at != nil)
+        let waits = try place.castree("--store", "device", "status").text.split(separator: "\n")
+            .first { $0.hasPrefix("waits") }
+        expect(waits?.contains("3 lacks "), equals: true, "\(waits ?? "")")
+        expect(waits?.contains(", and nobody fetches it since 2"), equals: true, "\(waits ?? "")")
+        let log = place.directory.appending(path: "device/events.jsonl")
+        let events = try String(contentsOf: log, encoding: .utf8)
+        try Data(
+            events.replacing(/"at":(\d+)/) { "\"at\":\((Int64($0.1) ?? 0) - 90_000)" }.utf8
+        ).write(to: log)
+        let later = try place.run(.castree, status)
+        expect(later.status, equals: 1, "\(later)")
+        try expect(later.document(Status.self).problems.map(\.code), equals: ["stoppedDownload"])
+        try Data(events.utf8).write(to: log)
         let again = try pull(origin.url, "--json").document(PullDocument.self)
         expect(again.resumedBytes >= 300_000)
         expect(again.bytes + again.resumedBytes >= Self.large.utf8.count)

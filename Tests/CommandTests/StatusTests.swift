@@ -47,15 +47,7 @@ import Testing
 
     let place = Workplace()
 
-    /// The status, whose exit status says the same as its document.
-    private func status() throws -> Status {
-        let answer = try place.castree("status", "--json")
-        let status = try answer.document(Status.self)
-        expect(answer.status, equals: (status.well ? 0 : 1))
-        expect(status.well, equals: status.problems.isEmpty)
-        try expect(place.castree("status").status, equals: answer.status)
-        return status
-    }
+    private func status() throws -> Status { try Status(of: place) }
 
     private func prepared() throws {
         try place.add("1", Release.first, "--activate")
@@ -128,109 +120,6 @@ import Testing
         let another = try Served(place)
         try expect(status().uses.count { $0.use == "shows" }, equals: 1)
         try expect(another.end().status, equals: 0)
-    }
-
-    /// The events of an origin that was asked; each how many seconds ago, and the code of what is wrong then.
-    static let histories: [(name: String, events: [(ago: Int64, event: String)], code: String?)] = [
-        ("offline for a day", offline(times: 96, since: 86_400), nil),
-        ("offline for eight days", offline(times: 768, since: 8 * 86_400), "noAnswer"),
-        ("offline since the clock told no time", [(1 << 60, offline), (10, offline)], nil),
-        ("two failures", [(7200, failed), (60, failed)], nil),
-        ("three failures in a minute", [(60, failed), (40, failed), (20, failed)], nil),
-        (
-            "three failures in two hours", [(7200, failed), (60, failed), (0, failed)],
-            "failingUpdates"
-        ),
-        (
-            "three failures, the first offline", [(7200, offline), (60, failed), (0, failed)],
-            "failingUpdates"
-        ),
-        ("failures that are over", [(7200, failed), (60, failed), (9, failed), (5, nothing)], nil),
-        (
-            "downloads that break off",
-            [
-                (7200, available), (7199, broken), (60, available), (59, broken), (9, available),
-                (8, broken),
-            ], "failingUpdates"
-        ),
-        (
-            "a download after failures",
-            [(7200, failed), (60, failed), (50, failed), (9, available), (8, pending)], nil
-        ),
-        ("a disk too small for the update", [(5, available), (4, tooSmall)], "outOfSpace"),
-        ("a disk that fills while it comes", [(5, available), (4, filled)], "outOfSpace"),
-        ("keys that nobody trusts here", [(4, untrusted)], "untrusted"),
-        ("keys that nobody trusts, then no network", [(4, untrusted), (3, offline)], "untrusted"),
-        ("other failures, then a disk too small", [(9, failed), (4, tooSmall)], "outOfSpace"),
-        ("keys that are trusted by now", [(9, untrusted), (4, nothing)], nil),
-        (
-            "trusted by now, and the download broke off",
-            [(9, untrusted), (4, available), (3, broken)], nil
-        ),
-        (
-            "a disk too small that was offered it again",
-            [(10, available), (9, tooSmall), (4, available)],
-            "outOfSpace"
-        ),
-        (
-            "a disk large enough by now",
-            [(10, available), (9, tooSmall), (4, available), (3, pending)], nil
-        ),
-        (
-            "another origin after keys that nobody trusts", [(9, untrusted), (4, other)], nil
-        ),
-        (
-            "another origin after failures",
-            [(7200, failed), (60, failed), (50, failed), (9, other)], nil
-        ),
-    ]
-
-    private static let origin = #""event":"check","origin":"https://a.example""#
-    private static let offline = origin + #","outcome":"offline","reason":"no route""#
-    private static let failed = origin + #","outcome":"failed","reason":"not a pointer""#
-    private static let untrusted =
-        origin + #","outcome":"failed","reason":"key a is not trusted","code":"untrusted""#
-    private static let tooSmall =
-        #""event":"failed","deed":"download","code":"outOfSpace","ofStore":true,"#
-        + #""message":"not enough free space""#
-    private static let filled = broken + #","code":"outOfSpace","ofStore":true"#
-    private static let nothing = origin + #","outcome":"nothingNew""#
-    private static let available = origin + #","outcome":"available","version":"9""#
-    private static let other =
-        #""event":"check","origin":"https://b.example","outcome":"nothingNew""#
-    private static let pending = #""event":"pending","version":"9""#
-    private static let broken =
-        #""event":"downloadEnded","version":"9","outcome":"failed","reason":"cut","files":0,"bytes":0,"#
-        + #""reusedBytes":0,"resumedBytes":0,"requests":1,"milliseconds":1"#
-    private static func offline(times: Int, since: Int64) -> [(Int64, String)] {
-        [(0, offline + #","times":\#(times),"since":NOW-\#(since)"#)]
-    }
-
-    @Test func `updates that fail are told, and a problem once somebody is needed`() throws {
-        try place.castree("init", "--no-sync")
-        let now = Int64(Date().timeIntervalSince1970)
-        let log = place.directory.appending(path: ".castree/events.jsonl")
-        for history in Self.histories {
-            var text = ""
-            for (number, (ago, event)) in history.events.enumerated() {
-                var event = event
-                if let since = event.firstRange(of: "NOW-") {
-                    let number = event[since.upperBound...].prefix { $0.isNumber }
-                    event.replaceSubrange(
-                        since.lowerBound..<number.endIndex, with: "\(now - (Int64(number) ?? 0))")
-                }
-                text += #"{"at":\#(max(0, now - ago)),"sequence":\#(number + 1),\#(event)}"# + "\n"
-            }
-            try Data(text.utf8).write(to: log)
-            let status = try status()
-            let expected = history.code.map { [$0] } ?? []
-            expect(status.problems.map(\.code), equals: expected, "\(history.name)")
-            if history.code != nil {
-                let asked = try place.castree("status").text.split(separator: "\n")
-                    .first { $0.hasPrefix("asked") }
-                expect(asked?.contains(" failed since "), equals: true, "\(history.name)")
-            }
-        }
     }
 
     @Test func `a small file that cannot be read is named, and a repair sets it aside`() throws {
@@ -365,5 +254,16 @@ import Testing
         try expect(log("--since", "2100-01-01").isEmpty)
         try expect(place.castree("log", "--last", "0").status, equals: 2)
         try expect(place.castree("log", "--since", "yesterday").status, equals: 2)
+    }
+}
+
+extension StatusTests.Status {
+    /// The status, whose exit status says the same as its document.
+    init(of place: Workplace) throws {
+        let answer = try place.castree("status", "--json")
+        self = try answer.document(StatusTests.Status.self)
+        expect(answer.status, equals: (well ? 0 : 1))
+        expect(well, equals: problems.isEmpty)
+        try expect(place.castree("status").status, equals: answer.status)
     }
 }

@@ -225,6 +225,18 @@ package final class FaultyFileSystem: FileSystemWrapper {
         }
     }
 
+    package func write(
+        _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(StoreError) {
+        let half = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)])
+        try perform(
+            .write, file,
+            torn: { () throws(StoreError) in try self.disk.write(file, half, at: offset) }
+        ) { () throws(StoreError) in
+            try disk.write(file, bytes, at: offset)
+        }
+    }
+
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         try perform(.truncate, file) { () throws(StoreError) in
             try disk.truncate(file, to: byteCount)

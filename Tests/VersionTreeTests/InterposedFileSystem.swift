@@ -34,6 +34,13 @@ struct InterposedFileSystem: FileSystemWrapper {
         try base.write(file, bytes)
     }
 
+    func write(
+        _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(StoreError) {
+        before("write", "")
+        try base.write(file, bytes, at: offset)
+    }
+
     func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         before("truncate", "")
         try base.truncate(file, to: byteCount)

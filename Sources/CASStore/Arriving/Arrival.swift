@@ -190,7 +190,9 @@ public struct Arrived: Sendable, Hashable {
 
 /// What content is expected to be.
 struct ExpectedContent {
-    let name: ObjectID
+    /// What its file is called until it is finished.
+    let part: PartName
+    var name: ObjectID { part.name }
     let byteCount: Int64?
     let isProvisional: Bool
     let labels: [Label]
@@ -198,10 +200,10 @@ struct ExpectedContent {
     let algorithms: [DigestAlgorithm]
 
     init(
-        name: ObjectID, byteCount: Int64?, isProvisional: Bool, labels: [Label],
+        part: PartName, byteCount: Int64?, isProvisional: Bool, labels: [Label],
         digests: Set<DigestAlgorithm>
     ) {
-        self.name = name
+        self.part = part
         self.byteCount = byteCount
         self.isProvisional = isProvisional
         self.labels = labels

@@ -8,7 +8,7 @@
 /// let completed = try arrivals.settle()     // durable and readable: acknowledged
 /// ```
 ///
-/// Unfinished content stands in `staging/<name>`, where a later arrival of the same name continues it,
+/// Unfinished content stands in `staging/<name>` (`PartName`), where a later arrival of the same name continues it,
 /// in any process. Finished content stands in `staging/<lease>/` until ``settle()``: three steps then
 /// make all of it durable, readable and known, whatever its number. If the process ends before that, the
 /// next writer puts content that a registered version misses back in `staging/<name>`. A collection
@@ -26,7 +26,7 @@ public final class Arrivals {
     private var addresses: Set<ObjectID> = []
     private var partCount = 0
     /// What stood in `staging/` at the first look, and what was put there since.
-    private var staged: Set<ObjectID>?
+    private var staged: Set<PartName>?
     /// Writes small contents while the next ones come.
     private let behind: WriteBehind
     private var isBehind = false
@@ -101,13 +101,27 @@ public final class Arrivals {
         _ name: ObjectID, byteCount: Int64?, isProvisional: Bool = false, labels: [Label] = [],
         digests: Set<DigestAlgorithm> = []
     ) throws(StoreError) -> Arrival {
+        try begin(
+            ExpectedContent(
+                part: PartName(name), byteCount: byteCount, isProvisional: isProvisional,
+                labels: labels, digests: digests))
+    }
+
+    /// Begins bytes that are no object themselves and lead to one, or continues what an earlier attempt staged.
+    ///
+    /// Never to be finished: read with ``Arrival/withBytes(_:)``, then discarded.
+    /// - Throws: `.outOfSpace`, `.writesRefused`.
+    package func begin(_ part: PartName, byteCount: Int64) throws(StoreError) -> Arrival {
+        try begin(
+            ExpectedContent(
+                part: part, byteCount: byteCount, isProvisional: false, labels: [], digests: []))
+    }
+
+    private func begin(_ expected: ExpectedContent) throws(StoreError) -> Arrival {
         try store.checkWritable()
-        let expected = ExpectedContent(
-            name: name, byteCount: byteCount, isProvisional: isProvisional, labels: labels,
-            digests: digests)
         var source: String?
         let staged = try continued(expected, &source)
-        if let byteCount, byteCount > Self.memoryByteCount {
+        if let byteCount = expected.byteCount, byteCount > Self.memoryByteCount {
             try store.checkSpace(for: byteCount - (staged?.offset ?? 0))
         }
         return Arrival(self, expected, staged, source)
@@ -119,11 +133,11 @@ public final class Arrivals {
         let staging = store.directories.staging.raw
         // With many small contents, a look for each costs too much.
         if let byteCount = expected.byteCount, byteCount <= Self.memoryByteCount,
-            try !isStaged(expected.name)
+            try !isStaged(expected.part)
         {
             return nil
         }
-        let name = expected.name.description
+        let name = expected.part.description
         guard let status = try store.fileSystem.status(staging, name) else { return nil }
         guard let file = try store.openStaged(name) else { return nil }
         let staged = try StagedContent(
@@ -147,12 +161,21 @@ public final class Arrivals {
         return staged
     }
 
-    private func isStaged(_ name: ObjectID) throws(StoreError) -> Bool {
-        if let staged { return staged.contains(name) }
+    private func isStaged(_ part: PartName) throws(StoreError) -> Bool {
+        try parts().contains(part)
+    }
+
+    private func parts() throws(StoreError) -> Set<PartName> {
+        if let staged { return staged }
         let names = try store.fileSystem.names(in: store.directories.staging.raw)
-        let found = Set(names.compactMap { ObjectID($0) })
+        let found = Set(names.compactMap { PartName($0) })
         staged = found
-        return found.contains(name)
+        return found
+    }
+
+    /// Whether bytes are staged that are no object, and lead to one that is wanted.
+    package func hasPart(leadingTo isWanted: (ObjectID) -> Bool) throws(StoreError) -> Bool {
+        try parts().contains { $0.leadsTo.map { isWanted($0.object) } ?? false }
     }
 
     /// The mode of a staged file whose bytes are all durable.
@@ -171,9 +194,9 @@ public final class Arrivals {
 
     private func emptyFile(_ expected: ExpectedContent) throws(StoreError) -> StagedContent {
         let staging = store.directories.staging.raw
-        let name = expected.name.description
+        let name = expected.part.description
         if let file = try store.openStaged(name) {
-            self.staged?.insert(expected.name)
+            self.staged?.insert(expected.part)
             let staged = try StagedContent(
                 store, file, in: staging, name: name, algorithms: expected.algorithms)
             try staged.restart()
@@ -216,14 +239,14 @@ public final class Arrivals {
     }
 
     /// Deletes what an earlier attempt left of content that nobody wants any more, unless another process has it.
-    package func discardPart(of name: ObjectID) throws(StoreError) {
-        guard try isStaged(name),
+    package func discard(_ part: PartName) throws(StoreError) {
+        guard try isStaged(part),
             let file = try store.fileSystem.openIfPresent(
-                store.directories.staging.raw, name.description, .reading),
+                store.directories.staging.raw, part.description, .reading),
             try store.fileSystem.lock(file.raw, exclusive: true)
         else { return }
         try store.fileSystem.removeIfPresent(
-            store.directories.staging.raw, name.description)
+            store.directories.staging.raw, part.description)
     }
 
     /// Room on the disk for content that is too large for the heap, as memory; gone with the value.

@@ -126,11 +126,13 @@ extension Store {
     }
 
     /// Files named by an address, directly in a directory.
+    ///
+    /// - Parameter addressOf: what a name says; `nil` if it is another's.
     func leftovers(
         in directory: Int32, _ reason: CollectionPlan.Reason,
         addressOf: (String) -> ObjectID? = { ObjectID($0) },
         besides others: (String) throws(StoreError) -> Void = { (_) throws(StoreError) in },
-        where isUnwanted: (ObjectID) throws(StoreError) -> Bool
+        where isUnwanted: (String) throws(StoreError) -> Bool
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         var found: [CollectionPlan.Garbage] = []
         try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
@@ -139,7 +141,7 @@ extension Store {
             if address == nil { try others(name) }
             guard kind != .directory, let address,
                 let status = try fileSystem.status(directory, entry), status.kind == .regular,
-                try isUnwanted(address)
+                try isUnwanted(name)
             else { return true }
             found.append(
                 .init(
@@ -160,13 +162,10 @@ extension Store {
         let others: (String) throws(StoreError) -> Void = { (name) throws(StoreError) in
             if removing { try PartSource.removeOrphan(name, self) }
         }
-        return try leftovers(in: staging, .partial, besides: others) {
-            (address) throws(StoreError) in
-            let known = try self.reading { (index) throws(StoreError) in
-                try index.object(address)
-            }
-            if let known, known.references > 0 { return false }
-            let name = address.description
+        return try leftovers(
+            in: staging, .partial, addressOf: { PartName($0)?.name }, besides: others
+        ) { (name) throws(StoreError) in
+            guard let part = PartName(name), try !self.isAwaited(part) else { return false }
             // A second link: recovery records the object and drops the name.
             let status = try self.fileSystem.status(staging, name)
             if !removing, let status, status.linkCount > 1 { return false }
@@ -178,10 +177,17 @@ extension Store {
                 here.isSameFile(as: try self.fileSystem.status(file.raw))
             else { return false }
             if removing {
-                try PartSource(self, address).remove()
+                try PartSource(self, part.name).remove()
                 try self.fileSystem.removeIfPresent(staging, name)
             }
             return true
         }
+    }
+
+    /// Whether a version names what a part is of, or lacks what it leads to.
+    private func isAwaited(_ part: PartName) throws(StoreError) -> Bool {
+        let known = try reading { (index) throws(StoreError) in try index.object(part.object) }
+        guard let known, known.references > 0 else { return false }
+        return part.leadsTo == nil || !known.isPresent
     }
 }

@@ -54,8 +54,20 @@ public final class Journal: Sendable {
         }
     }
 
-    /// Notes an error by its code and sentence.
+    /// Notes that an origin could not be asked, or gave no answer of use.
+    ///
+    /// That somebody stopped it says nothing of the origin.
+    func record(_ error: StoreError, asking origin: String) {
+        guard error.code != .interrupted else { return }
+        record(
+            .checked(
+                origin: origin, outcome: CheckOutcome(error), version: nil, reason: error.message,
+                failure: JournalFailure(error)))
+    }
+
+    /// Notes an error by its code and sentence; what somebody stopped has not failed.
     package func record(_ error: StoreError, during deed: String) {
+        guard error.code != .interrupted else { return }
         record(.failed(deed: deed, failure: JournalFailure(error), message: error.message))
     }
 
@@ -80,13 +92,11 @@ public final class Journal: Sendable {
             bytes += JournalEntry(sequence: sequence, at: time, event: silence.end).line
             sequence += 1
         }
-        var entry = JournalEntry(sequence: sequence, at: time, event: event)
-        if lost == 0, let run = PollRun(endOf: tail, goesOnWith: entry) {
-            (entry.times, entry.since) = (run.times, run.since)
-            entry.sequence = run.sequence ?? entry.sequence
-            byteCount -= Int64(tail.count - run.start)
-            tail.removeSubrange(run.start...)
-            try fileSystem.truncate(file.raw, to: byteCount)
+        let entry = JournalEntry(sequence: sequence, at: time, event: event)
+        if bytes.isEmpty, let run = PollRun(endOf: tail, goesOnWith: entry),
+            try goOn(run, with: entry, in: file.raw, tail, byteCount)
+        {
+            return
         }
         bytes += entry.line
         if byteCount > 0, byteCount + Int64(bytes.count) > Int64(Self.fileByteCountMax) {
@@ -98,25 +108,56 @@ public final class Journal: Sendable {
         }
         // Ends a line that a power cut has torn, so that it does not spoil the next one.
         if let byte = tail.last, byte != 10 { bytes.insert(10, at: 0) }
+        try write(bytes, to: file.raw, at: byteCount, instead: [])
+        lostCount.subtract(lost, ordering: .relaxed)
+    }
+
+    /// Writes a run of answers over its lines.
+    ///
+    /// In one call, with empty lines where something remains of those before: a process that is killed leaves the run
+    /// as it was or as it is.
+    /// - Returns: `false` if the file is too full for it.
+    private func goOn(
+        _ run: PollRun, with entry: JournalEntry, in file: Int32, _ tail: [UInt8],
+        _ byteCount: Int64
+    ) throws(StoreError) -> Bool {
+        var entry = entry
+        (entry.times, entry.since) = (run.times, run.since)
+        entry.sequence = run.sequence ?? entry.sequence
+        let line = entry.line
+        let before = Array(tail[run.start...])
+        let start = byteCount - Int64(before.count)
+        let end = start + Int64(line.count)
+        guard end <= Int64(Self.fileByteCountMax) else { return false }
+        let rest = [UInt8](repeating: 10, count: max(0, before.count - line.count))
+        try write(line + rest, to: file, at: start, instead: before)
+        // Empty lines are no damage.
+        if !rest.isEmpty { try? fileSystem.truncate(file, to: end) }
+        return true
+    }
+
+    /// - Parameter before: what stands there, and is put back if the writing fails.
+    private func write(
+        _ bytes: [UInt8], to file: Int32, at offset: Int64, instead before: [UInt8]
+    ) throws(StoreError) {
         do throws(StoreError) {
-            try fileSystem.write(file.raw, bytes)
+            try fileSystem.write(file, bytes, at: offset)
         } catch {
             // Half a line says nothing. Readers skip it if it cannot be taken back.
-            try? fileSystem.truncate(file.raw, to: byteCount)
+            if !before.isEmpty { try? fileSystem.write(file, before, at: offset) }
+            try? fileSystem.truncate(file, to: offset + Int64(before.count))
             throw error
         }
-        lostCount.subtract(lost, ordering: .relaxed)
     }
 
     private func openLog() throws(StoreError) -> Descriptor {
         let root = directories.root.raw
-        if let file = try fileSystem.openIfPresent(root, StoreLayout.events, .appending) {
+        if let file = try fileSystem.openIfPresent(root, StoreLayout.events, .changing) {
             return file
         }
-        // Opening for appending does not create the file.
         let made = try fileSystem.open(root, StoreLayout.events, .creating, mode: 0o644)
         try fileSystem.setMode(made.raw, 0o644)  // the umask has cut it
-        return try fileSystem.open(root, StoreLayout.events, .appending, mode: 0)
+        return made
     }
 
     private func regularByteCount(_ file: Int32) throws(StoreError) -> Int64 {

@@ -110,7 +110,10 @@ final class PackFetching {
         // What an opening alone would save is less than a request is worth.
         if pack.byteCount - pack.openingByteCount <= PackSpans.requestByteCount { return .whole }
         if let session {
-            return session.missing.byteCount > pack.contentByteCount / 10 * 9 ? .whole : .opening
+            // A collection may have taken the opening and left what has come of a frame.
+            let isPartHere = try session.arrivals.hasPart(leadingTo: session.isMissing)
+            let isMost = session.missing.byteCount > pack.contentByteCount / 10 * 9
+            return isMost && !isPartHere ? .whole : .opening
         }
         let name = pull.options.version ?? offer.release.version.description
         // Part of it has come already.

@@ -27,10 +27,7 @@ extension Pull {
             try note(reply, of: text)
             return reply
         } catch {
-            options.journal?.record(
-                .checked(
-                    origin: text, outcome: CheckOutcome(error), version: nil, reason: error.message,
-                    failure: JournalFailure(error)))
+            options.journal?.record(error, asking: text)
             throw error
         }
     }

@@ -60,6 +60,19 @@ struct PackOpening: Sendable {
         self.baseObjects = baseObjects
     }
 
+    /// Where the bytes of a frame are kept until all of them have come: no other content has that name.
+    ///
+    /// It also says of what use they are, so that they count as progress of the version, and are collected only when
+    /// nothing needs them.
+    func part(ofFrame index: Int) throws(StoreError) -> PartName {
+        let name = try ObjectID(of: Array("castree-frame 1\n\(pack.address) \(index)\n".utf8))
+        let frame = table.frames[index]
+        let largest = frame.objects.lazy.map { objects.references[Int($0)] }
+            .max { ($0.byteCount, $0.address) < ($1.byteCount, $1.address) }
+        guard let largest else { return PartName(name) }
+        return PartName(name, byteCount: frame.byteCount, leadingTo: largest.address)
+    }
+
     /// What the delivery promises must be so: a device has decided by it.
     private static func hold(
         _ table: PackTable, against pack: Delivery.Pack

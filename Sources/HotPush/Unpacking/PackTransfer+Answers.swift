@@ -94,14 +94,16 @@ extension PackTransfer {
     private func takeFrames(
         _ bytes: UnsafeRawBufferPointer, _ transfer: Running
     ) throws(StoreError) -> Bool {
-        guard let table = opening?.table, let wish else { return false }
+        guard let opening, let wish else { return false }
+        let table = opening.table
         var bytes = bytes
         while let index = transfer.span.frames.first {
             guard hasMore(transfer.span.frames) else { break }
             let frame = table.frames[index]
             let isWanted = wish.frames[index]
             if isWanted, transfer.arrival == nil {
-                var arrival = try arrivals.begin(framePart(index), byteCount: frame.byteCount)
+                var arrival = try arrivals.begin(
+                    opening.part(ofFrame: index), byteCount: frame.byteCount)
                 if arrival.offset > 0 { try arrival.restart() }
                 transfer.arrival = consume arrival
             }

@@ -4,8 +4,8 @@ import VersionTree
 /// Fetches a pack, or parts of it, and unpacks what comes as it comes.
 ///
 /// The first bytes are the opening: table and manifest. Who started the transfer then says what is wanted of the rest.
-/// What is cut off is kept: the opening under the pack's address, and the frame that was cut under an address made
-/// of the pack's and its number, both as parts in `staging/`.
+/// What is cut off is kept: the opening under the pack's address, and the frame that was cut under a name made of the
+/// pack's and its number (``PackOpening/part(ofFrame:)``), both as parts in `staging/`.
 ///
 /// Nothing is lost if a pack is useless: ``trouble`` says why, and what is still missing can be had otherwise. Belongs
 /// to one thread.
@@ -158,10 +158,10 @@ final class PackTransfer: TransferClient {
 
     /// Deletes what is kept of the pack: nobody asks for it any more.
     func dropParts() throws(StoreError) {
-        try arrivals.discardPart(of: pack.address)
+        try arrivals.discard(PartName(pack.address))
         guard let opening = opening ?? lastOpening else { return }
         for frame in opening.table.frames.indices.dropFirst() {
-            try arrivals.discardPart(of: framePart(frame))
+            try arrivals.discard(opening.part(ofFrame: frame))
         }
     }
 
@@ -256,25 +256,25 @@ final class PackTransfer: TransferClient {
     /// - Returns: nil if nothing of it is missing any more.
     private func begin(_ span: Span) throws(StoreError) -> TransferRequest? {
         var span = span
-        guard let table = opening?.table else {
+        guard let opening else {
             let start = openingPart?.offset ?? 0
             let end = beginning == .whole ? pack.byteCount : pack.openingByteCount
             return request(span, from: start, to: end, nil)
         }
         while let index = span.frames.first {
-            let frame = table.frames[index]
+            let frame = opening.table.frames[index]
             guard wish?.frames[index] == true else {
                 span.frames = index + 1..<span.frames.upperBound
                 continue
             }
             let arrival = try arrivals.begin(
-                framePart(index), byteCount: frame.byteCount)
+                opening.part(ofFrame: index), byteCount: frame.byteCount)
             if arrival.offset > 0, resumedFrames.insert(index).inserted, !ownFrames.contains(index)
             {
                 figures.resumedBytes += arrival.offset
             }
             guard arrival.offset == frame.byteCount else {
-                let end = table.frames[span.frames.upperBound - 1].end
+                let end = opening.table.frames[span.frames.upperBound - 1].end
                 return request(span, from: frame.offset + arrival.offset, to: end, arrival)
             }
             span.frames = index + 1..<span.frames.upperBound
@@ -294,11 +294,6 @@ final class PackTransfer: TransferClient {
         running[lastID] = Running(span, from: start, to: end, arrival)
         figures.requests += 1
         return request
-    }
-
-    /// The name of the part of a frame: no other content has it.
-    func framePart(_ frame: Int) throws(StoreError) -> ObjectID {
-        try ObjectID(of: Array("castree-frame 1\n\(pack.address) \(frame)\n".utf8))
     }
 
     // MARK: Now and then

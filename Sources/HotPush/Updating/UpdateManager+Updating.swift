@@ -121,10 +121,7 @@ extension UpdateManager {
             return .success(
                 UpdateCheck(release: release, decision: decision, isForced: isForced))
         } catch {
-            journal.record(
-                .checked(
-                    origin: source.origin, outcome: CheckOutcome(error), version: nil,
-                    reason: error.message, failure: JournalFailure(error)))
+            journal.record(error, asking: source.origin)
             tell(error, during: "check")
             return .failure(error)
         }

@@ -165,6 +165,13 @@ extension FileSystem {
         }
     }
 
+    /// Writes all bytes of an array at `offset`.
+    package func write(_ file: Int32, _ bytes: [UInt8], at offset: Int64) throws(StoreError) {
+        try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+            try write(file, bytes, at: offset)
+        }
+    }
+
     /// Calls `body` with the bytes of an open file, piece by piece, until its end.
     /// - Returns: how many there were.
     @discardableResult

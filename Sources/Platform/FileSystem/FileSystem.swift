@@ -18,6 +18,10 @@ package protocol FileSystem: Sendable {
         _ file: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(StoreError) -> Int
     func write(_ file: Int32, _ bytes: UnsafeRawBufferPointer) throws(StoreError)
+    /// Writes at `offset`, over what stands there; the file must not be open for appending (pwrite(2), *BUGS*).
+    func write(
+        _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(StoreError)
     func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError)
     /// Reserves space on disk (posix_fallocate(3)).
     func reserve(_ file: Int32, _ byteCount: Int64) throws(StoreError)

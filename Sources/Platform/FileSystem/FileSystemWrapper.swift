@@ -28,6 +28,12 @@ extension FileSystemWrapper {
         try base.write(file, bytes)
     }
 
+    package func write(
+        _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(StoreError) {
+        try base.write(file, bytes, at: offset)
+    }
+
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         try base.truncate(file, to: byteCount)
     }

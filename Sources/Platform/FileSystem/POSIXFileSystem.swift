@@ -106,6 +106,20 @@ package struct POSIXFileSystem: FileSystem {
         try call("dup3", number) { castree_redirect(number, file) }
     }
 
+    package func write(
+        _ file: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int64
+    ) throws(StoreError) {
+        var done = 0
+        while done < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = retrying {
+                pwrite(file, rest.baseAddress, rest.count, off_t(offset + Int64(done)))
+            }
+            guard count > 0 else { throw failure("write", file) }
+            done += count
+        }
+    }
+
     package func truncate(_ file: Int32, to byteCount: Int64) throws(StoreError) {
         try call("ftruncate", file) { ftruncate(file, off_t(byteCount)) }
     }
@@ -244,9 +258,11 @@ package struct POSIXFileSystem: FileSystem {
     package func remove(
         _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
     ) throws(StoreError) {
-        try call("unlinkat", directory, path) {
-            unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0)
-        }
+        let result = retrying { unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) }
+        if result >= 0 { return }
+        guard errno == ENOENT else { throw failure("unlinkat", directory, path) }
+        // Collections ask for what is mostly not there, thousands of times: the directory's path would cost a call each.
+        throw StoreError(systemCall: "unlinkat", errno: ENOENT, path: String(cString: path))
     }
 
     package func makeDirectory(

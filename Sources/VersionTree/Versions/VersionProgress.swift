@@ -49,7 +49,7 @@ extension VersionStore {
                     return true
                 }
             } else {
-                try self.note(name, in: staging, sizes, &staged)
+                try self.note(partOf: String(cString: name), in: staging, sizes, &staged)
             }
             return true
         }
@@ -58,7 +58,25 @@ extension VersionStore {
         return sum
     }
 
-    /// Notes how much of an object a staged file has: `<address>` or `<stand-in>.<address>`.
+    /// Notes how much of an object a part stands for: of one that comes out of it, the share that has come.
+    private func note(
+        partOf name: String, in staging: Int32, _ sizes: [String: Int64],
+        _ staged: inout [String: Int64]
+    ) throws(StoreError) {
+        guard let part = PartName(name) else { return }
+        let address = part.object.description
+        // It may have been finished meanwhile.
+        guard let size = sizes[address], let status = try fileSystem.status(staging, name) else {
+            return
+        }
+        var bytes = status.byteCount
+        if let byteCount = part.leadsTo?.byteCount {
+            bytes = Int64(Double(min(bytes, byteCount)) / Double(byteCount) * Double(size))
+        }
+        staged[address] = max(staged[address] ?? 0, bytes)
+    }
+
+    /// Notes how much of an object a file in a lease's directory has: `<address>` or `<stand-in>.<address>`.
     ///
     /// Two writers may stage one object: the one that is further counts.
     private func note(

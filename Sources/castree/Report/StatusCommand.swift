@@ -14,10 +14,11 @@ extension Command {
             every minute: castree fsck reads the content. A line 'wrong' is something that does \
             not mend itself: what is shown lacks something, the last check left problems, the \
             newest version is banned, a process is stopped, the disk is full, a file of the store \
-            cannot be read, the origin has not answered for a week, it answers and updates \
+            cannot be read, an origin has not answered for a week, it answers and updates \
             have failed for an hour, three at least, or one has failed for a reason that no other \
             try mends: the disk is too small for it, keys that this store does not trust have \
-            signed it.
+            signed it. So is a version that has come in part, when nobody has asked for the rest \
+            for a day.
 
                 castree status
                 castree status --json | jq -r '.problems[].message'
@@ -74,11 +75,13 @@ extension StoreStatus {
             writer.member("stopped", use.holder.isStopped)
         }
         writer.member("downloads", downloads) { writer, download in
-            writer.member("version", download.version)
-            writer.member("missingObjects", download.missingObjects)
-            writer.member("missingBytes", download.missingBytes)
-            writer.member("stagedBytes", download.stagedBytes)
-            writer.member("totalBytes", download.totalBytes)
+            writer.member("version", download.progress.version)
+            writer.member("missingObjects", download.progress.missingObjects)
+            writer.member("missingBytes", download.progress.missingBytes)
+            writer.member("stagedBytes", download.progress.stagedBytes)
+            writer.member("totalBytes", download.progress.totalBytes)
+            writer.member("fetched", download.isFetched)
+            writer.member("at", download.at.map { timestamp($0) })
         }
         writer.member("asked", orNull: asked) { writer, asked in
             writer.member("at", timestamp(asked.at))
@@ -186,9 +189,13 @@ extension StoreStatus {
     private func downloadsText(_ sizes: SizeStyle) -> DisplayText {
         joined(
             downloads.map { download in
-                let missing = max(0, download.missingBytes - download.stagedBytes)
-                return "\(download.version) lacks \(counted(download.missingObjects, "object")), "
-                    + "\(sizes.text(missing)) of \(sizes.text(download.totalBytes))"
+                let progress = download.progress
+                let missing = max(0, progress.missingBytes - progress.stagedBytes)
+                let rest = download.isFetched ? "" : ", and nobody fetches it"
+                let since = download.isFetched ? nil : download.at.map { " since \(timestamp($0))" }
+                return "\(progress.version) lacks \(counted(progress.missingObjects, "object")), "
+                    + "\(sizes.text(missing)) of \(sizes.text(progress.totalBytes))"
+                    + rest + (since ?? "")
             })
     }
 
@@ -198,7 +205,7 @@ extension StoreStatus {
         return "\(texts.prefix(3).joined(separator: "; ") + more)"
     }
 
-    private func text(of asked: Asked) -> DisplayText {
+    private func text(of asked: AskedOrigin) -> DisplayText {
         guard let since = asked.failingSince else {
             return "\(timestamp(asked.at)) \(asked.sentence)"
         }

@@ -16,63 +16,23 @@ struct StoreStatus {
         let message: String
     }
 
-    /// What came of asking an origin, and of updating from it.
-    struct Asked {
-        /// When it was asked last.
-        var at: Int64
-        let origin: String
-        var outcome: CheckOutcome
-        var sentence: String
-        /// How many updates have failed in a row, when the first of them did, and why the last.
-        var failures = 0
-        var failingSince: Int64?
-        var failure: String?
-        /// Whether all of these failed because the origin could not be reached.
-        var isOffline = true
-        /// Why the next will fail, too, unless somebody acts.
-        var obstacle: Obstacle?
-
-        /// Something that no other try mends.
-        struct Obstacle {
-            let failure: JournalFailure
-            let reason: String
-            /// Whether it was met before anything was offered, so that an offer proves it away.
-            let isOfAsking: Bool
-        }
-
-        /// - Parameter isOfAsking: whether nothing was offered yet.
-        mutating func fail(
-            _ reason: String, _ failure: JournalFailure?, isOfAsking: Bool, at time: Int64,
-            times: Int = 1, isOffline: Bool
-        ) {
-            if let failure, failure.isLasting {
-                obstacle = Obstacle(failure: failure, reason: reason, isOfAsking: isOfAsking)
-            } else if !isOffline, !isOfAsking || obstacle?.isOfAsking == true {
-                obstacle = nil
-            }
-            if let since = failingSince, since < JournalEntry.clockIsSetFrom,
-                time >= JournalEntry.clockIsSetFrom
-            {
-                (failures, failingSince, self.isOffline) = (0, nil, true)
-            }
-            failures += times
-            failingSince = failingSince ?? time
-            self.failure = reason
-            self.isOffline = self.isOffline && isOffline
-        }
-
-        mutating func succeed() {
-            (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
-            obstacle = nil
-        }
+    /// A version that has come in part.
+    struct Download {
+        let progress: VersionProgress
+        /// Whether a process fetches it now, as far as the kernel tells.
+        let isFetched: Bool
+        /// When its download ended, or began, if nobody knows how it ended.
+        let at: Int64?
     }
 
     let path: String
     var lifecycle = Lifecycle()
     var versions: [VersionSummary] = []
     var uses: [StoreUse] = []
-    var downloads: [VersionProgress] = []
-    var asked: Asked?
+    var downloads: [Download] = []
+    /// The origins that somebody asks, the one asked last at the end.
+    var origins: [AskedOrigin] = []
+    var asked: AskedOrigin? { origins.last }
     var lastCheck: LastCheck?
     var space: FreeSpace?
     private(set) var problems: [Problem] = []
@@ -86,6 +46,10 @@ struct StoreStatus {
     /// By then a publisher has done what he was doing.
     private static let failingMax: Int64 = 3600
     private static let failureCountMax = 3
+    /// A download that nobody goes on with for longer than this needs somebody: a day.
+    ///
+    /// Timers ask more often.
+    private static let restMax: Int64 = 86_400
 
     init(of store: VersionStore, now: Int64) {
         path = store.store.absolutePath
@@ -98,9 +62,16 @@ struct StoreStatus {
         lifecycle = (try? store.lifecycle()) ?? lifecycle
         versions = found { () throws(StoreError) in try store.versions() } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
-        downloads = found { () throws(StoreError) in try store.progress() } ?? downloads
         // A damaged event log is one of the findings, too.
-        asked = (try? Journal(store).entries()).flatMap { Self.lastAnswer($0) }
+        let events = (try? Journal(store).entries()) ?? []
+        let progress = found { () throws(StoreError) in try store.progress() } ?? []
+        downloads = progress.map { each in
+            Download(
+                progress: each,
+                isFetched: uses.contains { $0.kind == .fetches && $0.version == each.version },
+                at: events.last { $0.event.isAboutDownload(of: each.version) }?.at)
+        }
+        origins = AskedOrigin.all(in: events, now)
         space = found { () throws(StoreError) in
             try store.fileSystem.freeSpace(store.directories.root.raw)
         }
@@ -147,7 +118,27 @@ struct StoreStatus {
                 "\(use.holder.description) has the store and is stopped: kill -CONT "
                     + "\(use.holder.process ?? 0) lets it continue")
         }
-        guard let asked, let since = asked.failingSince else { return }
+        for origin in origins { judge(origin, now) }
+        judgeDownloads(now)
+    }
+
+    /// Finds the versions that have come in part, and that nobody goes on with.
+    ///
+    /// Whoever asks an origin now and then does.
+    private mutating func judgeDownloads(_ now: Int64) {
+        for download in downloads where !download.isFetched {
+            guard let at = download.at, at >= JournalEntry.clockIsSetFrom,
+                now - max(at, asked?.at ?? 0) > Self.restMax
+            else { continue }
+            note(
+                "stoppedDownload", version: download.progress.version,
+                "the download of version \(download.progress.version) stopped at \(timestamp(at)), "
+                    + "and nobody has asked for the rest since; castree pull goes on with it")
+        }
+    }
+
+    private mutating func judge(_ asked: AskedOrigin, _ now: Int64) {
+        guard let since = asked.failingSince else { return }
         if let obstacle = asked.obstacle {
             let subject =
                 obstacle.failure.isOfStore
@@ -168,43 +159,14 @@ struct StoreStatus {
                     + "\(timestamp(since)): \(asked.failure ?? "castree log says why")")
         }
     }
+}
 
-    private static func lastAnswer(_ entries: [JournalEntry]) -> Asked? {
-        var result: Asked?
-        for entry in entries {
-            switch entry.event {
-            case .checked(let origin, let outcome, _, let reason, let failure):
-                if result?.origin != origin {
-                    result = Asked(
-                        at: entry.at, origin: origin, outcome: outcome, sentence: entry.sentence)
-                }
-                result?.at = entry.at
-                result?.outcome = outcome
-                result?.sentence = entry.sentence
-                switch outcome {
-                case .offline, .failed:
-                    result?.fail(
-                        reason ?? entry.sentence, failure, isOfAsking: true,
-                        at: entry.since ?? entry.at, times: entry.times,
-                        isOffline: outcome == .offline)
-                case .nothingNew, .refused: result?.succeed()
-                // What comes of it is noted next.
-                case .available:
-                    if result?.obstacle?.isOfAsking == true { result?.obstacle = nil }
-                }
-            case .downloadEnded(_, .failed, _, let reason, let failure):
-                result?.fail(
-                    reason ?? entry.event.sentence, failure, isOfAsking: false, at: entry.at,
-                    isOffline: false)
-            case .failed(let deed, let failure, let message) where deedsOfUpdates.contains(deed):
-                result?.fail(message, failure, isOfAsking: false, at: entry.at, isOffline: false)
-            case .downloadEnded(_, .finished, _, _, _), .pending, .switched: result?.succeed()
-            default: break
-            }
+extension JournalEvent {
+    /// Whether it says that the download of a version began or ended.
+    fileprivate func isAboutDownload(of name: String) -> Bool {
+        switch self {
+        case .downloadBegan(let version), .downloadEnded(let version, _, _, _, _): version == name
+        default: false
         }
-        return result
     }
-
-    /// The deeds without which nothing new is shown.
-    private static let deedsOfUpdates: Set<String> = ["plan", "download", "update"]
 }

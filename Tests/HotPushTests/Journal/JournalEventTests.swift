@@ -71,6 +71,42 @@ import Testing
         }
     }
 
+    @Test("counts in words: one request, two requests")
+    func counts() {
+        for number in [1, 2] {
+            let bytes = Int64(number)
+            var cost = UpdateCost()
+            (cost.files, cost.bytes, cost.reusedFiles, cost.reusedBytes) = (
+                number, bytes, number, bytes
+            )
+            var figures = DownloadFigures()
+            (figures.files, figures.bytes, figures.reusedBytes) = (number, bytes, bytes)
+            figures.requests = number
+            let events: [JournalEvent] = [
+                .planned(version: "v", cost: cost),
+                .downloadEnded(version: "v", outcome: .finished, figures: figures, reason: nil),
+                .added(
+                    version: "v", files: number, bytes: bytes, newObjects: number, newBytes: bytes),
+                .retired(version: "v", references: number),
+                .collected(objects: number, bytes: bytes), .lost(count: number),
+                .fellBack(pack: nil, reason: "x", objects: number),
+                .answering(origin: "o", failures: number, seconds: nil),
+            ]
+            let nouns = ["file", "byte", "request", "object", "event", "failure"]
+            let sentences = events.map(\.sentence)
+            for sentence in sentences {
+                let words = sentence.replacing("new ", with: "").split { " ,;:".contains($0) }
+                for (count, noun) in zip(words, words.dropFirst()) where count == "\(number)" {
+                    guard let name = nouns.first(where: { noun.hasPrefix($0) }) else { continue }
+                    expect(noun, equals: (number == 1 ? name : name + "s"), "\(sentence)")
+                }
+            }
+            for noun in nouns {
+                expect(sentences.contains { $0.contains("\(number) \(noun)") || noun == "object" })
+            }
+        }
+    }
+
     @Test("of a newer castree is kept as it is, and one with missing fields too")
     func unknown() throws {
         let lines = [

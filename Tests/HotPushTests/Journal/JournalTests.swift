@@ -137,6 +137,19 @@ import VersionTree
         expect(entries.map(\.sequence), equals: [1, 5, 6])
     }
 
+    @Test("does not take what somebody stopped for a failure")
+    func stopped() throws {
+        let store = try TemporaryStore()
+        let journal = Journal(store.versions)
+        let stop = StoreError(.interrupted, "interrupted while asking")
+        journal.record(stop, asking: "https://a.example")
+        journal.record(stop, during: "download")
+        try expect(journal.entries(), equals: [])
+        journal.record(StoreError(.network, "no answer"), asking: "https://a.example")
+        journal.record(StoreError(.outOfSpace, "full"), during: "download")
+        try expect(journal.entries().map(\.event.name), equals: ["check", "failed"])
+    }
+
     @Test("never makes an operation fail", arguments: ["directory", "fifo", "link", "read-only"])
     func inTheWay(_ kind: String) throws {
         let directory = TemporaryDirectory()

@@ -87,6 +87,52 @@ import VersionTree
         try expect(entries.map(\.at), equals: [200, 1_760_000_001, 1_750_000_000])
     }
 
+    @Test("are there after a kill at any call, counted or not, and after any failure")
+    func killed() throws {
+        let directory = TemporaryDirectory()
+        let disk = FaultyFileSystem()
+        let versions = try VersionStore.create(
+            at: directory.appending("store"), options: StoreOptions(isDurable: false),
+            fileSystem: disk)
+        let journal = Journal(versions, now: { 1_760_000_000 })
+        let retry = JournalEvent.retried(reason: "a long reason to be repeated", milliseconds: 5)
+        // What follows is shorter than what it replaces, or as long.
+        for before in [[check(.offline), retry, retry], [check(.offline)]] {
+            let path = directory.appending("store/events.jsonl")
+            Damage.remove(path)
+            for event in [.booted(version: "1")] + before { journal.record(event) }
+            let log = try Damage.contents(path)
+            var hasEnded = false
+            for position in 0..<100 {
+                if hasEnded { break }
+                for fault in [
+                    FaultyFileSystem.Fault.stop(after: position),
+                    .fail(5, at: position + 1), .tear(5, at: position + 1, ofAll: true),
+                ] {
+                    try Damage.overwrite(path, with: log)
+                    disk.arm(fault)
+                    // A new one: what another could not write is lost with its process.
+                    Journal(versions, now: { 1_760_000_000 }).record(check(.offline))
+                    hasEnded = !disk.hasFired
+                    disk.disarm()
+                    let entries = try Journal(versions).entries()
+                    let runs = entries.filter { $0.event == check(.offline) }
+                    expect(runs.map(\.times) == [1] || runs.map(\.times) == [2], "\(fault)")
+                    expect(entries.first?.event, equals: .booted(version: "1"), "\(fault)")
+                    let isNew = runs.first?.times == 2
+                    expect(entries.count, equals: (isNew ? 2 : 1 + before.count), "\(fault)")
+                    if hasEnded { expect(isNew) }
+                    // Whoever writes next goes on behind it.
+                    Journal(versions, now: { 1_760_000_001 }).record(.confirmed(version: "1"))
+                    let after = try Journal(versions).entries().map(\.sequence)
+                    expect(after == after.sorted() && Set(after).count == after.count, "\(fault)")
+                    expect(after.count, equals: entries.count + 1, "\(fault)")
+                }
+            }
+            expect(hasEnded)
+        }
+    }
+
     @Test("that a line cannot say are two lines: damage, other programs' lines")
     func damaged() throws {
         record([check(.nothingNew)], at: 1_760_000_000)

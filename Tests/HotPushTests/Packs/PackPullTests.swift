@@ -131,7 +131,7 @@ import VersionTree
             let first = MemoryTransport(contents)
             first.stop = (path, end)
             var options = PullingFixture.options
-            let interrupted = Interruption()
+            let interrupted = InterruptionFlag()
             options.isInterrupted = { interrupted.isSet }
             expect(
                 code {
@@ -210,11 +210,4 @@ import VersionTree
         try fixture.run()
         expect(fixture.origin.requests[0]["if-none-match"] == nil)
     }
-}
-
-/// A flag that tests set.
-private final class Interruption: Sendable {
-    private let flag = Atomic<Bool>(false)
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-    func set() { flag.store(true, ordering: .relaxed) }
 }

@@ -1,0 +1,54 @@
+/// The name of a file in `staging/` that holds what has come of something.
+///
+/// `<address>`, or `<stand-in>` where the address is not known, for an object. `<name>.<object>.<bytes>` for bytes that
+/// are no object themselves, such as a part of a pack: the largest object that comes out of them, and how many they
+/// will be. So everybody sees what they are good for, and how far they are.
+package struct PartName: Sendable, Hashable, CustomStringConvertible {
+    /// What names the bytes.
+    package let name: ObjectID
+    /// The object to which they lead, if they are none; and how many they will be.
+    package let leadsTo: (object: ObjectID, byteCount: Int64)?
+
+    /// The part of an object.
+    package init(_ name: ObjectID) {
+        self.name = name
+        leadsTo = nil
+    }
+
+    /// The part of bytes that lead to an object.
+    package init(_ name: ObjectID, byteCount: Int64, leadingTo object: ObjectID) {
+        self.name = name
+        leadsTo = byteCount > 0 ? (object, byteCount) : nil
+    }
+
+    /// - Returns: `nil` if it is the name of something else.
+    package init?(_ fileName: String) {
+        let words = fileName.split(separator: ".", omittingEmptySubsequences: false)
+        guard words.count == 1 || words.count == 3, let name = ObjectID(String(words[0])) else {
+            return nil
+        }
+        self.name = name
+        guard words.count == 3 else {
+            leadsTo = nil
+            return
+        }
+        guard let object = ObjectID(String(words[1])), let byteCount = Int64(words[2]),
+            byteCount > 0, words[2].utf8.elementsEqual(byteCount.description.utf8)
+        else { return nil }
+        leadsTo = (object, byteCount)
+    }
+
+    /// The object that the bytes are, or lead to.
+    package var object: ObjectID { leadsTo?.object ?? name }
+
+    package var description: String {
+        leadsTo.map { "\(name).\($0.object).\($0.byteCount)" } ?? name.description
+    }
+
+    package static func == (left: PartName, right: PartName) -> Bool {
+        left.name == right.name && left.leadsTo?.object == right.leadsTo?.object
+            && left.leadsTo?.byteCount == right.leadsTo?.byteCount
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}

@@ -1,0 +1,117 @@
+import CASStore
+import HotPush
+
+/// What came of asking an origin, and of updating from it.
+struct AskedOrigin {
+    /// When it was asked last.
+    var at: Int64
+    let origin: String
+    var outcome: CheckOutcome
+    var sentence: String
+    /// How many updates have failed in a row, when the first of them did, and why the last.
+    var failures = 0
+    var failingSince: Int64?
+    var failure: String?
+    /// Whether all of these failed because the origin could not be reached.
+    var isOffline = true
+    /// Whether it was asked again after another one.
+    var hasReturned = false
+    /// Why the next will fail, too, unless somebody acts.
+    var obstacle: Obstacle?
+
+    /// Something that no other try mends.
+    struct Obstacle {
+        let failure: JournalFailure
+        let reason: String
+        /// Whether it was met before anything was offered, so that an offer proves it away.
+        let isOfAsking: Bool
+    }
+
+    /// - Parameter isOfAsking: whether nothing was offered yet.
+    private mutating func fail(
+        _ reason: String, _ failure: JournalFailure?, isOfAsking: Bool, at time: Int64,
+        times: Int = 1, isOffline: Bool
+    ) {
+        if let failure, failure.isLasting {
+            obstacle = Obstacle(failure: failure, reason: reason, isOfAsking: isOfAsking)
+        } else if !isOffline, !isOfAsking || obstacle?.isOfAsking == true {
+            obstacle = nil
+        }
+        if let since = failingSince, since < JournalEntry.clockIsSetFrom,
+            time >= JournalEntry.clockIsSetFrom
+        {
+            (failures, failingSince, self.isOffline) = (0, nil, true)
+        }
+        failures += times
+        failingSince = failingSince ?? time
+        self.failure = reason
+        self.isOffline = self.isOffline && isOffline
+    }
+
+    private mutating func succeed() {
+        (failures, failingSince, failure, isOffline) = (0, nil, nil, true)
+        obstacle = nil
+    }
+
+    // MARK: Reading the event log
+
+    /// How long an origin counts that is asked no more, while others are: a day.
+    private static let absenceMax: Int64 = 86_400
+
+    /// The origins that somebody asks, by the event log; the one asked last at the end.
+    ///
+    /// One that was asked only before another is over: somebody has changed it. One that is asked in turn with others
+    /// counts until it has not been asked for a day.
+    static func all(in entries: [JournalEntry], _ now: Int64) -> [AskedOrigin] {
+        var origins: [AskedOrigin] = []
+        for entry in entries {
+            if case .checked(let origin, let outcome, _, _, _) = entry.event,
+                origins.last?.origin != origin
+            {
+                if let place = origins.firstIndex(where: { $0.origin == origin }) {
+                    origins.append(origins.remove(at: place))
+                    origins[origins.count - 1].hasReturned = true
+                } else {
+                    origins.append(
+                        AskedOrigin(
+                            at: entry.at, origin: origin, outcome: outcome,
+                            sentence: entry.sentence))
+                }
+            }
+            if !origins.isEmpty { origins[origins.count - 1].note(entry) }
+        }
+        let last = origins.last?.origin
+        return origins.filter {
+            $0.origin == last || $0.hasReturned && now - $0.at <= absenceMax
+        }
+    }
+
+    /// Notes what came of asking it, or of updating from it.
+    private mutating func note(_ entry: JournalEntry) {
+        switch entry.event {
+        case .checked(_, let outcome, _, let reason, let failure):
+            (at, self.outcome, sentence) = (entry.at, outcome, entry.sentence)
+            switch outcome {
+            case .offline, .failed:
+                fail(
+                    reason ?? entry.sentence, failure, isOfAsking: true,
+                    at: entry.since ?? entry.at, times: entry.times,
+                    isOffline: outcome == .offline)
+            case .nothingNew, .refused: succeed()
+            // What comes of it is noted next.
+            case .available: if obstacle?.isOfAsking == true { obstacle = nil }
+            }
+        case .downloadEnded(_, .failed, _, let reason, let failure):
+            fail(
+                reason ?? entry.event.sentence, failure, isOfAsking: false, at: entry.at,
+                isOffline: false)
+        case .failed(let deed, let failure, let message) where Self.deedsOfUpdates.contains(deed):
+            fail(message, failure, isOfAsking: false, at: entry.at, isOffline: false)
+        case .downloadEnded(_, .finished, _, _, _), .pending, .switched: succeed()
+        default: break
+        }
+    }
+
+    /// The deeds without which nothing new is shown.
+    private static let deedsOfUpdates: Set<String> = ["plan", "download", "update"]
+}
