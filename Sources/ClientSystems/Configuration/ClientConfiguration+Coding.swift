@@ -17,7 +17,7 @@ extension ClientConfiguration {
 
     /// The bytes of the file.
     package func serialized() -> [UInt8] {
-        let members: [JSONValue.Member] = [
+        var members: [JSONValue.Member] = [
             .init(key: "castreeClients", value: .integer(Self.formatVersion)),
             .init(key: "system", value: .string(system.rawValue)),
             .init(key: "baseURL", value: .string(baseURL)),
@@ -30,6 +30,8 @@ extension ClientConfiguration {
             .init(key: "folder", value: .string(folder)),
             .init(key: "historyCount", value: .integer(Int64(historyCount))),
         ]
+        if !isEnabled { members.append(.init(key: "enabled", value: .bool(false))) }
+        if let log { members.append(.init(key: "log", value: .integer(log))) }
         return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
     }
 
@@ -70,6 +72,10 @@ extension ClientConfiguration {
         configuration.historyCount = Int(
             try fields.integer(
                 "historyCount", Int64(historyCounts.lowerBound)...Int64(historyCounts.upperBound)))
+        configuration.isEnabled = fields.has("enabled") ? try fields.flag("enabled") : true
+        if fields.has("log") {
+            configuration.log = try fields.integer("log", 1...ChannelPointer.logMax)
+        }
         guard let deployments = fields.take("deployments")?.asObject else {
             throw .broken("it has no \"deployments\"")
         }

@@ -20,6 +20,10 @@ package struct ClientConfiguration: Sendable, Hashable {
     package var folder = "CodePush"
     /// The most offers that a history lists.
     package var historyCount = 200
+    /// Whether the system is enabled; in a bucket the file stays when it is not any more.
+    package var isEnabled = true
+    /// The entry of the origin's log in which it stands; `nil` where there is no log.
+    package var log: Int64?
 
     /// Makes a configuration.
     package init(

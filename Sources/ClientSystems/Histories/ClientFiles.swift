@@ -49,9 +49,9 @@ package struct ClientFiles {
         let bytes = try origin.contents(
             OriginLayout.clientConfiguration(of: system.rawValue),
             limit: ClientConfiguration.byteCountMax)
-        return try bytes.map { (bytes) throws(StoreError) in
-            try ClientConfiguration(parsing: bytes, of: system)
-        }
+        guard let bytes else { return nil }
+        let configuration = try ClientConfiguration(parsing: bytes, of: system)
+        return configuration.isEnabled ? configuration : nil
     }
 
     /// What a channel has offered to a system's clients; `nil` if that was never written, or is lost.

@@ -11,13 +11,14 @@ extension ClientHistory {
 
     /// The bytes of the file.
     package func serialized() -> [UInt8] {
-        let members: [JSONValue.Member] = [
+        var members: [JSONValue.Member] = [
             .init(key: "castreeHistory", value: .integer(Self.formatVersion)),
             .init(key: "system", value: .string(system.rawValue)),
             .init(key: "channel", value: .string(channel.description)),
             .init(key: "labelCount", value: .integer(labelCount)),
             .init(key: "offers", value: .array(offers.map { .object($0.members) })),
         ]
+        if let log { members.append(.init(key: "log", value: .integer(log))) }
         return JSONWriter.serialize(.object(members), sortedKeys: true) + [10]
     }
 
@@ -52,6 +53,7 @@ extension ClientHistory {
         else { throw .broken("it is that of another channel or system") }
         var history = ClientHistory(system, channel)
         history.labelCount = try fields.integer("labelCount", 0...ChannelPointer.sequenceMax)
+        if fields.has("log") { history.log = try fields.integer("log", 1...ChannelPointer.logMax) }
         for (position, value) in try fields.array("offers").enumerated() {
             let offer = try ClientOffer(value, place: "offer \(position + 1)")
             if let last = history.offers.last, last.createdAt >= offer.createdAt {

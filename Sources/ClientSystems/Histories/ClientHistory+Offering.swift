@@ -93,7 +93,7 @@ extension ClientOffer {
         switch (target, release.target) {
         case (.embedded, .embedded): true
         case (.version(let mine, let facts), .version(let theirs)):
-            mine == theirs && facts == release.facts
+            mine.unplaced == theirs.unplaced && facts == release.facts
         default: false
         }
     }

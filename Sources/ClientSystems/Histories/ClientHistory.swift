@@ -13,6 +13,8 @@ package struct ClientHistory: Sendable, Hashable {
     package var offers: [ClientOffer]
     /// The largest number of a label so far; labels go on from it when old offers are dropped.
     package var labelCount: Int64
+    /// The entry of the origin's log in which its newest offers stand; `nil` where there is no log.
+    package var log: Int64?
 
     /// Makes a history.
     package init(

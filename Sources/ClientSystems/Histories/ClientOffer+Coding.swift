@@ -117,6 +117,7 @@ extension ClientDocument {
         if let signature {
             members.append(.init(key: "signature", value: .string(signature)))
         }
+        if epoch > 0 { members.append(.init(key: "epoch", value: .integer(epoch))) }
         return members
     }
 
@@ -128,6 +129,7 @@ extension ClientDocument {
             address: try fields.address("address"),
             byteCount: try fields.integer("bytes", 0...ChannelPointer.sequenceMax),
             signature: try fields.optionalText("signature"))
+        if fields.has("epoch") { epoch = try fields.integer("epoch", 1...ChannelPointer.logMax) }
         try fields.end()
     }
 }

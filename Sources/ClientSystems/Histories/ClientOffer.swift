@@ -80,6 +80,8 @@ package struct ClientDocument: Sendable, Hashable {
     package var byteCount: Int64
     /// Its signature in base64; `nil` if it is not signed.
     package var signature: String?
+    /// The epoch in which it stands.
+    package var epoch: Int64 = 0
 
     /// The largest that is sent: a server has it in memory.
     package static let byteCountMax: Int64 = 16 << 20

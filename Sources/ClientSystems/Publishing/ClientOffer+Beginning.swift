@@ -45,7 +45,8 @@ extension ClientOffer {
                     "version \(version.name) has no facts yet: publish it again, so that they are made"
                 )
             }
-            target = .version(version, facts: facts)
+            // The pointer says in which epochs the files stand.
+            target = .version(version.unplaced, facts: facts)
         }
         let latest = history.offers.map(\.createdAt).max()
         let createdAt = latest.map { max(release.now, $0 + 1) } ?? release.now

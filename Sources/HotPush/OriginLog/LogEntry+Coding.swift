@@ -9,7 +9,9 @@ extension LogEntry {
         var members: [JSONValue.Member] = [
             .init(key: "at", value: .integer(createdAt)),
             .init(key: "by", value: .string(author)),
-            .init(key: "castreeLog", value: .integer(Self.formatVersion)),
+            .init(
+                key: "castreeLog",
+                value: .integer(clients.isEmpty ? Self.plainFormatVersion : Self.formatVersion)),
             .init(
                 key: "channels",
                 value: .object(
@@ -28,6 +30,7 @@ extension LogEntry {
                 key: "pointerCondition", value: .string(pointerCondition.rawValue))
             members.append(.init(key: "probe", value: .object([probe])))
         }
+        members += clientMembers
         return JSONWriter.serialize(.object(members + foreign), sortedKeys: true) + [10]
     }
 
@@ -62,6 +65,7 @@ extension LogEntry {
         entry.channels = try channels(&fields, number)
         entry.pointers = try pointers(&fields)
         entry.pointerCondition = try condition(&fields)
+        try entry.readClients(&fields, number)
         entry.foreign = fields.rest
         for (channel, place) in entry.channels
         where (place == number) != (entry.pointers[channel] != nil) {
@@ -106,7 +110,7 @@ extension LogEntry {
         return pointers
     }
 
-    private static func name(_ text: String) throws(PointerProblem) -> ChannelName {
+    static func name(_ text: String) throws(PointerProblem) -> ChannelName {
         do throws(StoreError) {
             return try ChannelName(text)
         } catch {

@@ -7,8 +7,10 @@ import StrictJSON
 /// A value; `docs/origin-format.md` describes its JSON. Entries are created once, never changed and never deleted. Each
 /// holds the whole state by reference, so no older entry has to be replayed.
 struct LogEntry: Sendable, Hashable {
-    /// The version of the format.
-    static let formatVersion: Int64 = 1
+    /// The newest version of the format that is read: that of origins which tell the clients of other systems.
+    static let formatVersion: Int64 = 2
+    /// The version of the format of all other origins.
+    static let plainFormatVersion: Int64 = 1
     /// The largest entry that is read, in bytes.
     static let byteCountMax = 1 << 20
     /// The most channels that an origin has.
@@ -53,6 +55,12 @@ struct LogEntry: Sendable, Hashable {
     var channels: [ChannelName: Int64] = [:]
     /// The pointers that this entry changes.
     var pointers: [ChannelName: ChannelPointer] = [:]
+    /// Where it stands what the clients of other systems are told; empty where no system was ever enabled.
+    var clients: [ToldSystem: ClientPlaces] = [:]
+    /// What this entry sets for systems: the texts of `for/<system>/config.json`, without `log`.
+    var configurations: [ToldSystem: JSONValue] = [:]
+    /// What this entry adds to histories.
+    var rows: [HistoryName: HistoryRows] = [:]
     /// How the store takes `If-Match`; only in entry 1.
     var pointerCondition: PointerCondition?
     /// Fields that castree does not know, kept as they came.

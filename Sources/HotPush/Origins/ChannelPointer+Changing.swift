@@ -27,7 +27,7 @@ extension ChannelPointer {
         var release = release
         // A release keeps its packs: who offers it again may have made none this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
-        release.facts = release.facts ?? facts(of: release.version?.manifest)
+        if release.facts == nil { release.know(self.release(knowing: release.version?.manifest)) }
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
@@ -53,10 +53,13 @@ extension ChannelPointer {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
     }
 
-    /// The facts of the release with a manifest, wherever it stands.
-    func facts(of manifest: ObjectID?) -> ObjectID? {
-        releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.facts
+    /// The release with a manifest that has facts, wherever it stands.
+    func release(knowing manifest: ObjectID?) -> OfferedRelease? {
+        releases.first { $0.facts != nil && $0.version?.manifest == manifest }
     }
+
+    /// The facts of the release with a manifest, wherever it stands.
+    func facts(of manifest: ObjectID?) -> ObjectID? { release(knowing: manifest)?.facts }
 
     /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
     func knowing(_ facts: [ObjectID: ObjectID], now: Int64) -> ChannelPointer? {
@@ -166,6 +169,12 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
+    /// Takes over the facts of another one.
+    mutating func know(_ other: OfferedRelease?) {
+        facts = other?.facts
+        factsPlace = other?.factsPlace ?? FactsPlace()
+    }
+
     fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {
         switch (target, other.target) {
         case (.embedded, .embedded): true

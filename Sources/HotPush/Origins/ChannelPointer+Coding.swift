@@ -132,6 +132,12 @@ extension OfferedRelease {
         }
         if let facts {
             members.append(.init(key: "facts", value: .string(facts.description)))
+            if factsPlace.epoch > 0 {
+                members.append(.init(key: "factsEpoch", value: .integer(factsPlace.epoch)))
+            }
+            if let places = factsPlace.places {
+                members.append(.init(key: "factsPlaces", value: .string(places.description)))
+            }
         }
         if let rollout {
             members.append(
@@ -164,10 +170,12 @@ extension OfferedRelease {
         }
         let delivery = Self.delivery(&fields, epochMax)
         let facts = fields.has("facts") ? try fields.address("facts") : nil
+        let factsPlace = try Self.factsPlace(&fields, place, epochMax, hasFacts: facts != nil)
         self.init(
             target, sequence: sequence, createdAt: createdAt, rollout: rollout,
             requirements: requirements, isMandatory: isMandatory, delivery: delivery,
             facts: facts, foreign: fields.rest)
+        self.factsPlace = factsPlace
         // What its epoch adds must fit, too: whoever changes the pointer writes it.
         if let problem = writtenRequirements.problem { throw .broken("\(place): \(problem)") }
     }
@@ -177,8 +185,8 @@ extension OfferedRelease {
     ) throws(PointerProblem) -> Target {
         if try fields.flag("embedded") {
             for key in [
-                "content", "delivery", "epoch", "facts", "manifest", "manifestBytes", "places",
-                "version",
+                "content", "delivery", "epoch", "facts", "factsEpoch", "factsPlaces", "manifest",
+                "manifestBytes", "places", "version",
             ] where fields.has(key) {
                 throw .broken("\(place) names the embedded version and has \"\(key)\"")
             }
@@ -214,6 +222,21 @@ extension OfferedRelease {
         guard fields.has("places") else { return }
         guard version.epoch > 0 else { throw .broken("\(place) has \"places\" and no \"epoch\"") }
         version.places = try fields.address("places")
+    }
+
+    private static func factsPlace(
+        _ fields: inout FieldReader, _ place: String, _ epochMax: Int64, hasFacts: Bool
+    ) throws(PointerProblem) -> FactsPlace {
+        var found = FactsPlace()
+        if fields.has("factsEpoch") { found.epoch = try fields.integer("factsEpoch", 0...epochMax) }
+        if fields.has("factsPlaces") { found.places = try fields.address("factsPlaces") }
+        guard hasFacts || found == FactsPlace() else {
+            throw .broken("\(place) says where facts stand, and has no \"facts\"")
+        }
+        guard found.epoch > 0 || found.places == nil else {
+            throw .broken("\(place) has \"factsPlaces\" and no \"factsEpoch\"")
+        }
+        return found
     }
 
     private static func delivery(

@@ -70,8 +70,25 @@ public struct OfferedRelease: Sendable, Hashable {
     /// The address of what the clients of other systems need to know of its objects (``ContentFacts``); `nil` if no such
     /// system is enabled.
     package var facts: ObjectID?
+    /// Where these facts stand, and the twins that they name.
+    package var factsPlace = FactsPlace()
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member]
+
+    /// Where the facts of a release stand: as for the manifest and its objects.
+    package struct FactsPlace: Sendable, Hashable {
+        /// The epoch in which the facts stand; no twin stands in a later one.
+        package var epoch: Int64 = 0
+        /// The SHA-256 of what says where the twins stand (``Places``, in the facts' epoch, over the distinct addresses of the
+        /// twins in ascending order); `nil` if all stand in the facts' epoch.
+        package var places: ObjectID?
+
+        /// Makes a place: that of a directory.
+        package init(epoch: Int64 = 0, places: ObjectID? = nil) {
+            self.epoch = epoch
+            self.places = places
+        }
+    }
 
     /// What a device should run.
     package enum Target: Sendable, Hashable {
@@ -132,6 +149,13 @@ public struct PublishedVersion: Sendable, Hashable {
     package var epoch: Int64 = 0
     /// The SHA-256 of what says where the objects stand (``Places``); `nil` if all stand in the manifest's epoch.
     package var places: ObjectID?
+
+    /// The same version, whatever epochs its files stand in.
+    package var unplaced: PublishedVersion {
+        var version = self
+        (version.epoch, version.places) = (0, nil)
+        return version
+    }
 
     /// Makes one.
     package init(

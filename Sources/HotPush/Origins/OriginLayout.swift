@@ -13,8 +13,8 @@ import VersionTree
 ///   packs/ab/cdef…             62 digits; packs by the SHA-256 of their bytes
 ///   deliveries/<address>.json  which packs lead to a manifest, by the SHA-256 of its bytes
 ///   manifests/<address>.from.<address>.json   what leads to a manifest from an older one
-///   e/<epoch>/…                the same four from epoch 1 on, where many machines publish at once
-///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand
+///   e/<epoch>/…                the same from epoch 1 on, where many machines publish at once; with the two below, and documents
+///   e/<epoch>/places/<address>.json   in which epochs the objects of a manifest stand, or the twins of facts
 ///   deflated/ab/cdef…          62 digits; objects as raw DEFLATE, by the SHA-256 of the compressed bytes
 ///   facts/<address>.json       what the clients of other systems need to know of a version's objects
 ///   for/<system>/…             what the clients of other systems are told
@@ -125,13 +125,13 @@ package enum OriginLayout {
 
     /// The place of an object's deflated twin: `deflated/ab/cdef…`.
     /// - Parameter address: the SHA-256 of the twin's own bytes.
-    package static func twin(_ address: ObjectID) -> String {
-        "\(twins)/\(StoreLayout.objectPath(address))"
+    package static func twin(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(twins)/\(StoreLayout.objectPath(address))"
     }
 
     /// The place of what is known of a version's objects: `facts/<address>.json`.
-    package static func facts(_ address: ObjectID) -> String {
-        "\(facts)/\(manifestFile(address))"
+    package static func facts(_ address: ObjectID, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(facts)/\(manifestFile(address))"
     }
 
     /// The directory of all that the clients of a system are told: `for/<system>`.
@@ -158,13 +158,15 @@ package enum OriginLayout {
     }
 
     /// The documents of a system: `for/<system>/documents`.
-    package static func clientDocuments(of system: String) -> String {
-        "\(clients)/\(system)/\(clientDocuments)"
+    package static func clientDocuments(of system: String, in epoch: Int64 = 0) -> String {
+        "\(root(epoch))\(clients)/\(system)/\(clientDocuments)"
     }
 
     /// The place of a document: `for/<system>/documents/<address>`.
-    package static func clientDocument(_ address: ObjectID, of system: String) -> String {
-        "\(clientDocuments(of: system))/\(address)"
+    package static func clientDocument(
+        _ address: ObjectID, of system: String, in epoch: Int64 = 0
+    ) -> String {
+        "\(clientDocuments(of: system, in: epoch))/\(address)"
     }
 
     /// The place of the pointer of a channel: `channels/<name>.json`.
