@@ -159,8 +159,8 @@ let package = Package(
         .executableTarget(
             name: "castree-pull",
             dependencies: [
-                "OriginCommands", "StoreCommands", "Console", "CurlTransport", "HotPush", "Buckets",
-                "VersionTree", "CASStore", "StrictJSON",
+                "OriginCommands", "StoreCommands", "Console", "ClientSystems", "CurlTransport",
+                "HotPush", "Buckets", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "castree-import",
@@ -279,8 +279,8 @@ let package = Package(
         .testTarget(
             name: "ClientSystemsTests",
             dependencies: [
-                "StorageTestSupport", "ClientSystems", "Archives", "HotPush", "VersionTree",
-                "CASStore", "StrictJSON", "Platform",
+                "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives", "HotPush",
+                "Buckets", "VersionTree", "CASStore", "StrictJSON", "Platform",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",

@@ -3,7 +3,7 @@ package import ClientSystems
 package import Console
 import HotPush
 import StoreCommands
-import StrictJSON
+package import StrictJSON
 
 extension Command {
     /// `origin enable`: begins to tell the clients of a system what an origin offers.
@@ -34,10 +34,11 @@ extension Command {
                 told is kept, for the day it is enabled again.
 
                 Each object is compressed once, for all systems (deflated/). From then on an older castree \
-                refuses to publish there.
+                refuses to publish there. For an origin in a bucket this is done in the store, which \
+                fetches the objects that it lacks.
                 """,
             arguments: [
-                .localOrigin,
+                .originDirectory,
                 Argument(
                     "SYSTEM",
                     ClientSystem.allCases.sorted().map(\.rawValue).joined(separator: ", "),
@@ -59,7 +60,7 @@ extension Command {
                     "remember so many offers of each channel [else 200]"),
                 .flag("disable", "tell its clients nothing more"),
                 .noWait, .withoutSync,
-            ] + Option.clientSigners + Option.signing,
+            ] + Option.clientSigners + Option.signing + Option.bucket,
             run: run
         ).reportingAbsence
     }
@@ -78,7 +79,7 @@ extension Command {
 
                     castree origin status /srv/www/updates
                 """,
-            arguments: [.localOrigin], run: run
+            arguments: [.originDirectory], options: Option.reachingBucket, run: run
         ).reportingAbsence
     }
 }
@@ -123,6 +124,21 @@ extension Invocation {
         return configuration
     }
 
+    /// Refuses what is set beside `--disable`.
+    package func refuseSettings() throws(CommandError) {
+        let others = ["base-url", "deployment", "folder", "history"]
+        if let other = others.first(where: isGiven) {
+            throw .usage("--disable and --\(other) exclude each other")
+        }
+    }
+
+    /// What is said of a system that is ended.
+    package func ending(_ system: ClientSystem, wasEnabled: Bool) -> String {
+        wasEnabled
+            ? "The clients of \(system.rawValue) are told nothing more."
+            : "The clients of \(system.rawValue) were told nothing."
+    }
+
     /// A name and its channel; no channel for one that is taken away.
     private func deployment(_ text: String) throws -> (String, ChannelName?) {
         // A key may have the sign, too; the name of a channel has none.
@@ -137,7 +153,8 @@ extension Invocation {
 
     /// Says what the clients of systems are told.
     package func reportClients(
-        _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil
+        _ statuses: [ClientStatus], changed: Bool? = nil, _ sentence: String? = nil,
+        more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> ExitStatus {
         let origin = argument("ORIGIN")
         if changed != nil {
@@ -153,6 +170,7 @@ extension Invocation {
                 status.writeMembers(to: &writer)
             }
             if let changed { writer.member("changed", changed) }
+            more(&writer)
         } text: { output in
             if let sentence { output.print("\(sentence)") }
             if statuses.isEmpty {

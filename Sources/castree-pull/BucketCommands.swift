@@ -1,5 +1,6 @@
 import Buckets
 import CASStore
+import ClientSystems
 import Console
 import HotPush
 import OriginCommands
@@ -24,10 +25,21 @@ extension Invocation {
         let versions = try openStore()
         let bars = PublishingBars(self)
         defer { bars.finish() }
-        let publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        var publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        let telling = try telling()
+        publisher.options.telling = telling
+        if telling.systems != nil {
+            try telling.check(offer.channel, in: publisher.toldOrigin().origin)
+        }
         if flag("dry-run") {
             let plan = try publisher.plan(name, of: versions, as: offer)
-            return try reportPlan(plan, isDryRun: true) {
+            let outcomes =
+                plan.facts == nil
+                ? []
+                : try telling.outcomes(
+                    of: plan, try versions.registeredManifest(of: name), in: versions.store,
+                    origin: publisher.toldOrigin().origin)
+            return try reportPlan(plan, outcomes, isDryRun: true) {
                 publisher.figures.writeMembers(to: &$0)
             }
         }
@@ -42,6 +54,10 @@ extension Invocation {
             writer.member("reusedObjects", commit.reusedObjectCount)
             PackReport.writeMembers(of: commit.packing, to: &writer)
             writer.member("fetchedBytes", commit.fetched.byteCount)
+            let facts = commit.pointer.releases.first { $0.version?.name.description == name }?
+                .facts
+            writer.member("facts", facts?.description)
+            telling.outcomes.writeMembers(to: &writer)
             writer.member("changed", !commit.isUnchanged)
             writer.member("dryRun", false)
         } text: { output in
@@ -59,6 +75,7 @@ extension Invocation {
             if let signing = commit.pointer.signingText({ timestamp($0) }) {
                 output.print("Channel \(channel) is \(signing).")
             }
+            telling.outcomes.print(to: output, isDryRun: false)
             commit.packing?.print(of: name, in: channel, to: output, sizes)
         }
     }
@@ -219,14 +236,11 @@ extension Invocation {
     // MARK: The bucket
 
     /// Refuses what is for directories.
-    private func refuseDirectoryOptions() throws(CommandError) {
-        let others = command.options.filter { option in
-            Option.telling.contains { $0.name == option.name }
-        }
-        try refuse([.noWait, .withoutSync] + others, "is not for origins in buckets")
+    func refuseDirectoryOptions() throws(CommandError) {
+        try refuse([.noWait, .withoutSync], "is not for origins in buckets")
     }
 
-    private func bucketPublisher(
+    func bucketPublisher(
         packs: PackOptions = PackOptions(),
         _ progress: @escaping @Sendable (PublishProgress) -> Void = { _ in }
     ) throws -> BucketPublisher {
@@ -238,11 +252,12 @@ extension Invocation {
         publishing.packs = packs
         publishing.verifiesObjects = isDeclared("verify") && flag("verify")
         publishing.sealing = try sealing()
+        publishing.telling = try telling()
         publishing.takesOver = isDeclared("take-over") && flag("take-over")
         return BucketPublisher(bucket, options: publishing)
     }
 
-    private func warn(_ commit: BucketCommit) {
+    func warn(_ commit: BucketCommit) {
         guard let problem = commit.pointerProblem else { return }
         diagnostics.warn(
             code: "pointerBehind",
@@ -259,7 +274,7 @@ extension Invocation {
         writeRequests(commit, to: &writer)
     }
 
-    private func writeRequests(_ commit: BucketCommit, to writer: inout JSONWriter) {
+    func writeRequests(_ commit: BucketCommit, to writer: inout JSONWriter) {
         writer.member("entry", commit.entry)
         writer.member("epoch", commit.epoch)
         writer.member("pointerBehind", commit.pointerProblem != nil)

@@ -52,7 +52,8 @@ extension BucketUsage {
     private var kinds: [(name: String, figures: FileFigures)] {
         [
             ("objects", objects), ("manifests", manifests), ("places", places), ("packs", packs),
-            ("deliveries", deliveries), ("log", log), ("pointers", pointers), ("scratch", scratch),
+            ("deliveries", deliveries), ("deflated", twins), ("facts", facts),
+            ("documents", documents), ("log", log), ("pointers", pointers), ("scratch", scratch),
         ]
     }
 

@@ -22,6 +22,8 @@ enum PullProgram {
             .publish { try $0.publishToBucket() }, .withdraw { try $0.withdrawFromBucket() },
             .prune { try $0.pruneBucket() }, .pack { try $0.packInBucket() },
             .resign { try $0.resignBucket() }, .rotateTrust { try $0.rotateBucket() },
+            .originEnable { try $0.enableClientsInBucket() },
+            .originStatus { try $0.showClientsInBucket() },
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects,
                 origin: { try $0.checkBucket($1, $2) }),

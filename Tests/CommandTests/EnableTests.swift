@@ -54,7 +54,7 @@ import Testing
             (["site", "expo", "--folder", "www"] + Self.url, 2, "--folder is for codepush"),
             (["site", "codepush", "--history", "0"] + Self.url + key, 2, "history"),
             (["site", "codepush", "--disable"] + key, 2, "exclude each other"),
-            (["s3://bucket/site", "codepush"] + Self.url + key, 2, "not from buckets"),
+            (["site", "codepush", "--jobs", "4"] + Self.url + key, 2, "for origins in buckets"),
             (["site", "expo", "--client-key", "key.pem"] + Self.url, 2, "takes SYSTEM=FILE"),
             (["site", "expo", "--client-sign-command", "pushy=x"] + Self.url, 2, "no system"),
             (["site", "capgo", "--client-sign-command", "capgo=x"] + Self.url, 2, "no signatures"),

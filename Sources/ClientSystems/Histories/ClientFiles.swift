@@ -4,17 +4,15 @@ import StrictJSON
 
 /// The files of an origin that say what the clients of other systems are told: `for/…`.
 ///
-/// Whoever writes has the origin's lock.
+/// Whoever writes has the origin's lock, or makes an entry of its log.
 package struct ClientFiles {
-    private let origin: OriginPlace
+    private let origin: any ToldOrigin
 
     /// Of an origin.
-    package init(_ origin: OriginPlace) { self.origin = origin }
+    package init(_ origin: any ToldOrigin) { self.origin = origin }
 
     /// Whether there may be anything: without it no system was ever enabled.
-    package func areThere() throws(StoreError) -> Bool {
-        try origin.fileSystem.status(origin.root, OriginLayout.clients) != nil
-    }
+    package func areThere() throws(StoreError) -> Bool { try origin.hasClients() }
 
     /// What the operator has set for the systems that are enabled, sorted by system.
     ///
@@ -112,45 +110,38 @@ package struct ClientFiles {
     }
 
     /// Writes a document, durably, unless it is there.
+    /// - Parameter epoch: that in which the history names it already; `nil` for a new one.
+    /// - Returns: the epoch in which it stands.
     package func write(
-        document bytes: [UInt8], _ address: ObjectID, of system: ClientSystem
-    ) throws(StoreError) {
-        guard try self.bytes(of: address, Int64(bytes.count), system) != bytes else { return }
-        try origin.replace(
-            OriginLayout.clientDocument(address, of: system.rawValue), with: bytes)
+        document bytes: [UInt8], _ address: ObjectID, of system: ClientSystem,
+        in epoch: Int64? = nil
+    ) throws(StoreError) -> Int64 {
+        try origin.write(document: bytes, address, of: system.rawValue, in: epoch)
     }
 
     /// Whether a document is there, and is what its name says.
     package func has(
         _ document: ClientDocument, of system: ClientSystem
     ) throws(StoreError) -> Bool {
-        guard let bytes = try bytes(of: document.address, document.byteCount, system) else {
-            return false
-        }
-        return try ObjectID(of: bytes) == document.address
+        try origin.has(
+            document: document.address, document.byteCount, in: document.epoch,
+            of: system.rawValue)
     }
 
-    /// - Returns: the bytes under a document's name; `nil` if there are none, or not so many.
-    private func bytes(
-        of address: ObjectID, _ byteCount: Int64, _ system: ClientSystem
-    ) throws(StoreError) -> [UInt8]? {
-        let path = OriginLayout.clientDocument(address, of: system.rawValue)
-        guard let status = try origin.fileSystem.status(origin.root, path),
-            status.byteCount == byteCount
-        else { return nil }
-        return try origin.contents(path, limit: Int(byteCount))
-    }
-
-    /// The documents that no history names, by their paths, sorted.
+    /// The documents of a directory that no history names, by their paths, sorted.
     /// - Throws: `.badClients` if a history cannot be read: then nobody knows.
-    package func leftovers() throws(StoreError) -> [String] {
+    package static func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
+        try ClientFiles(origin).leftovers(origin)
+    }
+
+    private func leftovers(_ origin: OriginPlace) throws(StoreError) -> [String] {
         guard try areThere() else { return [] }
         var leftovers: [String] = []
         for system in ClientSystem.allCases {
             let place = OriginLayout.clientDocuments(of: system.rawValue)
             let files = try origin.files(in: place)
             if files.isEmpty { continue }
-            let named = try documents(of: system)
+            let named = try documents(of: system, origin)
             for name in files {
                 if let address = ObjectID(name), named.contains(address) { continue }
                 leftovers.append("\(place)/\(name)")
@@ -160,9 +151,11 @@ package struct ClientFiles {
     }
 
     /// The documents that the histories of a system name.
-    private func documents(of system: ClientSystem) throws(StoreError) -> Set<ObjectID> {
+    private func documents(
+        of system: ClientSystem, _ origin: OriginPlace
+    ) throws(StoreError) -> Set<ObjectID> {
         var named: Set<ObjectID> = []
-        for channel in try channels(of: system) {
+        for channel in try Self.channels(of: system, in: origin) {
             for offer in try history(of: channel, system)?.offers ?? [] {
                 named.formUnion(offer.documents.map(\.address))
             }
@@ -170,8 +163,10 @@ package struct ClientFiles {
         return named
     }
 
-    /// The channels of which a system has a history, sorted.
-    package func channels(of system: ClientSystem) throws(StoreError) -> [ChannelName] {
+    /// The channels of which a system has a history in a directory, sorted.
+    package static func channels(
+        of system: ClientSystem, in origin: OriginPlace
+    ) throws(StoreError) -> [ChannelName] {
         try origin.files(in: OriginLayout.clients(of: system.rawValue))
             .compactMap(OriginLayout.channel(ofHistoryFile:)).sorted()
     }

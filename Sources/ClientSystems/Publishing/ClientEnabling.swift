@@ -1,5 +1,6 @@
 package import CASStore
 package import HotPush
+package import VersionTree
 
 extension ClientTelling {
     /// Begins to tell the clients of a system what an origin offers, or tells them what was set anew.
@@ -16,23 +17,55 @@ extension ClientTelling {
     package func enable(
         _ configuration: ClientConfiguration, by publisher: Publisher
     ) throws(StoreError) -> [ChannelPointer] {
+        try check(configuration)
+        var publisher = publisher
+        publisher.options.telling = try preparing(
+            configuration, in: DirectoryOrigin(publisher.path).place)
+        return try publisher.beginTelling(of: Set(configuration.deployments.values)) {
+            (origin) throws(StoreError) in
+            _ = try ClientFiles(origin).write(configuration)
+        }
+    }
+
+    /// The same of an origin in a bucket.
+    ///
+    /// - Parameter versions: the store in which twins are made; objects that it lacks are fetched.
+    /// - Returns: also what was committed.
+    /// - Throws: also what a bucket throws.
+    package func enable(
+        _ configuration: ClientConfiguration, by publisher: BucketPublisher,
+        with versions: VersionStore?
+    ) throws(StoreError) -> (commit: BucketCommit, pointers: [ChannelPointer]) {
+        try check(configuration)
+        var publisher = publisher
+        publisher.options.telling = try preparing(
+            configuration, in: publisher.toldOrigin().origin)
+        return try publisher.beginTelling(
+            of: Set(configuration.deployments.values), versions
+        ) { (origin) throws(StoreError) in
+            _ = try ClientFiles(origin).write(configuration)
+        }
+    }
+
+    /// Refuses a configuration before anything is made for nobody.
+    private func check(_ configuration: ClientConfiguration) throws(StoreError) {
         if let problem = configuration.problem { throw StoreError(.badClients, problem) }
-        // Before anything is made for nobody.
         _ = try rules(of: configuration.system)
-        let before = try ClientFiles(DirectoryOrigin(publisher.path).place)
-            .configuration(of: configuration.system)
-        var (publisher, telling) = (publisher, self)
+    }
+
+    /// Who tells of what is about to be set.
+    private func preparing(
+        _ configuration: ClientConfiguration, in origin: any ToldOrigin
+    ) throws(StoreError) -> ClientTelling {
+        var telling = self
         telling.pending = configuration
+        let before = try ClientFiles(origin).configuration(of: configuration.system)
         if let before, before.folder != configuration.folder {
             telling.renewal = .all
         } else if let before, before.baseURL != configuration.baseURL {
             telling.renewal = .documents
         }
-        publisher.options.telling = telling
-        return try publisher.beginTelling(of: Set(configuration.deployments.values)) {
-            (origin) throws(StoreError) in
-            try ClientFiles(origin).write(configuration)
-        }
+        return telling
     }
 
     /// Ends a system: its clients are told nothing more.
@@ -44,9 +77,19 @@ extension ClientTelling {
         }
     }
 
+    /// The same of an origin in a bucket.
+    /// - Throws: `.noOrigin`; what a bucket throws.
+    package func disable(
+        _ system: ClientSystem, by publisher: BucketPublisher
+    ) throws(StoreError) -> BucketCommit {
+        try publisher.beginTelling(of: [], nil) { (origin) throws(StoreError) in
+            try ClientFiles(origin).removeConfiguration(of: system)
+        }.commit
+    }
+
     /// Refuses systems that were named and are told nothing of a channel.
     /// - Throws: `.notOffered`.
-    package func check(_ channel: ChannelName, in origin: OriginPlace) throws(StoreError) {
+    package func check(_ channel: ChannelName, in origin: any ToldOrigin) throws(StoreError) {
         guard let systems else { return }
         let configurations = try ClientFiles(origin).configurations(of: systems)
         for system in systems.sorted()

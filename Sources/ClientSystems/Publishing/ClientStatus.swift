@@ -29,7 +29,18 @@ package struct ClientStatus: Sendable {
     package static func all(
         of only: ClientSystem? = nil, in origin: DirectoryOrigin
     ) throws(StoreError) -> [ClientStatus] {
-        let files = ClientFiles(origin.place)
+        try all(of: only, in: origin.place) { (name) throws(StoreError) in
+            try origin.pointer(name)
+        }
+    }
+
+    /// The same of any origin.
+    /// - Parameter pointer: what a channel offers; `nil` for one that is not there.
+    package static func all(
+        of only: ClientSystem? = nil, in origin: any ToldOrigin,
+        pointer: (ChannelName) throws(StoreError) -> ChannelPointer?
+    ) throws(StoreError) -> [ClientStatus] {
+        let files = ClientFiles(origin)
         var damaged: [ClientStatus] = []
         let configurations = try files.configurations(
             of: only.map { [$0] }, passingOver: true
@@ -41,7 +52,8 @@ package struct ClientStatus: Sendable {
             var status = ClientStatus(system: configuration.system, configuration: configuration)
             for name in Set(configuration.deployments.values).sorted() {
                 do throws(StoreError) {
-                    status.channels.append(try channel(name, status.system, files, origin))
+                    status.channels.append(
+                        try channel(name, status.system, files, pointer(name)))
                 } catch {
                     guard [.badClients, .badPointer].contains(error.code) else { throw error }
                     status.problems.append(error)
@@ -54,10 +66,10 @@ package struct ClientStatus: Sendable {
 
     private static func channel(
         _ name: ChannelName, _ system: ClientSystem, _ files: ClientFiles,
-        _ origin: DirectoryOrigin
+        _ pointer: ChannelPointer?
     ) throws(StoreError) -> Channel {
         var channel = Channel(name: name)
-        guard let pointer = try origin.pointer(name) else { return channel }
+        guard let pointer else { return channel }
         channel.isThere = true
         let history = try files.history(of: name, system) ?? ClientHistory(system, name)
         channel.offerCount = history.offers.count

@@ -10,7 +10,7 @@ extension ClientTelling {
     /// - Returns: the sequences of the releases for which that gave other bytes: they need other offers.
     func mendDocuments(
         of history: ClientHistory, _ pointer: ChannelPointer, _ rules: any ClientPublishing.Type,
-        _ configuration: ClientConfiguration, _ files: ClientFiles, _ origin: OriginPlace
+        _ configuration: ClientConfiguration, _ files: ClientFiles, _ origin: any ToldOrigin
     ) throws(StoreError) -> Set<Int64> {
         var others: Set<Int64> = []
         for release in pointer.releases {
@@ -24,7 +24,7 @@ extension ClientTelling {
                 missing.append(document)
             }
             guard !missing.isEmpty,
-                let client = try OriginContent(origin).release(release, now: offer.createdAt)
+                let client = try OriginContent.release(release, now: offer.createdAt, in: origin)
             else { continue }
             var before = history
             before.offers = Array(history.offers[..<position])
@@ -32,7 +32,8 @@ extension ClientTelling {
             let made = try rules.offer(client, after: before, configuration, signer: signer)
             for document in missing {
                 if let bytes = made.documents[document.address] {
-                    try files.write(document: bytes, document.address, of: rules.system)
+                    _ = try files.write(
+                        document: bytes, document.address, of: rules.system, in: document.epoch)
                 } else if offer.isSigned, signer == nil {
                     origin.notice(Self.unsigned(document, rules.system))
                 } else {

@@ -58,17 +58,17 @@ package struct ClientTelling: OfferTelling {
     package var outcomes: [ClientOutcome] { told.outcomes.withLock { $0 } }
 
     package func tells(
-        of channel: ChannelName, in origin: OriginPlace
+        of channel: ChannelName, in origin: any ToldOrigin
     ) throws(StoreError) -> Bool {
         try configurations(ClientFiles(origin)) { _, _ in }.contains { $0.tells(of: channel) }
     }
 
     package func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
-        try ClientFiles(origin).leftovers()
+        try ClientFiles.leftovers(in: origin)
     }
 
     package func tell(
-        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: OriginPlace
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
     ) throws(StoreError) {
         let files = ClientFiles(origin)
         func passOver(_ system: ClientSystem, _ error: StoreError) {
@@ -109,7 +109,7 @@ package struct ClientTelling: OfferTelling {
 
     private func tell(
         _ configuration: ClientConfiguration, _ pointer: ChannelPointer,
-        upon before: ChannelPointer?, _ files: ClientFiles, _ origin: OriginPlace
+        upon before: ChannelPointer?, _ files: ClientFiles, _ origin: any ToldOrigin
     ) throws(StoreError) {
         let system = configuration.system
         let rules = try rules(of: system)
@@ -122,7 +122,6 @@ package struct ClientTelling: OfferTelling {
             pointer, upon: before, ordersByTime: rules.ordersByTime
         ) { renewal.includes($0) || unmended.contains($0.sequence) }
         guard !lacking.isEmpty else { return }
-        let content = try OriginContent(origin)
         for release in lacking {
             // What was refused before is not said again each time: a version that is published again is the newest, and
             // who enables a system asks for all, also where the pointer gains facts by that.
@@ -133,8 +132,8 @@ package struct ClientTelling: OfferTelling {
                     ? sequence == pointer.releases.first?.sequence
                     : before?.releases.contains { $0.sequence == sequence } != true)
             guard
-                var client = try content.release(
-                    release.release, now: history.time(of: release, in: pointer))
+                var client = try OriginContent.release(
+                    release.release, now: history.time(of: release, in: pointer), in: origin)
             else {
                 if isNew { origin.notice(Self.withoutFacts(release.release, system, origin)) }
                 continue
@@ -146,11 +145,15 @@ package struct ClientTelling: OfferTelling {
                 try say(outcome, origin.notice)
             }
             guard let prepared = outcome.prepared else { continue }
-            for (address, bytes) in prepared.documents.sorted(by: { $0.key < $1.key }) {
-                try files.write(document: bytes, address, of: system)
+            var offer = prepared.offer
+            for position in offer.documents.indices {
+                let address = offer.documents[position].address
+                guard let bytes = prepared.documents[address] else { continue }
+                offer.documents[position].epoch = try files.write(
+                    document: bytes, address, of: system)
             }
             try history.append(
-                prepared.offer, keeping: configuration.historyCount, of: pointer)
+                offer, keeping: configuration.historyCount, of: pointer)
         }
         if history.offers != standing.offers { try files.write(history, of: pointer) }
     }
@@ -224,7 +227,7 @@ package struct ClientTelling: OfferTelling {
     }
 
     private static func withoutFacts(
-        _ release: OfferedRelease, _ system: ClientSystem, _ origin: OriginPlace
+        _ release: OfferedRelease, _ system: ClientSystem, _ origin: any ToldOrigin
     ) -> String {
         let name = release.version?.name.description ?? "embedded"
         return
@@ -242,7 +245,7 @@ extension ClientTelling {
     ///   - store: what has its objects.
     /// - Throws: as telling; an objection is an outcome.
     package func outcomes(
-        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: OriginPlace
+        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: any ToldOrigin
     ) throws(StoreError) -> [ClientOutcome] {
         guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
         let files = ClientFiles(origin)

@@ -3,34 +3,30 @@ import CASStore
 import HotPush
 import VersionTree
 
-/// What offers are made from in an origin: manifests, facts, objects and twins.
+/// What offers are made from in an origin: objects and twins of a release.
 struct OriginContent: ReleaseReading {
-    let reader: DirectoryOrigin
-    let origin: OriginPlace
-
-    init(_ origin: OriginPlace) throws(StoreError) {
-        self.origin = origin
-        reader = try DirectoryOrigin(origin.path, fileSystem: origin.fileSystem)
-    }
+    private let release: any ToldRelease
+    private let origin: any ToldOrigin
 
     /// A release as the rules of a system take it; `nil` if it has no facts, or something is missing.
     /// - Parameter now: in milliseconds since 1970.
-    func release(_ release: OfferedRelease, now: Int64) throws(StoreError) -> ClientRelease? {
-        guard let version = release.version else {
-            return ClientRelease(release, nil, now: now, reading: self)
+    static func release(
+        _ release: OfferedRelease, now: Int64, in origin: any ToldOrigin
+    ) throws(StoreError) -> ClientRelease? {
+        guard release.version != nil else {
+            return ClientRelease(release, nil, now: now, reading: Nothing())
         }
-        guard let address = release.facts, let facts = try reader.facts(address),
-            let manifest = try reader.manifest(version.manifest)
-        else { return nil }
+        guard let told = try origin.content(of: release) else { return nil }
         return ClientRelease(
-            release, ClientContent(manifest: manifest, facts: facts), now: now, reading: self)
+            release, ClientContent(manifest: told.manifest, facts: told.facts), now: now,
+            reading: OriginContent(release: told, origin: origin))
     }
 
     func object(_ address: ObjectID) throws(StoreError) -> [UInt8] {
-        let path = OriginLayout.object(address)
-        guard let bytes = try origin.contents(path, limit: objectByteCountMax),
-            try ObjectID(of: bytes) == address
-        else { throw damaged(path) }
+        guard let byteCount = release.facts[address]?.byteCount, byteCount <= objectByteCountMax
+        else { throw damaged(address) }
+        let bytes = try release.object(address, 0..<byteCount, of: byteCount)
+        guard try ObjectID(of: bytes) == address else { throw damaged(address) }
         return bytes
     }
 
@@ -38,32 +34,26 @@ struct OriginContent: ReleaseReading {
         switch piece {
         case .bytes(let bytes): bytes
         case .object(let address, let range, let size):
-            try bytes(OriginLayout.object(address), range, size)
-        case .twin(let address, let range, let size):
-            try bytes(OriginLayout.twin(address), range, size)
+            try release.object(address, range, of: size)
+        case .twin(let address, let range, let size): try release.twin(address, range, of: size)
         }
     }
 
-    private func bytes(
-        _ path: String, _ range: Range<Int64>, _ size: Int64
-    ) throws(StoreError) -> [UInt8] {
-        let fileSystem = origin.fileSystem
-        let file = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.openBeneath(origin.root, path, .reading)
-        }
-        guard let file, try fileSystem.status(file.raw).byteCount == size else {
-            throw damaged(path)
-        }
-        let bytes = try fileSystem.read(
-            file.raw, at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
-        guard bytes.count == range.count else { throw damaged(path) }
-        return bytes
-    }
-
-    private func damaged(_ path: String) -> StoreError {
+    private func damaged(_ address: ObjectID) -> StoreError {
         StoreError(
             .damagedOrigin,
-            "\(printable(origin.path))/\(path) is missing, or not what its name says; castree publish --verify mends it"
-        )
+            "object \(address) of \(printable(origin.path)) is missing, or not what its name says; castree publish --verify "
+                + "mends it", object: address)
+    }
+}
+
+/// What was shipped with the app has no files in the origin.
+private struct Nothing: ReleaseReading {
+    func object(_ address: ObjectID) throws(StoreError) -> [UInt8] {
+        throw StoreError(.damagedOrigin, "object \(address) is in no release", object: address)
+    }
+
+    func bytes(of piece: ZipArchive.Piece) throws(StoreError) -> [UInt8] {
+        throw StoreError(.damagedOrigin, "what was shipped with the app is in no archive")
     }
 }

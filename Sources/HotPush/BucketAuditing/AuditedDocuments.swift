@@ -62,7 +62,7 @@ final class AuditedDocuments {
         switch key.kind {
         case .manifest: bytes = try mender.manifest(release.version)
         case .places: bytes = try places()
-        case .object, .pack, .delivery, .delta: break
+        case .object, .pack, .delivery, .twin, .facts, .document, .delta: break
         }
         if bytes == nil, let size = size(of: key) {
             try mender.fetch([(key, size)])
@@ -78,7 +78,7 @@ final class AuditedDocuments {
         switch key.kind {
         case .manifest: release.version.manifestByteCount
         case .delivery: release.delivery?.byteCount
-        case .object, .pack, .places, .delta: nil
+        case .object, .pack, .places, .twin, .facts, .document, .delta: nil
         }
     }
 

@@ -16,6 +16,7 @@ extension BucketAudit {
         // One version may be on offer with and without packs.
         var versions: Set<PublishedVersion> = []
         var deliveries: Set<PublishedDelivery> = []
+        var facts: Set<PublishedFacts> = []
         for release in releases.sorted(by: { $0.version.name < $1.version.name }) {
             try throwIfInterrupted()
             let documents = AuditedDocuments(self, release, survey)
@@ -31,6 +32,16 @@ extension BucketAudit {
                 areAllRead =
                     try add(&needed, release, documents) { () throws(StoreError) in
                         try files.packed()
+                    }
+                    && areAllRead
+            }
+            if let published = release.facts, facts.insert(published).inserted {
+                areAllRead =
+                    try add(&needed, release, documents) { () throws(StoreError) in
+                        for object in try files.facts()?.objects ?? [] {
+                            if let twin = object.twin { owners[twin.address] = object.address }
+                        }
+                        return try files.told()
                     }
                     && areAllRead
             }
@@ -81,7 +92,12 @@ extension BucketAudit {
         var unlisted: [BucketKey] = []
         for key in strange {
             if let listed = needed.table.byteCount(of: key) {
-                if !mended.contains(key) { noteSize(listed, of: key, needed) }
+                // What the table has beside its rows may have the size that it should have.
+                if listed == needed.byteCount(of: key) {
+                    report.needed.add(listed)
+                } else if !mended.contains(key) {
+                    noteSize(listed, of: key, needed)
+                }
             } else {
                 report.needed.add(needed.byteCount(of: key) ?? 0)
                 if !mended.contains(key) { unlisted.append(key) }
@@ -111,17 +127,17 @@ extension BucketAudit {
             needed.version(of: key))
     }
 
-    /// Reads objects and packs, and compares them with their names.
+    /// Reads objects, packs, twins and what clients are sent, and compares them with their names.
     func checkBytes(_ needed: NeededFiles) throws(StoreError) {
         let known = Set(lost.values)
         let sample = options.check.sample
-        func isRead(_ key: BucketKey) -> Bool {
-            (key.kind == .object || key.kind == .pack) && !known.contains(key)
+        func isToBeRead(_ key: BucketKey) -> Bool {
+            !key.kind.isRead && !known.contains(key)
                 && sample?.contains(key.address) ?? true
         }
         // By their places in the table: there may be millions.
-        let listed = needed.listed.filter { isRead(needed.table[$0].key) }
-        let others = needed.unlisted.filter(isRead)
+        let listed = needed.listed.filter { isToBeRead(needed.table[$0].key) }
+        let others = needed.unlisted.filter(isToBeRead)
         let count = listed.count + others.count
         @Sendable func keyToRead(_ index: Int) -> BucketKey {
             index < listed.count

@@ -18,6 +18,8 @@ package final class BucketAudit {
     var lost: [Int: BucketKey] = [:]
     /// Documents that were written again: a listing from before shows them as they were.
     var mended: Set<BucketKey> = []
+    /// The object that each twin of a release was made from.
+    var owners: [ObjectID: ObjectID] = [:]
 
     /// Makes a check; nothing is asked yet.
     package init(
@@ -57,11 +59,13 @@ package final class BucketAudit {
         report.channelCount = state.pointers.count
         let survey = try BucketSurvey(bucket, log).run(options.listed)
         report.strays = report.strays + survey.strays
+        try checkClients(of: state, survey)
         try checkPointers(of: state, survey)
         let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
         // With other packs, or in another epoch, it is the same release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
-        let (needed, areAllRead) = try checkReleases(releases, survey)
+        var (needed, areAllRead) = try checkReleases(releases, survey)
+        try addDocuments(of: state, to: &needed)
         try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
         if areAllRead { count(survey, needed, state) }
@@ -144,7 +148,9 @@ package final class BucketAudit {
         try checkList(of: state)
         guard try bucket.head(OriginLayout.marker) == nil else { return }
         let signed = state.pointers.values.first { $0.isSigned }
-        let body = try BucketBody(OriginMarker.serialized(of: signed?.origin))
+        let body = try BucketBody(
+            OriginMarker.serialized(
+                of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
         try found(
             BucketFinding(
                 .missingFile, OriginLayout.marker, "what says that an origin is here is not there")
@@ -205,7 +211,7 @@ package final class BucketAudit {
     }
 
     /// Notes a finding, and repairs it if this is a repair.
-    private func found(
+    func found(
         _ finding: BucketFinding, _ repair: () throws(StoreError) -> Bool
     ) throws(StoreError) {
         var finding = finding

@@ -85,8 +85,14 @@ extension BucketAudit {
             places.compactMap { (_, key) in needed.byteCount(of: key).map { (key, $0) } })
         for (place, key) in places {
             try throwIfInterrupted()
-            guard let byteCount = needed.byteCount(of: key), let file = try mender.file(key.address)
-            else { continue }
+            guard let byteCount = needed.byteCount(of: key) else { continue }
+            if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
+                let body = BucketBody(twin, address: key.address)
+                let outcome = try bucket.put(key.path, body, key.fields)
+                report.findings[place].isRepaired = outcome.isStored
+                continue
+            }
+            guard let file = try mender.file(key.address) else { continue }
             let body = BucketBody(file: file.raw, byteCount: byteCount, address: key.address)
             do throws(StoreError) {
                 let outcome = try bucket.put(key.path, body, key.fields)
@@ -98,5 +104,17 @@ extension BucketAudit {
             withExtendedLifetime(file) {}
         }
         lost = [:]
+    }
+
+    /// A twin made again from its object; `nil` if no store has that, or another zlib has made the twin.
+    private func twin(
+        _ address: ObjectID, _ byteCount: Int64, from mender: BucketMender
+    ) throws(StoreError) -> [UInt8]? {
+        guard byteCount <= ToldBucketRelease.madeByteCountMax, let owner = owners[address],
+            let file = try mender.file(owner)
+        else { return nil }
+        let twin = try TwinMaking.twin(
+            of: file.raw, POSIXFileSystem(), capacity: Int(byteCount))
+        return try ObjectID(of: twin) == address ? twin : nil
     }
 }

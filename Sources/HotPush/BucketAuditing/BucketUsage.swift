@@ -31,6 +31,11 @@ package struct BucketUsage: Sendable {
     package private(set) var packs = FileFigures()
     package private(set) var deliveries = FileFigures()
     package private(set) var places = FileFigures()
+    /// What is there for the clients of other systems: objects as raw DEFLATE, what is known of objects, and what is sent
+    /// as it stands.
+    package private(set) var twins = FileFigures()
+    package private(set) var facts = FileFigures()
+    package private(set) var documents = FileFigures()
     /// Entries of the log.
     package private(set) var log = FileFigures()
     /// What is overwritten: pointers and lists.
@@ -74,7 +79,10 @@ package struct BucketUsage: Sendable {
                 inGrace.add(file.byteCount)
             }
         }
-        for delta in table.deltas { count(SizedKey(key: delta.key, byteCount: delta.value)) }
+        for (key, byteCount) in table.others {
+            count(SizedKey(key: key, byteCount: byteCount))
+            if live.contains(key, in: table) { offered.add(byteCount) }
+        }
         for file in survey.unneeded(beside: live)
         where file.key.epoch <= state.entry.garbageEpochMax {
             garbage[file.key.epoch, default: FileFigures()].add(file.byteCount)
@@ -113,6 +121,9 @@ package struct BucketUsage: Sendable {
         case .pack: packs.add(file.byteCount)
         case .delivery: deliveries.add(file.byteCount)
         case .places: places.add(file.byteCount)
+        case .twin: twins.add(file.byteCount)
+        case .facts: facts.add(file.byteCount)
+        case .document: documents.add(file.byteCount)
         }
     }
 }

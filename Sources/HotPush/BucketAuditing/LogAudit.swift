@@ -27,11 +27,16 @@ struct LogAudit {
         let misplaced: [ChannelName]
         /// The newest epoch of what its pointers offer.
         let epochMax: Int64
+        /// Where it stands what the clients of other systems are told.
+        let clients: [ToldSystem: ClientPlaces]
+        /// The entry that each of its rows name as the one before.
+        let rowsBefore: [HistoryName: Int64]
 
         init(_ entry: LogEntry, _ number: Int64) {
             author = entry.author
             (epoch, keptFrom, prunedAt) = (entry.epoch, entry.keptFrom, entry.prunedAt)
             channels = entry.channels
+            (clients, rowsBefore) = (entry.clients, entry.rows.mapValues(\.before))
             epochMax =
                 entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
             misplaced = entry.pointers.filter { ($0.value.log ?? 1) != number }.map(\.key).sorted()
@@ -182,10 +187,40 @@ extension LogAudit {
                 }
             } else if let last, last.number == number - 1 {
                 problems += LogAudit.breaches(of: entry, number, after: last.entry)
+                problems += LogAudit.clientBreaches(of: entry, number, after: last.entry)
             }
             last = (number, entry)
             return problems
         }
+    }
+
+    /// What it says of the clients of other systems.
+    private static func clientBreaches(
+        of entry: Summary, _ number: Int64, after before: Summary
+    ) -> [String] {
+        var problems: [String] = []
+        func check(_ what: String, _ now: Int64?, _ then: Int64?) {
+            guard now != then, now != number else { return }
+            problems.append("it does not place \(what) where the entry before does")
+        }
+        for system in Set(entry.clients.keys).union(before.clients.keys).sorted() {
+            let (now, then) = (entry.clients[system], before.clients[system])
+            check("what is set for \(system)", now?.configuration, then?.configuration)
+            let channels = Set((now?.histories ?? [:]).keys).union((then?.histories ?? [:]).keys)
+            for channel in channels.sorted() {
+                let earlier = then?.histories[channel]
+                check(
+                    "the history of channel \(channel) for \(system)", now?.histories[channel],
+                    earlier)
+                let name = HistoryName(system: system, channel: channel)
+                if let named = entry.rowsBefore[name], named != earlier ?? 0 {
+                    problems.append(
+                        "its rows of channel \(channel) for \(system) follow those of entry \(named)"
+                    )
+                }
+            }
+        }
+        return problems
     }
 
     private static func breaches(

@@ -10,7 +10,7 @@ struct NeededFiles {
     /// By position in the table: 0 for what nobody needs, else the number of a version that needs it.
     private var owners: [UInt32]
     private var versions: [String] = []
-    /// Files that the listing does not show, or with another size.
+    /// Files that the table does not have, or with another size.
     private(set) var strange: [BucketKey: (byteCount: Int64, owner: UInt32)] = [:]
     /// Files whose size nothing says, but whose bytes were read.
     private var unsized: Set<BucketKey> = []
@@ -27,14 +27,21 @@ struct NeededFiles {
             return nil
         }
         if let other = self.byteCount(of: file.key) { return other == byteCount ? nil : other }
+        add(SizedKey(key: file.key, byteCount: byteCount), of: version)
+        return nil
+    }
+
+    /// Adds a file that no version names.
+    mutating func add(_ file: SizedKey) { add(file, of: "") }
+
+    private mutating func add(_ file: SizedKey, of version: String) {
         if versions.last != version { versions.append(version) }
         let owner = UInt32(versions.count)
         let position = table.position(of: file.key)
         if let position { owners[Int(position)] = owner }
-        if position.map({ table[$0].byteCount }) != byteCount {
-            strange[file.key] = (byteCount, owner)
+        if position.map({ table[$0].byteCount }) != file.byteCount {
+            strange[file.key] = (file.byteCount, owner)
         }
-        return nil
     }
 
     /// The size that a file should have; `nil` for one that nobody needs, or whose size nothing says.
@@ -44,10 +51,11 @@ struct NeededFiles {
         return table[position].byteCount
     }
 
-    /// A version that needs a file.
+    /// A version that needs a file; `nil` also for one that no version names.
     func version(of key: BucketKey) -> String? {
         let owner = strange[key]?.owner ?? table.position(of: key).map { owners[Int($0)] } ?? 0
-        return owner > 0 ? versions[Int(owner) - 1] : nil
+        guard owner > 0, !versions[Int(owner) - 1].isEmpty else { return nil }
+        return versions[Int(owner) - 1]
     }
 
     /// Those with a size that the listing shows, right or wrong, by their positions.

@@ -35,15 +35,25 @@ struct BaseFetching: Sendable {
         self.options = options
     }
 
-    /// Fetches them into a place; what cannot be had is merely no base.
+    /// Fetches these objects.
+    init(_ objects: [SizedKey], _ bucket: any Bucket, _ options: PublisherOptions) {
+        self.objects = objects
+        self.bucket = bucket
+        self.options = options
+    }
+
+    /// Fetches them into a place; what cannot be had is merely not there.
+    ///
+    /// - Parameter what: what they are, for people.
     /// - Returns: a directory laid out as `objects/` of an origin; `nil` if there was nothing to fetch.
-    func run(into place: PackingPlace) throws(StoreError) -> OpenedDirectory? {
+    func run(
+        into place: PackingPlace,
+        saying what: String = "of older versions, to make packs from them"
+    ) throws(StoreError) -> OpenedDirectory? {
         guard !objects.isEmpty else { return nil }
-        options.notice(
-            "fetching \(objects.count) objects of older versions, \(byteCount) bytes, to make packs from them"
-        )
+        options.notice("fetching \(objects.count) objects, \(byteCount) bytes: \(what)")
         let fileSystem = place.fileSystem
-        try fileSystem.makeDirectory(place.work.raw, Self.directory, mode: 0o755)
+        try fileSystem.makeDirectoryIfAbsent(place.work.raw, Self.directory, mode: 0o755)
         let opened = try OpenedDirectory.open(place.work.raw, Self.directory, fileSystem)
         guard let directory = opened else { return nil }
         let (bucket, options, objects) = (bucket, options, objects)

@@ -16,7 +16,8 @@ final class BucketPacking {
     private var known: [ObjectID: OfferedDelivery.State?] = [:]
     /// What was fetched to make packs from it: how many objects, and their bytes.
     private(set) var fetched = (count: 0, byteCount: Int64(0))
-    var fileSystem: any FileSystem { UnsharedFileSystem(base: versions.store.fileSystem) }
+    private var home: PackingHome { PackingHome(versions, bucket, options) }
+    private var fileSystem: any FileSystem { home.fileSystem }
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
@@ -49,7 +50,7 @@ final class BucketPacking {
             if error.code == .outOfSpace {
                 // What was kept of it takes room that others need.
                 try? PackingPlace.dropUnused(
-                    in: try makeDirectory().raw, offered: state.deliveries, fileSystem)
+                    in: try home.makeDirectory().raw, offered: state.deliveries, fileSystem)
             }
             throw error
         }
@@ -59,7 +60,7 @@ final class BucketPacking {
         _ need: PackNeed, in state: OriginState
     ) throws(StoreError) -> PreparedPacks {
         let preparation = try preparation(need, state)
-        let place = try openPlace()
+        let place = try home.openPlace()
         let fetching =
             options.packs.fetchesBases
             ? try BaseFetching(need.lacking, in: state, bucket, versions, options) : nil
@@ -125,7 +126,7 @@ final class BucketPacking {
         // Of a base that was asked for by name it is said whether it gave a pack.
         guard !options.verifiesObjects, options.packs.baseVersions.isEmpty,
             let delivery = state.delivery(of: version.manifest, in: channel),
-            let work = try record()?.works[delivery.address],
+            let work = try home.record()?.works[delivery.address],
             bases.contents.isSubset(of: work.bases)
         else { return nil }
         return OfferedDelivery.State(work: work)
@@ -161,7 +162,7 @@ final class BucketPacking {
             state.damaged = document.packs.filter { missing.contains($0.address) }
             state.packs.removeAll { missing.contains($0.address) }
         }
-        state.work = try record()?.works[delivery.address]
+        state.work = try home.record()?.works[delivery.address]
         return state
     }
 }

@@ -24,6 +24,8 @@ extension BucketPublisher {
         let plan = try layout.plan(in: state)
         var release = offer.release(.version(plan.standing ?? version))
         release.delivery = state.delivery(of: version.manifest, in: offer.channel)
+        let facts = try planFacts(manifest, version, offer.channel, versions, state, log)
+        release.published = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
         let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
         var after = before.offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
@@ -34,12 +36,28 @@ extension BucketPublisher {
             pointer.log = state.number + 1
             after = try seal(pointer, upon: state)
         }
-        return PublishPlan(
+        var planned = PublishPlan(
             version: version, objects: plan.lacking,
             reusedObjectCount: layout.objects.count - plan.lacking.count,
             reusedByteCount: layout.objects.reduce(0) { $0 + $1.byteCount }
                 - plan.lacking.reduce(0) { $0 + $1.byteCount },
             writesManifest: plan.standing == nil, packing: report, pointer: after ?? before,
             writesPointer: after != nil)
+        planned.facts = facts.map(PlannedFacts.init)
+        planned.head = before.releases.first?.sequence
+        return planned
+    }
+
+    private func planFacts(
+        _ manifest: Manifest, _ version: PublishedVersion, _ channel: ChannelName,
+        _ versions: VersionStore, _ state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> FactsUpload.Plan? {
+        let work = ToldWork(SeenFiles(in: bucket), ToldSource(bucket, versions))
+        guard try tells(of: channel, state, log, work) else { return nil }
+        return try FactsUpload(
+            manifest, version, for: channel,
+            TwinMaking(versions, bucket, options, keepsTwins: false), work.source, work.seen,
+            UploadWatch(log, now: now), isVerifying: options.verifiesObjects
+        ).plan(in: state)
     }
 }

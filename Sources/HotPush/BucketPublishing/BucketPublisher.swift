@@ -59,10 +59,14 @@ package struct BucketPublisher: Sendable {
         let packs = PackUpload(packing, prepared, files, watch)
         let upload = ReleaseUpload(
             manifest, version, for: offer.channel, of: versions, files, watch, options)
-        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log) {
+        let work = ToldWork(files, ToldSource(bucket, versions))
+        let facts = try FactsUpload(
+            manifest, version, for: offer.channel, TwinMaking(versions, bucket, options),
+            work.source, files, watch, isVerifying: options.verifiesObjects)
+        let (commit, after) = try committing(to: offer.channel, seen, upon: state, log, work) {
             (state: inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)? in
             try Publisher.checkName(version, state.pointers)
-            let release = try place(offer, upload, packs, in: &state)
+            let release = try place(offer, upload, packs, facts, log, work, in: &state)
             try Publisher.checkName(version, state.pointers)
             let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
             if let after = before.offering(
@@ -81,16 +85,19 @@ package struct BucketPublisher: Sendable {
     /// Brings in all files of a release, for a commit upon a state.
     private func place(
         _ offer: ReleaseOffer, _ upload: ReleaseUpload, _ packs: PackUpload,
-        in state: inout OriginState
+        _ facts: FactsUpload, _ log: OriginLog, _ work: ToldWork, in state: inout OriginState
     ) throws(StoreError) -> OfferedRelease {
         while true {
             let version = try upload.place(in: &state)
             let number = state.number
             let delivery = try packs.place(in: &state)
-            // While packs were sent, the objects may have become useless.
+            let isTold = try tells(of: offer.channel, state, log, work)
+            let published = isTold ? try facts.place(in: &state) : nil
+            // While the others were sent, the first may have become useless.
             guard state.number == number else { continue }
             var release = offer.release(.version(version))
             release.delivery = delivery
+            release.published = published
             return release
         }
     }
@@ -163,45 +170,67 @@ package struct BucketPublisher: Sendable {
 
     /// Commits what `change` makes of the newest state, again and again until nobody else was faster.
     ///
-    /// The pointer is signed last, for each attempt anew: it says in which entry it stands.
+    /// The pointer is signed for each attempt anew, since it says in which entry it stands; and so the clients of other
+    /// systems are told.
     ///
     /// - Parameters:
+    ///   - work: what is known of files for these clients already.
     ///   - isSealed: whether `change` has signed it already.
     ///   - isFinishing: whether this is what an earlier command has signed.
     ///   - change: the pointer after the commit; `nil` if nothing is to be changed. It may go on to a newer state.
     func committing(
         to channel: ChannelName, _ seen: PointerCopy.Seen, upon state: OriginState,
-        _ log: OriginLog, isSealed: Bool = false, isFinishing: Bool = false,
+        _ log: OriginLog, _ work: ToldWork? = nil, isSealed: Bool = false,
+        isFinishing: Bool = false,
         _ change: (inout OriginState) throws(StoreError) -> (ChannelPointer, LogEntry.Kind)?
     ) throws(StoreError) -> (commit: BucketCommit, state: OriginState) {
+        let work = work ?? ToldWork(SeenFiles(in: bucket), ToldSource(bucket, nil))
         var state = isFinishing ? state : try finishing(channel, upon: state, log)
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
             if !isSealed { state = try trusted(state, channel, log) }
-            guard let (changed, kind) = try change(&state) else {
+            let changed = try change(&state)
+            let number = state.number + 1
+            var entry = try LogEntry(after: state, changed?.1 ?? .publish, now: now())
+            if var pointer = changed?.0 {
+                pointer.log = number
+                if !isSealed { pointer = try seal(pointer, upon: state, isRepeated: tryCount > 0) }
+                entry.channels[channel] = number
+                entry.pointers[channel] = pointer
+            }
+            try tell(of: channel, upon: state, log, work, &entry)
+            guard changed != nil || !entry.rows.isEmpty else {
                 return (try finish(channel, seen, state, log, isUnchanged: true), state)
             }
-            let number = state.number + 1
-            var pointer = changed
-            pointer.log = number
-            if !isSealed { pointer = try seal(pointer, upon: state, isRepeated: tryCount > 0) }
-            var entry = try LogEntry(after: state, kind, now: now())
-            entry.channels[channel] = number
-            entry.pointers[channel] = pointer
-            try LogCommit.checkRoom(for: pointer, upon: state, log)
-            let commit = try LogCommit(entry, number, log, pause)
-            try prepare(pointer, upon: state)
-            if try commit.carryOut() {
-                signed(pointer, upon: state)
-                state = OriginState(
-                    number: number, entry: entry,
-                    pointers: state.pointers.merging([channel: pointer]) { $1 })
-                return (try finish(channel, seen, state, log, isUnchanged: false), state)
+            if let newer = try commit(entry, upon: state, log) {
+                state = newer
+                return (
+                    try finish(channel, seen, state, log, isUnchanged: changed == nil), state
+                )
             }
             try wait(behindOthers: &tryCount)
             state = try self.state(of: log, from: number)
         }
+    }
+
+    /// Tries to write the entry that follows a state.
+    /// - Returns: what the origin is then; `nil` if somebody else was faster.
+    func commit(
+        _ entry: LogEntry, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> OriginState? {
+        let number = state.number + 1
+        for pointer in entry.pointers.values {
+            try LogCommit.checkRoom(for: pointer, upon: state, log)
+        }
+        let commit = try LogCommit(entry, number, log, pause)
+        for pointer in entry.pointers.values { try prepare(pointer, upon: state) }
+        guard try commit.carryOut() else { return nil }
+        if !entry.rows.isEmpty || !entry.configurations.isEmpty { log.note(entry, number) }
+        for pointer in entry.pointers.values { signed(pointer, upon: state) }
+        return OriginState(
+            number: number, entry: entry,
+            pointers: state.pointers.merging(entry.pointers) { $1 })
     }
 
     /// Waits because somebody else was faster.

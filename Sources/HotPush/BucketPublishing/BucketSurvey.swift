@@ -18,6 +18,8 @@ final class BucketSurvey {
     private(set) var pointers = FileFigures()
     /// The files of pointers.
     private(set) var pointerFiles: [String] = []
+    /// What the clients of other systems are told, but for documents, facts and twins.
+    private(set) var clientFiles: [String] = []
     /// Files that are not castree's.
     private(set) var strays = StrayKeys()
     /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
@@ -25,6 +27,7 @@ final class BucketSurvey {
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
     private var contents: [PublishedVersion: ListedFiles] = [:]
     private var packs: [PublishedDelivery: ListedFiles] = [:]
+    private var facts: [PublishedFacts: ListedFiles] = [:]
 
     init(_ bucket: any Bucket, _ log: OriginLog) {
         self.bucket = bucket
@@ -69,6 +72,9 @@ final class BucketSurvey {
         } else if OriginLayout.channel(ofPointer: file.key) != nil {
             pointers.add(file.byteCount)
             pointerFiles.append(file.key)
+        } else if ClientCopy(path: file.key) != nil {
+            pointers.add(file.byteCount)
+            clientFiles.append(file.key)
         } else {
             strays.add(file.key, file.byteCount)
             if OriginLayout.isOfInnerOrigin(file.key) { inner = file.key }
@@ -82,10 +88,24 @@ final class BucketSurvey {
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
             for files in try files(of: release) { live.insert(files) }
         }
+        live.insert(
+            ListedFiles(try documents(keptFrom: keptFrom, upTo: state).map(\.key), in: table))
         return live
     }
 
-    /// All files of a release: what it is without packs, and its packs.
+    /// The documents that histories have named since an entry; none of a system of which a listing has shown no document.
+    private func documents(
+        keptFrom: Int64, upTo state: OriginState
+    ) throws(StoreError) -> Set<SizedKey> {
+        let isUnlisted = table.count == 0 && table.others.isEmpty
+        var systems = isUnlisted ? Set(state.entry.clients.keys) : []
+        for key in table.others.keys {
+            if case .document(let system) = key.kind { systems.insert(system) }
+        }
+        return try log.documents(of: systems, keptFrom: keptFrom, upTo: state)
+    }
+
+    /// All files of a release: what it is without packs, its packs, and its facts with their twins.
     /// - Throws: as ``live(keptFrom:upTo:)``.
     func files(of release: LiveRelease) throws(StoreError) -> [ListedFiles] {
         let reader = ReleaseFiles(release, bucket, nil)
@@ -94,10 +114,34 @@ final class BucketSurvey {
                 ListedFiles(try reader.contents().map(\.key), in: table)
             }
         contents[release.version] = files
-        guard let delivery = release.delivery else { return [files] }
-        let packed = if let known = packs[delivery] { known } else { try self.packed(reader) }
-        packs[delivery] = packed
-        return [files, packed]
+        var all = [files]
+        if let delivery = release.delivery {
+            let packed = if let known = packs[delivery] { known } else { try self.packed(reader) }
+            packs[delivery] = packed
+            all.append(packed)
+        }
+        if let published = release.facts {
+            let told = if let known = facts[published] { known } else { try self.told(reader) }
+            facts[published] = told
+            all.append(told)
+        }
+        return all
+    }
+
+    private func told(_ reader: ReleaseFiles) throws(StoreError) -> ListedFiles {
+        do throws(StoreError) {
+            return ListedFiles(try reader.told().map(\.key), in: table)
+        } catch {
+            guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
+            // They are derived, too.
+            return everything([.twin, .facts, .places])
+        }
+    }
+
+    /// All files of some kinds: they stay until it is known again which of them are needed.
+    private func everything(_ kinds: Set<BucketKey.Kind>) -> ListedFiles {
+        let keys = table.positions.lazy.map { self.table[$0].key }
+        return ListedFiles(keys.filter { kinds.contains($0.kind) }, in: table)
     }
 
     private func packed(_ reader: ReleaseFiles) throws(StoreError) -> ListedFiles {
@@ -105,20 +149,17 @@ final class BucketSurvey {
             return ListedFiles(try reader.packed().map(\.key), in: table)
         } catch {
             guard ReleaseFiles.saysReleaseIsBad(error) else { throw error }
-            // Packs are derived: one delivery that is lost keeps nobody from pruning. All packs stay until it is
-            // known again which of them are needed.
-            let packs = table.positions.lazy.map { self.table[$0].key }.filter {
-                $0.kind == .pack || $0.kind == .delivery
-            }
-            return ListedFiles(packs, in: table)
+            // Packs are derived: one delivery that is lost keeps nobody from pruning.
+            return everything([.pack, .delivery])
         }
     }
 
     /// The files that are not needed, one after the other.
     func unneeded(beside needed: KeySet) -> some Sequence<SizedKey> {
         let listed = table.positions.lazy.filter { !needed.contains($0) }.map { self.table[$0] }
-        let deltas = table.deltas.lazy.map { SizedKey(key: $0.key, byteCount: $0.value) }
-        return [AnySequence(listed), AnySequence(deltas)].joined()
+        let others = table.others.lazy.filter { !needed.contains($0.key, in: self.table) }
+            .map { SizedKey(key: $0.key, byteCount: $0.value) }
+        return [AnySequence(listed), AnySequence(others)].joined()
     }
 
     /// The files that nobody needs: what every pruner may delete now, and what waits for a later prune.

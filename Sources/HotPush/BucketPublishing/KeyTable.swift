@@ -66,7 +66,9 @@ struct KeyTable {
         }
     }
 
-    private static let kinds: [BucketKey.Kind] = [.object, .manifest, .places, .pack, .delivery]
+    private static let kinds: [BucketKey.Kind] = [
+        .object, .manifest, .places, .pack, .delivery, .twin, .facts,
+    ]
 
     /// By an address' first byte.
     private var parts = [RowList](repeating: RowList(), count: 256)
@@ -74,17 +76,17 @@ struct KeyTable {
     private var starts = [Position](repeating: 0, count: 257)
     private var epochs: [Int64] = []
     private var epochIndices: [Int64: Int] = [:]
-    /// Files that are not named by one address: nobody makes them any more.
-    private(set) var deltas: [BucketKey: Int64] = [:]
+    /// Files of kinds of which there are few, and their sizes: documents, and deltas, which nobody makes any more.
+    private(set) var others: [BucketKey: Int64] = [:]
 
-    /// How many there are, deltas not counted.
+    /// How many there are, ``others`` not counted.
     var count: Int { Int(starts[256]) }
 
     /// Takes in a file.
     /// - Throws: `.damagedOrigin` beyond ``epochCountMax``.
     mutating func add(_ key: BucketKey, _ byteCount: Int64) throws(StoreError) {
         guard let kind = Self.kinds.firstIndex(of: key.kind) else {
-            deltas[key] = byteCount
+            others[key] = byteCount
             return
         }
         let epoch = try index(of: key.epoch)
@@ -141,7 +143,7 @@ struct KeyTable {
 
     /// The size of a file; `nil` if it was not shown.
     func byteCount(of key: BucketKey) -> Int64? {
-        position(of: key).map { self[$0].byteCount } ?? deltas[key]
+        position(of: key).map { self[$0].byteCount } ?? others[key]
     }
 
     /// The file at a position.

@@ -154,6 +154,7 @@ extension LogEntry {
         createdAt = now
         author = try Self.drawAuthor()
         pointers = [:]
+        (configurations, rows) = ([:], [:])
         pointerCondition = nil
     }
 }

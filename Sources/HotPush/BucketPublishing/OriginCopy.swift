@@ -47,18 +47,13 @@ package struct OriginCopy: Sendable {
         try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
         let pointers = try origin.pointers()
-        guard !pointers.values.flatMap(\.releases).contains(where: { $0.facts != nil }) else {
-            throw StoreError(
-                .unsupported,
-                "\(printable(path)) tells the clients of other systems what it offers, which an origin in a bucket cannot "
-                    + "yet; keep it a directory, or publish its versions to the bucket one by one")
-        }
+        let clients = try CopiedClients(root.raw, path, fileSystem)
         let log = OriginLog(bucket)
         var report = Report(channelCount: pointers.count)
         if let state = try log.state(from: 0) {
-            // A run that was killed after its entry: only pointers may lack.
-            guard state.number == 1, state.pointers == pointers else { throw occupied("a log") }
-            return try finish(state, log, report)
+            // A run that was killed after its entry: only copies may lack, and what clients were told.
+            guard state.pointers == pointers else { throw occupied("a log") }
+            return try finish(state, log, clients, report)
         }
         let traces = try OriginTraces(of: bucket)
         guard traces.loss(namedBy: nil) == nil else {
@@ -69,7 +64,8 @@ package struct OriginCopy: Sendable {
         let foundation = OriginFoundation(publisher, log)
         try foundation.checkMarker()
         let condition = try StoreProbe(bucket).run()
-        let first = try foundation.entry(condition, Array(pointers.values))
+        var first = try foundation.entry(condition, Array(pointers.values))
+        _ = try clients.add(to: &first, 1, upon: nil, log)
         // What could not be offered in the end is not sent.
         try LogCommit.check(first, 1, of: bucket)
         let standing = try self.standing()
@@ -80,12 +76,30 @@ package struct OriginCopy: Sendable {
         report.sent = (lacking.count, lacking.byteCount)
         let state = try foundation.found(first)
         guard let state, state.pointers == pointers else { throw occupied("a log") }
-        return try finish(state, log, report)
+        return try finish(state, log, clients, report)
+    }
+
+    /// Writes entries until the log has all that the clients of other systems were told.
+    private func tell(
+        _ clients: CopiedClients, upon state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> OriginState {
+        var state = state
+        while true {
+            var entry = try LogEntry(after: state, .enable, now: publisher.now())
+            guard let isPart = try clients.add(to: &entry, state.number + 1, upon: state.entry, log)
+            else { throw occupied("a log that tells clients something else") }
+            guard isPart else { return state }
+            guard let newer = try publisher.commit(entry, upon: state, log) else {
+                throw occupied("a log to which somebody else writes")
+            }
+            state = newer
+        }
     }
 
     private func finish(
-        _ state: OriginState, _ log: OriginLog, _ report: Report
+        _ state: OriginState, _ log: OriginLog, _ clients: CopiedClients, _ report: Report
     ) throws(StoreError) -> Report {
+        let state = try tell(clients, upon: state, log)
         var report = report
         for channel in state.pointers.keys.sorted() {
             do throws(StoreError) {

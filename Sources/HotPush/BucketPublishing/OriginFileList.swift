@@ -5,7 +5,8 @@ import VersionTree
 struct OriginFileList {
     /// Where they stand, in the order in which they are sent.
     static let kinds = [
-        OriginLayout.objects, OriginLayout.packs, OriginLayout.manifests, OriginLayout.deliveries,
+        OriginLayout.objects, OriginLayout.packs, OriginLayout.twins, OriginLayout.manifests,
+        OriginLayout.deliveries, OriginLayout.facts, OriginLayout.clients,
     ]
 
     /// All of them; those of a kind together.
@@ -54,6 +55,7 @@ struct OriginFileList {
                     "object \(object.address) of version \(version.name) is missing or has another size"
                 )
             }
+            if let facts = release.facts { try check(facts.address, of: version, sizes, origin) }
             guard let delivery = release.delivery else { continue }
             let document = try DeliveryFile.read(delivery, of: version, root, fileSystem)
             let packs = document?.packs ?? []
@@ -63,6 +65,23 @@ struct OriginFileList {
             guard document != nil, isWhole else {
                 throw Self.damaged(path, "packs of version \(version.name) are missing or cut")
             }
+        }
+    }
+
+    /// - Throws: `.damagedOrigin` unless all is there that facts name.
+    private func check(
+        _ address: ObjectID, of version: PublishedVersion, _ sizes: [BucketKey: Int64],
+        _ origin: DirectoryOrigin
+    ) throws(StoreError) {
+        let facts = try origin.facts(address)
+        let isWhole = facts?.twins.allSatisfy {
+            sizes[BucketKey(.twin, $0.address, in: 0)] == $0.byteCount
+        }
+        guard isWhole == true else {
+            throw Self.damaged(
+                path,
+                "what the clients of other systems need of version \(version.name) is missing or cut"
+            )
         }
     }
 

@@ -92,7 +92,8 @@ struct OriginFoundation {
     /// - Returns: what the origin is then; somebody else may have been faster.
     func found(_ entry: LogEntry) throws(StoreError) -> OriginState? {
         let signed = entry.pointers.values.first { $0.isSigned }
-        let marker = OriginMarker.serialized(of: signed?.origin)
+        let marker = OriginMarker.serialized(
+            of: signed?.origin, hasClients: !entry.clients.isEmpty)
         let written = try bucket.put(OriginLayout.marker, try BucketBody(marker), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
@@ -179,6 +180,13 @@ struct OriginFoundation {
                 }
             }
             for release in pointer.liveReleases { try checkPacks(of: release, in: name) }
+            guard !pointer.releases.contains(where: { $0.facts != nil }) else {
+                throw StoreError(
+                    .unsupported,
+                    "channel \(name) in \(bucket.place) is told to the clients of other systems, which a log that begins with "
+                        + "what stands there would forget: copy the directory with castree publish --all-of to an empty prefix"
+                )
+            }
             pointers.append(pointer)
         }
         return pointers

@@ -3,7 +3,7 @@ import CASStore
 import VersionTree
 
 /// A channel's pointer as devices see it: a copy of what the log says.
-struct PointerCopy {
+struct PointerCopy: LogCopy {
     private let channel: ChannelName
     private let bucket: any Bucket
 
@@ -40,25 +40,54 @@ struct PointerCopy {
     }
 }
 
+extension PointerCopy {
+    func read(_ log: OriginLog) throws(StoreError) -> Seen { try read() }
+
+    func tag(of seen: Seen) -> EntityTag? { seen.tag }
+
+    func isAsNew(
+        _ seen: Seen, as state: OriginState, _ log: OriginLog
+    ) throws(StoreError) -> Bool {
+        guard let there = seen.pointer, let pointer = state.pointers[channel] else { return false }
+        if there == pointer { return true }
+        // Entry 1 has pointers that do not name it.
+        let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
+        guard theirs > mine, there.sequence >= pointer.sequence else { return false }
+        guard theirs <= LogEntry.numberMax, let entry = try log.entry(theirs) else {
+            throw StoreError(
+                .damagedOrigin,
+                "\(key) in \(log.bucket.place) names entry \(theirs), which the log does not have: castree did not write "
+                    + "it; castree fsck --repair writes the log's")
+        }
+        return entry.pointers[channel] == there
+    }
+
+    func bytes(
+        in state: OriginState, _ log: OriginLog, near seen: Seen
+    ) throws(StoreError) -> [UInt8]? {
+        state.pointers[channel]?.serialized()
+    }
+
+    /// Adds a new channel to the list of names.
+    func wasWritten(
+        of state: OriginState, isNew: Bool, _ log: OriginLog
+    ) throws(StoreError) {
+        guard isNew else { return }
+        // For people and pages alone: the next prune brings it in order.
+        _ = try ChannelListCopy(of: state, in: log.bucket).write()
+    }
+}
+
 /// Writes the pointers' copies, so that devices see what the log says.
 struct PointerCopies {
-    private let log: OriginLog
-    private let pause: (Int) -> Void
-
-    /// So often somebody else may be faster before the next command is left to do it.
-    private static let tryCountMax = 16
+    private let writing: CopyWriting
 
     init(_ log: OriginLog, _ pause: @escaping (Int) -> Void) {
-        self.log = log
-        self.pause = pause
+        writing = CopyWriting(log, pause)
     }
 
-    /// Writes the copies of all channels that lag behind.
-    func writeAll(of state: OriginState) throws(StoreError) {
-        for channel in state.pointers.keys.sorted() { try write(channel, of: state) }
-    }
-
-    /// Writes a channel's copy, unless it is as new as the log, or newer.
+    /// Writes a channel's copy, unless it is as new as the log, or newer; before it what the clients of other systems are
+    /// told of the channel.
     ///
     /// - Parameters:
     ///   - seen: what stood there when the command began.
@@ -67,94 +96,11 @@ struct PointerCopies {
         _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
         isForced: Bool = false
     ) throws(StoreError) {
-        var state = state
-        var seen = seen
-        var isForced = isForced
-        let copy = PointerCopy(channel, in: log.bucket)
-        // Entry 1 has them: nobody asks for it who writes nothing.
-        var known: ArraySlice<TagSpelling>?
-        var refusedTag: EntityTag?
-        for tryNumber in 1...Self.tryCountMax {
-            guard let pointer = state.pointers[channel] else { return }
-            let there = if let seen { seen } else { try copy.read() }
-            let tag = there.tag
-            if let refusedTag, refusedTag == tag {
-                // Nobody has written it since, and still the store says so: it takes tags otherwise.
-                _ = known?.popFirst()
-            } else if refusedTag != nil {
-                // Somebody else may have written what an entry has.
-                isForced = false
-            }
-            refusedTag = nil
-            if !isForced, let old = there.pointer, try isAsNew(old, as: pointer, channel) { return }
-            let spellings = if let known { known } else { try self.spellings()[...] }
-            known = spellings
-            let isPlain = spellings.isEmpty
-            if seen.take() != nil, isPlain { continue }
-            let outcome = try replace(copy.key, tag, spellings.first, by: pointer)
-            switch outcome {
-            case .stored:
-                try list(channel, state, isNew: tag == nil)
-                guard isPlain, let newer = try log.state(from: state.number),
-                    newer.number > state.number
-                else { return }
-                // Without a condition it may have replaced a newer one.
-                state = newer
-            case .conditionFailed, .conflict, .unknown:
-                if case .conditionFailed = outcome { refusedTag = tag } else { isForced = false }
-                pause(Backoff.log.milliseconds(failureCount: tryNumber))
-            case .unsupported:
-                if tag == nil { throw LogCommit.unsuitable(log.bucket) }
-                known = []
-            }
-        }
-        throw StoreError(
-            .network,
-            "\(copy.key) in \(log.bucket.place) could not be written: others write it, or no answer came"
-        )
-    }
-
-    /// Writes a pointer where nothing stands, or what has that tag; if the tag cannot be told, whatever stands there.
-    private func replace(
-        _ key: String, _ tag: EntityTag?, _ spelling: TagSpelling?, by pointer: ChannelPointer
-    ) throws(StoreError) -> WriteOutcome {
-        let body = try BucketBody(pointer.serialized())
-        guard let tag else { return try log.bucket.putIfAbsent(key, body, .pointer) }
-        guard let spelling else { return try log.bucket.put(key, body, .pointer) }
-        return try log.bucket.putIf(key, body, .pointer, matching: tag, spelling)
-    }
-
-    /// How the store may take a tag: as it did when the origin was made, and otherwise, if it has become another since.
-    private func spellings() throws(StoreError) -> [TagSpelling] {
-        guard let first = try log.pastEntry(1).pointerCondition?.spelling else { return [] }
-        return [first] + TagSpelling.allCases.filter { $0 != first }
-    }
-
-    /// Whether what stands there is a later entry's.
-    /// - Throws: `.damagedOrigin` if it names an entry that the log does not show: somebody else has written it.
-    private func isAsNew(
-        _ there: ChannelPointer, as pointer: ChannelPointer, _ channel: ChannelName
-    ) throws(StoreError) -> Bool {
-        if there == pointer { return true }
-        // Entry 1 has pointers that do not name it.
-        let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
-        guard theirs > mine, there.sequence >= pointer.sequence else { return false }
-        guard theirs <= LogEntry.numberMax, let entry = try log.entry(theirs) else {
-            throw StoreError(
-                .damagedOrigin,
-                "\(OriginLayout.pointer(channel)) in \(log.bucket.place) names entry \(theirs), which the log does not "
-                    + "have: castree did not write it; castree fsck --repair writes the log's")
-        }
-        return entry.pointers[channel] == there
-    }
-
-    /// Adds a new channel to the list of names.
-    private func list(
-        _ channel: ChannelName, _ state: OriginState, isNew: Bool
-    ) throws(StoreError) {
-        guard isNew else { return }
-        // For people and pages alone: the next prune brings it in order.
-        _ = try ChannelListCopy(of: state, in: log.bucket).write()
+        try ClientCopies(writing).write(of: channel, state)
+        guard state.pointers[channel] != nil else { return }
+        try writing.write(
+            PointerCopy(channel, in: writing.log.bucket), of: state, seen: seen,
+            isForced: isForced)
     }
 }
 

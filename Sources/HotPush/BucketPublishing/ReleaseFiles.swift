@@ -81,6 +81,48 @@ struct ReleaseFiles {
             }
     }
 
+    /// The facts, what says where their twins stand, and these; none if there are none.
+    /// - Throws: `.damagedOrigin`; what reading throws.
+    func told() throws(StoreError) -> [File] {
+        guard let published = release.facts, let facts = try facts() else { return [] }
+        let place = published.place
+        var files = [
+            File(key: BucketKey(.facts, published.address, in: place.epoch), byteCount: nil)
+        ]
+        if let places = place.places {
+            files.append(File(key: BucketKey(.places, places, in: place.epoch), byteCount: nil))
+        }
+        return files
+            + (try twins(of: facts, published)).map {
+                File(
+                    key: BucketKey(.twin, $0.twin.address, in: $0.epoch),
+                    byteCount: $0.twin.byteCount)
+            }
+    }
+
+    /// The facts of its objects; `nil` if it has none.
+    /// - Throws: as ``told()``.
+    func facts() throws(StoreError) -> ContentFacts? {
+        guard let published = release.facts else { return nil }
+        let key = BucketKey(.facts, published.address, in: published.place.epoch)
+        let bytes = try content(key, byteCountMax: Int64(ContentFacts.byteCountMax))
+        return try ContentFacts(bytes, named: published.address)
+    }
+
+    /// The twins that its facts name, and their epochs, in ascending order.
+    /// - Throws: as ``told()``.
+    func twins(
+        of facts: ContentFacts, _ published: PublishedFacts
+    ) throws(StoreError) -> [(twin: ObjectFacts.Twin, epoch: Int64)] {
+        let (twins, place) = (facts.twins, published.place)
+        guard let places = place.places else { return twins.map { ($0, place.epoch) } }
+        let key = BucketKey(.places, places, in: place.epoch)
+        let bytes = try content(key, byteCountMax: Places.byteCountMax)
+        let found = try Places(
+            bytes, ofTwinsOf: release.version.name, place, count: twins.count)
+        return twins.indices.map { (twins[$0], found.epoch(of: $0)) }
+    }
+
     /// The version's manifest.
     /// - Throws: as ``objects()``.
     func manifest() throws(StoreError) -> Manifest {

@@ -11,12 +11,18 @@ struct StandingFiles {
 
     init(in bucket: any Bucket) { self.bucket = bucket }
 
+    /// What is listed where many files like this one are wanted.
+    private static func prefix(of key: BucketKey) -> String {
+        key.kind == .twin
+            ? OriginLayout.twinsPrefix(in: key.epoch) : OriginLayout.objectsPrefix(in: key.epoch)
+    }
+
     /// Those that are not there, or have another size.
     func missing(of wanted: [BucketKey: Int64]) throws(StoreError) -> Set<BucketKey> {
         var unseen = wanted
         if wanted.count > Self.askedCountMax {
-            for epoch in Set(wanted.keys.map(\.epoch)).sorted() {
-                try bucket.listAll(OriginLayout.objectsPrefix(in: epoch)) {
+            for place in Set(wanted.keys.map(Self.prefix)).sorted() {
+                try bucket.listAll(place) {
                     (page) throws(StoreError) in
                     for file in page.files {
                         guard let key = BucketKey(path: file.key), unseen[key] == file.byteCount

@@ -4,7 +4,9 @@ import CASStore
 /// A file of an origin in a bucket that never changes: what it is, and the epoch it was written in.
 struct BucketKey: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
-        case object, manifest, places, pack, delivery
+        case object, manifest, places, pack, delivery, twin, facts
+        /// What is sent to the clients of a system as it stands.
+        case document(of: ToldSystem)
         /// What led from an older manifest; nobody makes them any more.
         case delta(from: ObjectID)
     }
@@ -27,6 +29,10 @@ struct BucketKey: Sendable, Hashable {
         case .places: OriginLayout.places(address, in: epoch)
         case .pack: OriginLayout.pack(address, in: epoch)
         case .delivery: OriginLayout.delivery(address, in: epoch)
+        case .twin: OriginLayout.twin(address, in: epoch)
+        case .facts: OriginLayout.facts(address, in: epoch)
+        case .document(let system):
+            OriginLayout.clientDocument(address, of: system.description, in: epoch)
         case .delta(let base): OriginLayout.delta(to: address, from: base)
         }
     }
@@ -43,6 +49,17 @@ struct BucketKey: Sendable, Hashable {
         case (OriginLayout.packs, 3):
             guard let address = ObjectID(digits) else { return nil }
             self.init(.pack, address, in: epoch)
+        case (OriginLayout.twins, 3):
+            guard let address = ObjectID(digits) else { return nil }
+            self.init(.twin, address, in: epoch)
+        case (OriginLayout.facts, 2):
+            guard let address = OriginLayout.address(ofManifestFile: digits) else { return nil }
+            self.init(.facts, address, in: epoch)
+        case (OriginLayout.clients, 4):
+            guard let system = ToldSystem(parts[1]), let address = ObjectID(parts[3]) else {
+                return nil
+            }
+            self.init(.document(of: system), address, in: epoch)
         case (OriginLayout.manifests, 2):
             if let delta = OriginLayout.delta(ofFile: digits) {
                 self.init(.delta(from: delta.base), delta.manifest, in: epoch)
@@ -63,12 +80,22 @@ struct BucketKey: Sendable, Hashable {
     }
 }
 
+extension BucketKey.Kind {
+    /// Whether every check reads it: it names others.
+    var isRead: Bool {
+        switch self {
+        case .manifest, .places, .delivery, .facts, .delta: true
+        case .object, .pack, .twin, .document: false
+        }
+    }
+}
+
 extension BucketKey {
     /// What it is stored with.
     var fields: StoredFields {
         switch kind {
-        case .object, .pack: .object
-        case .manifest, .places, .delivery, .delta: .document
+        case .object, .pack, .twin, .document: .object
+        case .manifest, .places, .delivery, .facts, .delta: .document
         }
     }
 }

@@ -32,6 +32,8 @@ struct LogEntry: Sendable, Hashable {
         static let resign = Kind(name: "resign")
         /// Pointers that are signed by other keys from now on.
         static let rotate = Kind(name: "rotate")
+        /// What the clients of other systems are told from now on.
+        static let enable = Kind(name: "enable")
     }
 
     var kind: Kind

@@ -257,12 +257,14 @@ struct OriginState: Sendable {
 struct LiveRelease: Sendable, Hashable {
     let version: PublishedVersion
     let delivery: PublishedDelivery?
+    let facts: PublishedFacts?
 
     /// `nil` for what was shipped with the app.
     init?(_ offered: OfferedRelease) {
         guard let version = offered.version else { return nil }
         self.version = version
         delivery = offered.delivery
+        facts = offered.published
     }
 }
 

@@ -27,7 +27,7 @@ extension ChannelPointer {
         var release = release
         // A release keeps its packs: who offers it again may have made none this time.
         release.delivery = release.delivery ?? delivery(of: release.version?.manifest)
-        if release.facts == nil { release.know(self.release(knowing: release.version?.manifest)) }
+        if release.facts == nil { release.published = facts(of: release.version?.manifest) }
         if let head = releases.first {
             release.sequence = head.sequence
             release.createdAt = head.createdAt
@@ -53,23 +53,20 @@ extension ChannelPointer {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery
     }
 
-    /// The release with a manifest that has facts, wherever it stands.
-    func release(knowing manifest: ObjectID?) -> OfferedRelease? {
-        releases.first { $0.facts != nil && $0.version?.manifest == manifest }
+    /// The facts of the release with a manifest, wherever it stands.
+    func facts(of manifest: ObjectID?) -> PublishedFacts? {
+        releases.first { $0.facts != nil && $0.version?.manifest == manifest }?.published
     }
 
-    /// The facts of the release with a manifest, wherever it stands.
-    func facts(of manifest: ObjectID?) -> ObjectID? { release(knowing: manifest)?.facts }
-
     /// The pointer whose releases have these facts, by their manifests; `nil` if that changes nothing.
-    func knowing(_ facts: [ObjectID: ObjectID], now: Int64) -> ChannelPointer? {
+    func knowing(_ facts: [ObjectID: PublishedFacts], now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
         var isChanged = false
         for position in releases.indices {
             guard let manifest = releases[position].version?.manifest,
-                let address = facts[manifest], releases[position].facts != address
+                let published = facts[manifest], releases[position].published != published
             else { continue }
-            next.releases[position].facts = address
+            next.releases[position].published = published
             isChanged = true
         }
         return isChanged ? next : nil
@@ -169,10 +166,13 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    /// Takes over the facts of another one.
-    mutating func know(_ other: OfferedRelease?) {
-        facts = other?.facts
-        factsPlace = other?.factsPlace ?? FactsPlace()
+    /// Its facts, and where they stand.
+    var published: PublishedFacts? {
+        get { facts.map { PublishedFacts(address: $0, place: factsPlace) } }
+        set {
+            facts = newValue?.address
+            factsPlace = newValue?.place ?? FactsPlace()
+        }
     }
 
     fileprivate func isSameOffer(as other: OfferedRelease) -> Bool {

@@ -134,6 +134,20 @@ public struct OfferedRelease: Sendable, Hashable {
     }
 }
 
+/// The facts of a release: their address, and where they and their twins stand.
+package struct PublishedFacts: Sendable, Hashable {
+    /// The SHA-256 of their bytes.
+    package var address: ObjectID
+    /// The epochs.
+    package var place = OfferedRelease.FactsPlace()
+
+    /// Makes them.
+    package init(address: ObjectID, place: OfferedRelease.FactsPlace = .init()) {
+        self.address = address
+        self.place = place
+    }
+}
+
 /// A version in an origin: how to find it there, and how to recognize it.
 public struct PublishedVersion: Sendable, Hashable {
     /// The version's name.

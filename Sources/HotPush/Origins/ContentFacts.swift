@@ -12,6 +12,11 @@ package struct ContentFacts: Sendable, Hashable {
         self.objects = objects.sorted { $0.address < $1.address }
     }
 
+    /// The twins that they name, each once, in ascending order of addresses.
+    var twins: [ObjectFacts.Twin] {
+        Set(objects.compactMap(\.twin)).sorted { $0.address < $1.address }
+    }
+
     /// What is known of an object; `nil` if it is none of the version's.
     package subscript(address: ObjectID) -> ObjectFacts? {
         var range = objects[...]

@@ -87,6 +87,9 @@ package enum OriginLayout {
     /// The packs of an epoch, all of them: `[e/<epoch>/]packs/`.
     static func packsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(packs)/" }
 
+    /// The twins of an epoch, all of them: `[e/<epoch>/]deflated/`.
+    static func twinsPrefix(in epoch: Int64) -> String { "\(root(epoch))\(twins)/" }
+
     /// The epoch of a path, and the rest of it; `nil` for an epoch that nobody writes.
     static func epoch(of path: String) -> (epoch: Int64, path: String)? {
         guard path.hasPrefix("\(epochs)/") else { return (0, path) }

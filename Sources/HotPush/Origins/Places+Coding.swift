@@ -1,5 +1,6 @@
 package import CASStore
 import StrictJSON
+package import VersionTree
 
 // Places ↔ bytes: JSON without white space, keys sorted (RFC 8785), one line.
 
@@ -30,22 +31,43 @@ extension Places {
     package init(
         _ bytes: [UInt8], of published: PublishedVersion, count: Int
     ) throws(StoreError) {
-        guard try ObjectID(of: bytes) == published.places else {
-            throw Self.refuse("they are not what their address says", published)
+        try self.init(
+            bytes, named: published.places, of: "the objects of version \(published.name)",
+            upTo: published.epoch, count: count)
+    }
+
+    /// Reads where the twins stand that the facts of a release name.
+    ///
+    /// - Parameter count: the number of distinct addresses of these twins.
+    /// - Throws: as ``init(_:of:count:)``.
+    package init(
+        _ bytes: [UInt8], ofTwinsOf version: VersionName, _ place: OfferedRelease.FactsPlace,
+        count: Int
+    ) throws(StoreError) {
+        try self.init(
+            bytes, named: place.places, of: "the twins of version \(version)", upTo: place.epoch,
+            count: count)
+    }
+
+    private init(
+        _ bytes: [UInt8], named address: ObjectID?, of what: String, upTo epochMax: Int64,
+        count: Int
+    ) throws(StoreError) {
+        guard try ObjectID(of: bytes) == address else {
+            throw Self.refuse("they are not what their address says", what)
         }
         do throws(JSONError) {
-            self = try Self.parse(bytes, count: count, epochMax: published.epoch)
+            self = try Self.parse(bytes, count: count, epochMax: epochMax)
         } catch {
-            throw Self.refuse(error.message, published)
+            throw Self.refuse(error.message, what)
         }
     }
 
-    private static func refuse(_ problem: String, _ published: PublishedVersion) -> StoreError {
+    private static func refuse(_ problem: String, _ what: String) -> StoreError {
         let end = problem.hasSuffix(".") ? String(problem.dropLast()) : problem
         return StoreError(
             .damagedOrigin,
-            "the places of the objects of version \(published.name) are refused: \(end); publish the "
-                + "version again")
+            "the places of \(what) are refused: \(end); publish the version again")
     }
 
     /// Reads places, which may come from anywhere: takes as much memory as they have runs.

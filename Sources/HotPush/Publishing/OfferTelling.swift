@@ -5,14 +5,14 @@ package import CASStore
 /// HotPush knows none of them: ClientSystems conforms to it. All calls may throw what reading and writing throws.
 package protocol OfferTelling: Sendable {
     /// Whether anybody is told what a channel offers: then its releases need facts.
-    func tells(of channel: ChannelName, in origin: OriginPlace) throws(StoreError) -> Bool
+    func tells(of channel: ChannelName, in origin: any ToldOrigin) throws(StoreError) -> Bool
     /// Makes durable all that must stand before a pointer does.
     ///
-    /// Called with the origin's lock held, before a pointer is written, and again if that was in vain; also for a pointer that
-    /// stands already, when something may be missing. All that the pointer names stands.
+    /// Called before a pointer is written, with the origin's lock held or for the entry of a log that follows, and again if
+    /// that was in vain; also for a pointer that stands already, when something may be missing. All that the pointer names stands.
     /// - Parameter before: what the pointer is built upon; equal to it if it stands already.
     func tell(
-        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: OriginPlace
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
     ) throws(StoreError)
     /// The files that nobody needs any more, by their paths in the origin, sorted.
     ///

@@ -67,7 +67,7 @@ struct KnownFacts {
         let ordered =
             [pointers[channel]].compactMap { $0 }
             + pointers.sorted { $0.key < $1.key }.map(\.value).filter { $0.channel != channel }
-        let own = ordered.compactMap { $0.facts(of: manifest) }
+        let own = ordered.compactMap { $0.facts(of: manifest)?.address }
         let others = ordered.flatMap(\.releases).compactMap(\.facts).filter { !own.contains($0) }
         for address in (own + others).unique.prefix(own.count + Self.sourceCountMax)
         where objects.count < wanted.count {

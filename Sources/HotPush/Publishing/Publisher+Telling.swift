@@ -77,10 +77,7 @@ extension Publisher {
     ) throws(StoreError) -> PreparedFacts {
         let wanted = Array(manifest.references)
         guard wanted.count <= ContentFacts.objectCountMax else {
-            throw StoreError(
-                .tooLarge,
-                "version \(manifest.version) has \(wanted.count) different files; the clients of other systems are "
-                    + "told of at most \(ContentFacts.objectCountMax)")
+            throw ContentFacts.excess(of: manifest, wanted.count)
         }
         let reader = try DirectoryOrigin(path, fileSystem: fileSystem)
         let known = try KnownFacts(of: wanted, address, in: channel, reader, options)
@@ -127,7 +124,8 @@ extension Publisher {
             if !publishing.isEmpty { try origin.syncAll() }
             try publishing.publishFacts()
             try origin.markToldClients()
-            let pointers = try know(facts.mapValues(\.address), in: channels, origin)
+            let published = facts.mapValues { PublishedFacts(address: $0.address) }
+            let pointers = try know(published, in: channels, origin)
             try configure(origin.originPlace)
             return pointers
         }
@@ -166,7 +164,7 @@ extension Publisher {
 
     /// Gives the releases of channels their facts, and tells those that stand already.
     private func know(
-        _ facts: [ObjectID: ObjectID], in channels: Set<ChannelName>, _ origin: OriginWriter
+        _ facts: [ObjectID: PublishedFacts], in channels: Set<ChannelName>, _ origin: OriginWriter
     ) throws(StoreError) -> [ChannelPointer] {
         var pointers = try origin.pointers()
         var told: [ChannelPointer] = []

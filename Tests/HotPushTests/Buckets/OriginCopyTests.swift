@@ -55,7 +55,9 @@ import VersionTree
         expect(world.broken, equals: [])
     }
 
-    @Test func `an origin that tells the clients of other systems stays a directory`() throws {
+    @Test func `an origin whose clients of other systems need what is not there is not copied`()
+        throws
+    {
         let fixture = try directory()
         let path = fixture.place.origin + "/channels/stable.json"
         let text = String(decoding: try Damage.contents(path), as: UTF8.self)
@@ -64,8 +66,8 @@ import VersionTree
         try Damage.overwriteOrCreate(path, with: Array(told.utf8))
         let world = try BucketWorld()
         let error = #expect(throws: StoreError.self) { try copy(fixture, to: world) }
-        expect(error?.code, equals: .unsupported)
-        expect(error?.message.contains("which an origin in a bucket cannot"), equals: true)
+        expect(error?.code, equals: .damagedOrigin)
+        expect(error?.message.contains("what the clients of other systems need"), equals: true)
         expect(world.store.files.isEmpty)
     }
 

@@ -103,7 +103,7 @@ class Origin:
         body = self.bodies[number]
         if json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" != body:
             self.complain("entry %d is not canonical", number)
-        if entry["castreeLog"] != 1 or not re.fullmatch("[0-9a-f]{32}", entry["by"]):
+        if entry["castreeLog"] != (2 if entry.get("clients") else 1) or not re.fullmatch("[0-9a-f]{32}", entry["by"]):
             self.complain("entry %d: castreeLog or by", number)
         if before is None:
             return

@@ -2,8 +2,20 @@ import Buckets
 import CASStore
 import VersionTree
 
-// Where packs for buckets are made: a directory of the store for each bucket, whose deliveries decide what is of use.
-extension BucketPacking {
+/// Where packs and twins for buckets are made: a directory of the store for each bucket, whose deliveries decide what is of
+/// use.
+struct PackingHome {
+    private let versions: VersionStore
+    private let bucket: any Bucket
+    private let options: PublisherOptions
+    var fileSystem: any FileSystem { UnsharedFileSystem(base: versions.store.fileSystem) }
+
+    init(_ versions: VersionStore, _ bucket: any Bucket, _ options: PublisherOptions) {
+        self.versions = versions
+        self.bucket = bucket
+        self.options = options
+    }
+
     /// Opens the place, and makes it if it is not there.
     /// - Throws: `.io` if something else stands there; `.readOnly`, `.permission`, `.outOfSpace`, `.interrupted`.
     func openPlace() throws(StoreError) -> PackingPlace {

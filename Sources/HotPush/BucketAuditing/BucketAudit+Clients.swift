@@ -1,0 +1,80 @@
+import Buckets
+import CASStore
+import VersionTree
+
+// What the clients of other systems are told.
+extension BucketAudit {
+    /// Holds the files below `for/` against the log.
+    func checkClients(of state: OriginState, _ survey: BucketSurvey) throws(StoreError) {
+        let copies = ClientCopies.all(in: state.entry)
+        for copy in copies {
+            let seen = try copy.read(log)
+            do throws(StoreError) {
+                _ = try copy.bytes(in: state, log, near: seen)
+            } catch {
+                guard OriginLog.saysEntryIsBad(error) else { throw error }
+                report.findings.append(BucketFinding(.damagedEntry, nil, error.message))
+                continue
+            }
+            guard let problem = try problem(with: copy, seen, state) else { continue }
+            try found(
+                BucketFinding(
+                    .wrongPointer, copy.key, "\(problem); clients are not told what the log says")
+            ) { () throws(StoreError) in
+                let isBeyond = (seen.log ?? 0) > state.number
+                try CopyWriting(log, options.pause).write(
+                    copy, of: state, seen: seen, isForced: isBeyond)
+                return true
+            }
+        }
+        let known = Set(copies.map(\.key))
+        for path in survey.clientFiles where !known.contains(path) {
+            report.findings.append(
+                BucketFinding(
+                    .foreignPointer, path,
+                    "the log knows nothing of it: somebody has copied a directory's origin here; delete the file"
+                ))
+        }
+    }
+
+    /// What is wrong with a copy; `nil` if nothing is.
+    private func problem(
+        with copy: ClientCopy, _ seen: ClientCopy.Seen, _ state: OriginState
+    ) throws(StoreError) -> String? {
+        do throws(StoreError) {
+            if try copy.isAsNew(seen, as: state, log) { return nil }
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            // Somebody may have published meanwhile.
+            if let newer = try log.state(from: state.number), newer.number > state.number,
+                try copy.bytes(in: newer, log, near: seen) == seen.bytes
+            {
+                return nil
+            }
+            return error.message
+        }
+        if seen.tag == nil { return "it is not there" }
+        let place = copy.place(in: state.entry) ?? 0
+        guard let log = seen.log, log < place else {
+            return "it is not what entry \(place) of the log says"
+        }
+        return "it is that of entry \(log), and the log's stands in entry \(place)"
+    }
+
+    /// Adds the documents that histories name.
+    func addDocuments(of state: OriginState, to needed: inout NeededFiles) throws(StoreError) {
+        let systems = Set(state.entry.clients.keys)
+        let documents: Set<SizedKey>
+        do throws(StoreError) {
+            documents = try log.documents(
+                of: systems, keptFrom: state.entry.keptFrom, upTo: state)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            report.findings.append(BucketFinding(.damagedEntry, nil, error.message))
+            return
+        }
+        for document in documents {
+            needed.add(document)
+        }
+    }
+}

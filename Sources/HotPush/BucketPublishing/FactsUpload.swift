@@ -1,0 +1,183 @@
+import Buckets
+import CASStore
+import VersionTree
+
+/// Brings what the clients of other systems need of a release into a bucket: its facts, and the twins that they name.
+///
+/// Rule U holds for them as for objects: after each lost race it is decided anew where they may be used, and which twins
+/// are to be made. Belongs to one thread.
+final class FactsUpload {
+    private let version: PublishedVersion
+    private let channel: ChannelName
+    private let objects: [Reference]
+    private let making: TwinMaking
+    private let source: ToldSource
+    private let seen: SeenFiles
+    private let watch: UploadWatch
+    private let isVerifying: Bool
+    private var listed: Set<Int64> = []
+
+    /// From so many twins on, the bucket is asked what it has before they are sent.
+    private static let listedCountMin = 64
+
+    /// - Throws: `.tooLarge` for a version with too many files.
+    init(
+        _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
+        _ making: TwinMaking, _ source: ToldSource, _ seen: SeenFiles, _ watch: UploadWatch,
+        isVerifying: Bool
+    ) throws(StoreError) {
+        objects = Array(manifest.references)
+        guard objects.count <= ContentFacts.objectCountMax else {
+            throw ContentFacts.excess(of: manifest, objects.count)
+        }
+        self.version = version
+        self.channel = channel
+        self.making = making
+        self.source = source
+        self.seen = seen
+        self.watch = watch
+        self.isVerifying = isVerifying
+    }
+
+    /// The facts, and which twins are to be sent.
+    struct Plan {
+        let facts: ContentFacts
+        /// The SHA-256 of their bytes.
+        let address: ObjectID
+        /// What the release has already, all of it; `nil` if something is to be sent.
+        var standing: PublishedFacts?
+        var lacking: [ObjectFacts.Twin] = []
+        /// In the order of the twins.
+        var epochs: [Int64] = []
+
+        init(_ facts: ContentFacts, standing: PublishedFacts? = nil) throws(StoreError) {
+            self.facts = facts
+            self.standing = standing
+            address =
+                if let standing { standing.address } else {
+                    try ObjectID(of: facts.serialized())
+                }
+        }
+    }
+
+    /// Decides what is to be sent for a commit upon a state; sends nothing.
+    ///
+    /// - Parameter standing: where the objects stand in the bucket that the store may lack.
+    func plan(
+        in state: OriginState, standing: [ObjectID: Int64] = [:]
+    ) throws(StoreError) -> Plan {
+        if let plan = try self.standing(in: state) { return plan }
+        let known = try StandingFacts(
+            of: objects, in: state, for: channel, source, seen.bucket, isVerifying: isVerifying)
+        let others = objects.filter { known.objects[$0.address] == nil }
+        try making.make(others, standing: standing)
+        var plan = try Plan(
+            ContentFacts(
+                Array(known.objects.values) + others.compactMap { making.made[$0.address] }))
+        let epoch = state.entry.epoch
+        let twins = plan.facts.twins
+        try noteListed(twins.filter { known.epoch(of: $0.address) == nil }, epoch)
+        let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
+        for twin in twins {
+            let standing = made.contains(twin.address) ? nil : known.epoch(of: twin.address)
+            let place = standing ?? seen.epoch(of: .twin, twin.address, upon: epoch)
+            plan.epochs.append(place ?? epoch)
+            if place == nil { plan.lacking.append(twin) }
+        }
+        return plan
+    }
+
+    /// Brings in what is lacking, for a commit upon a state.
+    ///
+    /// - Parameter state: replaced by the newest one if the upload took so long that files for it are of no use.
+    func place(
+        in state: inout OriginState, standing: [ObjectID: Int64] = [:]
+    ) throws(StoreError) -> PublishedFacts {
+        while true {
+            let plan = try plan(in: state, standing: standing)
+            if let standing = plan.standing { return standing }
+            let epoch = state.entry.epoch
+            try making.send(
+                plan.lacking.map {
+                    SizedKey(
+                        key: BucketKey(.twin, $0.address, in: epoch), byteCount: $0.byteCount)
+                }, seen)
+            if let newer = try watch.state(ahead: state) {
+                state = newer
+                continue
+            }
+            return try sendDocuments(plan, epoch)
+        }
+    }
+
+    private func sendDocuments(_ plan: Plan, _ epoch: Int64) throws(StoreError) -> PublishedFacts {
+        let facts = BucketBody(plan.facts.serialized(), address: plan.address)
+        var published = PublishedFacts(address: plan.address, place: .init(epoch: epoch))
+        let places = Places(plan.epochs)
+        if places.areNeeded(in: epoch) {
+            let body = try BucketBody(places.serialized())
+            try seen.send(body, BucketKey(.places, body.address, in: epoch))
+            published.place.places = body.address
+        }
+        try seen.send(facts, BucketKey(.facts, facts.address, in: epoch))
+        source.note(plan.facts, published)
+        return published
+    }
+
+    /// What a release on offer has of the same version.
+    private func standing(in state: OriginState) throws(StoreError) -> Plan? {
+        let own = state.pointers[channel].map { [$0] } ?? []
+        let others = state.pointers.sorted { $0.key < $1.key }.map(\.value)
+        for release in (own + others).flatMap(\.releases)
+        where release.facts != nil && release.version?.manifest == version.manifest {
+            guard let live = LiveRelease(release), let facts = try source.facts(of: live)
+            else { continue }
+            if isVerifying, try !stands(live) { continue }
+            return try Plan(facts, standing: release.published)
+        }
+        return nil
+    }
+
+    private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
+        guard let twins = try source.twins(of: release) else { return false }
+        var wanted: [BucketKey: Int64] = [:]
+        for (twin, epoch) in twins {
+            wanted[BucketKey(.twin, twin.address, in: epoch)] = twin.byteCount
+        }
+        return try StandingFiles(in: seen.bucket).missing(of: wanted).isEmpty
+    }
+
+    /// Asks what stands there, so that an upload that was interrupted goes on.
+    private func noteListed(
+        _ wanted: [ObjectFacts.Twin], _ epoch: Int64
+    ) throws(StoreError) {
+        guard wanted.count > Self.listedCountMin else { return }
+        var sizes: [ObjectID: Int64] = [:]
+        for twin in wanted { sizes[twin.address] = twin.byteCount }
+        var pageCount = max(1, wanted.count / 100)
+        for candidate in SeenFiles.usableEpochs(upon: epoch)
+        where pageCount > 0 && listed.insert(candidate).inserted {
+            try seen.list(
+                OriginLayout.twinsPrefix(in: candidate), .twin, sizes, pageCount: &pageCount)
+        }
+    }
+}
+
+extension ContentFacts {
+    /// What is said of a version with more objects than facts may have.
+    static func excess(of manifest: Manifest, _ count: Int) -> StoreError {
+        StoreError(
+            .tooLarge,
+            "version \(manifest.version) has \(count) different files; the clients of other systems are told of at most "
+                + "\(objectCountMax)")
+    }
+}
+
+extension PlannedFacts {
+    init(_ plan: FactsUpload.Plan) {
+        facts = plan.facts
+        address = plan.address
+        writesFile = plan.standing == nil
+        for twin in plan.lacking { twins.add(twin.byteCount) }
+    }
+}

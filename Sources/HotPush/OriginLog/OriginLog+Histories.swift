@@ -1,0 +1,98 @@
+import Buckets
+import CASStore
+import StrictJSON
+
+// Histories, made again from the entries of the log.
+extension OriginLog {
+    /// The history of a channel for the clients of a system after an entry; `nil` if it was told nothing.
+    ///
+    /// - Parameter copy: what the file says; takes the place of all entries up to the one that proves it.
+    /// - Throws: `.damagedOrigin` if an entry lacks what a later one refers to; what reading throws.
+    func history(
+        _ name: HistoryName, in entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)? = nil
+    ) throws(StoreError) -> HistoryFile? {
+        guard let place = entry.clients[name.system]?.histories[name.channel] else { return nil }
+        let newest = try rows(of: name, in: place)
+        var history = HistoryFile(name, labelCount: newest.labelCount)
+        // From the newest on.
+        var found: [JSONValue] = []
+        var dropped: Set<Int64> = []
+        var rows = newest
+        var number = place
+        while true {
+            if let copy, copy.log == number, try copy.file.digest() == rows.digest {
+                found += Self.kept(copy.file.offers, besides: dropped)
+                break
+            }
+            found += Self.kept(rows.offers, besides: dropped)
+            dropped.formUnion(rows.dropped)
+            guard found.count < newest.count, rows.before > 0 else { break }
+            number = rows.before
+            rows = try self.rows(of: name, in: number)
+        }
+        history.offers = found.reversed()
+        guard try history.digest() == newest.digest else {
+            throw StoreError(
+                .damagedOrigin,
+                "what channel \(name.channel) has offered to the clients of \(name.system) cannot be made again: entry "
+                    + "\(place) of the log in \(bucket.place), or one before it, has other rows than it says"
+            )
+        }
+        return history
+    }
+
+    /// Offers from the newest on, without those that were dropped later.
+    private static func kept(_ offers: [JSONValue], besides dropped: Set<Int64>) -> [JSONValue] {
+        offers.reversed().filter { offer in offer.offerTime.map { !dropped.contains($0) } ?? true }
+    }
+
+    private func rows(of name: HistoryName, in number: Int64) throws(StoreError) -> HistoryRows {
+        let entry = try pastEntry(number)
+        guard let rows = entry.rows[name] else {
+            throw StoreError(
+                .damagedOrigin,
+                "a later entry of the log in \(bucket.place) places rows of channel \(name.channel) for \(name.system) in "
+                    + "entry \(number), which has none")
+        }
+        return rows
+    }
+
+    /// What was set for a system last, as its file says it without `log`; `nil` if nothing ever was.
+    /// - Throws: as ``history(_:in:near:)``.
+    func configuration(
+        of system: ToldSystem, in entry: LogEntry
+    ) throws(StoreError) -> JSONValue? {
+        guard let place = entry.clients[system]?.configuration else { return nil }
+        let past = entry.configurations[system].map { _ in entry }
+        let setting = if let past { past } else { try pastEntry(place) }
+        guard let configuration = setting.configurations[system] else {
+            throw StoreError(
+                .damagedOrigin,
+                "a later entry of the log in \(bucket.place) says that entry \(place) sets what the clients of \(system) "
+                    + "are told, and it does not")
+        }
+        return configuration
+    }
+
+    /// The documents of systems that histories have named after an entry, or after any that followed.
+    func documents(
+        of systems: Set<ToldSystem>, keptFrom: Int64, upTo state: OriginState
+    ) throws(StoreError) -> Set<SizedKey> {
+        var documents: Set<SizedKey> = []
+        guard !systems.isEmpty else { return documents }
+        let first = keptFrom < state.number ? try pastEntry(keptFrom) : state.entry
+        for system in systems {
+            for channel in (state.entry.clients[system]?.histories ?? [:]).keys {
+                let name = HistoryName(system: system, channel: channel)
+                documents.formUnion(try history(name, in: first)?.documents ?? [])
+                var place = state.entry.clients[system]?.histories[channel] ?? 0
+                while place > keptFrom {
+                    let rows = try self.rows(of: name, in: place)
+                    for offer in rows.offers { documents.formUnion(offer.documents(of: system)) }
+                    place = rows.before
+                }
+            }
+        }
+        return documents
+    }
+}

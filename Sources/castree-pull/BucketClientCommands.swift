@@ -1,0 +1,55 @@
+import Buckets
+import CASStore
+import ClientSystems
+import Console
+import HotPush
+import OriginCommands
+import StoreCommands
+import VersionTree
+
+// What the clients of other systems are told by origins in buckets: `origin enable`, `origin status`.
+
+extension Invocation {
+    /// `origin enable` in a bucket, and with `--disable` the end of it.
+    func enableClientsInBucket() throws -> ExitStatus {
+        let system = try clientSystem(argument("SYSTEM"))
+        try refuseDirectoryOptions()
+        let bars = PublishingBars(self)
+        defer { bars.finish() }
+        let publisher = try bucketPublisher { bars.report($0) }
+        let before = try ClientFiles(publisher.toldOrigin().origin).configuration(of: system)
+        let telling = try telling()
+        if flag("disable") {
+            try refuseSettings()
+            if before != nil { warn(try telling.disable(system, by: publisher)) }
+            return try reportClients(
+                statuses(of: nil, publisher), changed: before != nil,
+                ending(system, wasEnabled: before != nil)
+            ) { publisher.figures.writeMembers(to: &$0) }
+        }
+        let configuration = try clientConfiguration(system, before: before)
+        let versions = try openStore()
+        let (commit, _) = try telling.enable(configuration, by: publisher, with: versions)
+        bars.finish()
+        warn(commit)
+        let changed = before != configuration || !telling.outcomes.isEmpty || !commit.isUnchanged
+        return try reportClients(statuses(of: system, publisher), changed: changed) {
+            writeRequests(commit, to: &$0)
+        }
+    }
+
+    /// `origin status` of a bucket: what the log says.
+    func showClientsInBucket() throws -> ExitStatus {
+        let publisher = BucketPublisher(try openBucket(try bucketOrigin(argument("ORIGIN"))))
+        return try reportClients(statuses(of: nil, publisher)) {
+            publisher.figures.writeMembers(to: &$0)
+        }
+    }
+
+    private func statuses(
+        of system: ClientSystem?, _ publisher: BucketPublisher
+    ) throws -> [ClientStatus] {
+        let (origin, pointers) = try publisher.toldOrigin()
+        return try ClientStatus.all(of: system, in: origin) { pointers[$0] }
+    }
+}

@@ -1,0 +1,146 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// Checking, repairing and moving origins in buckets from which the clients of other systems update.
+@Suite struct ToldBucketCheckTests {
+    private func told() throws -> ToldBucketWorld {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher())
+        }
+        try world.publish("2", by: world.publisher())
+        try world.prune()
+        try world.publish("3", by: world.publisher())
+        return world
+    }
+
+    private func audit(
+        _ world: ToldBucketWorld, repairing: Bool = false, deep: Bool = false
+    ) throws -> BucketAuditReport {
+        var options = BucketAuditOptions()
+        options.check.isDeep = deep
+        let clock = world.store.clock
+        options.pause = { _ in clock.advance(1) }
+        return try BucketAudit(
+            ModelBucket(world.store), options,
+            repairingFrom: repairing ? BucketMender([world.versions]) : nil
+        ).run()
+    }
+
+    @Test func `a check needs what clients are told, and a repair writes it again`() throws {
+        let world = try told()
+        let sound = world.store.files
+        let clean = try audit(world, deep: true)
+        expect(clean.findings == [] && clean.strays.figures.count == 0)
+        let kinds: [(part: String, finding: BucketFinding.Kind, isMended: Bool)] = [
+            ("deflated/", .missingFile, true), ("for/codepush/stable.json", .wrongPointer, true),
+            ("for/expo/config.json", .wrongPointer, true), ("documents/", .missingFile, false),
+            ("facts/", .missingFile, false),
+        ]
+        let pointer = try require(try world.publisher().pointers()[.stable])
+        for (part, kind, isMended) in kinds {
+            let lost = sound.keys.filter { $0.contains(part) }.sorted().filter { key in
+                // What only the grace keeps is another matter.
+                part != "facts/"
+                    || pointer.releases.contains { key.contains("\($0.facts ?? .zero)") }
+            }
+            let key = try require(lost.last)
+            world.store.set(key, nil)
+            try expect(
+                audit(world).findings.contains { $0.path == key && $0.kind == kind }, "\(key)")
+            let repaired = try audit(world, repairing: true)
+            expect(
+                repaired.findings.contains { $0.path == key && $0.isRepaired == isMended }, "\(key)"
+            )
+            expect(!isMended || world.store.files[key]?.bytes == sound[key]?.bytes, "\(key)")
+            world.store.set(key, sound[key]?.bytes)
+        }
+        let twin = try require(sound.keys.first { $0.contains("deflated/") })
+        world.store.set(twin, sound[twin]?.bytes.reversed())
+        try expect(audit(world, deep: true).findings.map(\.kind), equals: [.damagedFile])
+        world.store.set(twin, sound[twin]?.bytes)
+        world.store.set("for/capgo/stable.json", Array("{}".utf8))
+        try expect(audit(world).findings.map(\.kind), equals: [.foreignPointer])
+        let usage = try BucketUsage(of: ModelBucket(world.store))
+        expect(usage.twins.count > 0 && usage.facts.count > 0 && usage.documents.count > 0)
+    }
+
+    @Test func `rows that do not follow from those before are found`() throws {
+        let world = try told()
+        let key = try require(world.store.files.keys.filter { $0.hasPrefix("log/") }.max())
+        let text = String(decoding: try require(world.store.files[key]).bytes, as: UTF8.self)
+        for (old, new) in [
+            ("\"before\":", "\"before\":1"), ("\"labelCount\":", "\"labelCount\":1"),
+            ("\"rows\":", "\"raws\":"), ("\"castreeLog\":2", "\"castreeLog\":3"),
+        ] {
+            world.store.set(key, Array(text.replacing(old, with: new).utf8))
+            do {
+                try expect(audit(world).findings.map(\.kind).contains(.damagedEntry), "\(new)")
+            } catch let error as StoreError {
+                expect(error.code == .unsupportedFormat && new.contains("castreeLog"))
+            }
+        }
+    }
+
+    /// A directory from which the clients of two systems update.
+    private func directory(offerCount: Int = 0) throws -> TellingPlace {
+        let place = try TellingPlace()
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        try place.publish("2")
+        guard offerCount > 0 else { return place }
+        var history = try place.history(.codePush)
+        let first = try require(history.offers.first)
+        for number in 0..<offerCount {
+            var offer = first
+            offer.createdAt = Int64(number)
+            offer.label = "v\(number + 10)"
+            history.offers.insert(offer, at: number)
+        }
+        try Damage.overwriteOrCreate(
+            place.origin + "/for/codepush/stable.json", with: history.serialized())
+        return place
+    }
+
+    private func copy(
+        _ place: TellingPlace, to world: ToldBucketWorld,
+        schedule: @escaping RequestSchedule = { _ in .answered }
+    ) throws {
+        _ = try OriginCopy(world.publisher(schedule: schedule), from: place.origin).run()
+    }
+
+    @Test(arguments: [0, 900])
+    func `a directory that is copied whole takes its labels and documents along`(
+        offerCount: Int
+    ) throws {
+        let place = try directory(offerCount: offerCount)
+        let world = try ToldBucketWorld(place.store)
+        let end = RequestFate.end(isApplied: true)
+        for stop in offerCount == 0 ? [20, 30, 31, 32, 33, 34] : [31, 33] {
+            try? copy(place, to: world) { $0.number == stop ? end : .answered }
+        }
+        try copy(place, to: world)
+        for system in [ClientSystem.codePush, .expo] {
+            try expect(world.history(system), equals: place.history(system))
+        }
+        try expect(audit(world, deep: true).findings, equals: [])
+        expect(world.store.files["log/0000000002.json"] != nil || offerCount == 0)
+        let name = String(
+            decoding: try require(world.store.files["origin.json"]).bytes, as: UTF8.self)
+        expect(name.contains("\"castreeOrigin\":2"))
+        try world.publish("3", by: world.publisher())
+        try expect(world.history(.codePush).offers.last?.label, equals: "v3")
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+}

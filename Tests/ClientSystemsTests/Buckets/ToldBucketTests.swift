@@ -1,0 +1,236 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import HotPush
+import StorageTestSupport
+import StrictJSON
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// Origins in buckets from which the clients of other systems update.
+@Suite struct ToldBucketTests {
+    /// Labels, digests and times are what a directory gives that is published to alike.
+    @Test func `a directory that is published alike tells the same`() throws {
+        let shelf = try ToldBucketWorld.shelf()
+        let world = try ToldBucketWorld(shelf)
+        let directory = shelf.directory.appending("origin")
+        let clock = world.store.clock
+        func publisher() -> Publisher {
+            var options = PublisherOptions()
+            options.isDurable = false
+            options.packs.moment = .never
+            options.telling = world.telling()
+            return Publisher(
+                directory, options: options, fileSystem: POSIXFileSystem(), now: { clock.now })
+        }
+        func both(_ version: String) throws {
+            try world.publish(version, by: world.publisher())
+            try publisher().publish(version, of: shelf.versions)
+        }
+        func enable(_ system: ClientSystem) throws {
+            try world.enable(system, by: world.publisher())
+            try world.telling().enable(TellingPlace.configuration(system), by: publisher())
+        }
+        try both("1")
+        try enable(.codePush)
+        try both("2")
+        try enable(.expo)
+        try both("3")
+        clock.advance(10)
+        _ = try world.publisher().withdraw(VersionName("3"))
+        _ = try publisher().withdraw(VersionName("3"))
+        try both("4")
+        try both("1")
+        let reader = try DirectoryOrigin(directory)
+        for system in [ClientSystem.codePush, .expo] {
+            let expected = try require(
+                try ClientFiles(reader.place).history(of: .stable, system))
+            try expect(world.history(system), equals: expected)
+            let address = "for/\(system.rawValue)/stable.json"
+            var copy = try ClientHistory(
+                parsing: try require(world.store.files[address]).bytes, of: .stable, system)
+            expect(copy.log != nil)
+            copy.log = nil
+            expect(copy, equals: expected)
+        }
+        try expect(world.history(.codePush).labelCount, equals: 5)
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `the log alone makes every history and configuration again`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher()) { $0.historyCount = 2 }
+        }
+        for version in ["2", "3", "4", "1", "2", "3"] {
+            try world.publish(version, by: world.publisher())
+            if version == "4" { try world.prune(keeping: 2) }
+        }
+        let files = world.store.files
+        let copies = world.clientFiles.filter { $0.hasSuffix(".json") && $0.hasPrefix("for/") }
+        expect(copies.count, equals: 4)
+        for (number, damage) in [nil, Array("{}".utf8), files["channels/stable.json"]?.bytes]
+            .enumerated()
+        {
+            for copy in copies { world.store.set(copy, damage) }
+            if number == 1 {
+                // A copy of an older entry, too, that somebody has altered.
+                let text = String(decoding: try require(files[copies[1]]).bytes, as: UTF8.self)
+                world.store.set(
+                    copies[1],
+                    Array(text.replacing("https", with: "http").replacing("v", with: "w").utf8))
+            }
+            try world.publish("3", by: world.publisher())
+            for copy in copies {
+                expect(
+                    world.store.files[copy]?.bytes, equals: files[copy]?.bytes, "\(copy) \(number)")
+            }
+        }
+        world.checkEnd()
+        expect(world.broken.filter { $0.hasSuffix("the end") }, equals: [])
+    }
+
+    @Test func `who is slower gets the next label, and a document of its own`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher())
+        }
+        try world.publish(
+            "2",
+            by: world.publisher("slow") { request in
+                if request.verb == .putIfAbsent, request.key.hasPrefix("log/"),
+                    world.store.files["log/0000000007.json"] == nil
+                {
+                    _ = try? world.publish("3", by: world.publisher("fast"))
+                }
+                return .answered
+            })
+        let offers = try world.history(.codePush).offers
+        expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
+        expect(offers.compactMap(\.version?.name.description), equals: ["1", "3", "2"])
+        let times = try world.history(.expo).offers.map(\.createdAt)
+        expect(times == times.sorted() && Set(times).count == 3)
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `what no release and no history needs goes with a prune, and all else stays`() throws
+    {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher()) { $0.historyCount = 1 }
+        }
+        for version in ["2", "3", "4"] { try world.publish(version, by: world.publisher()) }
+        for _ in 0..<6 { try world.prune() }
+        // A history drops offers with the next one.
+        try world.publish("3", by: world.publisher())
+        for _ in 0..<6 { try world.prune() }
+        let files = world.store.files.keys
+        expect(files.filter { $0.contains("facts/") }.count, equals: 1)
+        // Version 3 has three files.
+        expect(files.filter { $0.contains("deflated/") }.count, equals: 3)
+        let documents = Set(try world.history(.expo).offers.flatMap(\.documents).map(\.address))
+        expect(files.filter { $0.contains("documents/") }.count, equals: documents.count)
+        expect(documents.count, equals: 2)
+        // A release of a later epoch has its twins where they stand.
+        try world.publish("2", by: world.publisher())
+        let pointer = try require(try world.publisher().pointers()[.stable])
+        let place = try require(pointer.releases.first).factsPlace
+        expect(place.epoch > 0 && place.places != nil)
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `a system that is ended tells nothing, and knows everything again`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        try world.enable(.codePush, by: world.publisher())
+        _ = try world.telling().disable(.codePush, by: world.publisher())
+        let origin = try world.publisher().toldOrigin().origin
+        try expect(ClientFiles(origin).configurations(), equals: [])
+        try world.publish("2", by: world.publisher())
+        try expect(world.history(.codePush).offers.count, equals: 1)
+        try world.enable(.codePush, by: world.publisher())
+        try expect(world.history(.codePush).offers.map(\.label), equals: ["v1", "v2"])
+        let status = try require(
+            try ClientStatus.all(in: world.publisher().toldOrigin().origin) {
+                (name) throws(StoreError) in try world.publisher().pointers()[name]
+            }.first)
+        expect(status.channels.first?.live.compactMap(\.offer?.label), equals: ["v2", "v1"])
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `who was left out is told with the next command, and twice is told once`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher())
+        }
+        try world.publish("2", by: world.publisher(systems: [.expo]))
+        try expect(world.history(.codePush).offers.count, equals: 1)
+        let before = try world.publisher().pointers()
+        let commit = try world.publish("2", by: world.publisher())
+        expect(commit.isUnchanged)
+        try expect(world.history(.codePush).offers.count, equals: 2)
+        try expect(world.publisher().pointers(), equals: before)
+        let again = try world.publish("2", by: world.publisher())
+        expect(again.entry, equals: commit.entry)
+        // In between one system had no offer of it.
+        let count = world.broken.count
+        world.checkEnd()
+        expect(world.broken.count, equals: count)
+    }
+
+    @Test func `a dry run says what would be told, and writes nothing`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        try world.enable(.codePush, by: world.publisher())
+        let files = world.store.files
+        let publisher = world.publisher()
+        let plan = try publisher.plan("2", of: world.versions)
+        // Of three files, one is new.
+        expect(plan.facts?.twins.count, equals: 1)
+        let outcomes = try world.telling().outcomes(
+            of: plan, try world.versions.registeredManifest(of: "2"), in: world.versions.store,
+            origin: publisher.toldOrigin().origin)
+        expect(outcomes.compactMap(\.prepared?.offer.label), equals: ["v2"])
+        expect(world.store.files, equals: files)
+        try world.publish("2", by: world.publisher())
+        let offer = try require(try world.history(.codePush).offers.last)
+        expect(offer.archive, equals: outcomes.first?.prepared?.offer.archive)
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `a pointer says in which epochs facts and twins stand, or is refused`() throws {
+        let digits = String(repeating: "0a", count: 32)
+        func pointer(_ fields: String) throws -> OfferedRelease? {
+            let text = """
+                {"castreeChannel":1,"channel":"stable","createdAt":1,"log":9,"releases":[{"content":"\(digits)",\
+                "createdAt":1,\(fields)"manifest":"\(digits)","manifestBytes":9,"sequence":1,"version":"1"}],"sequence":1}
+
+                """
+            let pointer = try ChannelPointer(parsing: Array(text.utf8), of: .stable)
+            expect(String(decoding: pointer.serialized(), as: UTF8.self), equals: text)
+            return pointer.releases.first
+        }
+        let facts = "\"facts\":\"\(digits)\","
+        try expect(pointer(facts)?.factsPlace, equals: .init())
+        try expect(pointer(facts + "\"factsEpoch\":8,")?.factsPlace.epoch, equals: 8)
+        let placed = facts + "\"factsEpoch\":3,\"factsPlaces\":\"\(digits)\","
+        try expect(pointer(placed)?.factsPlace.places != nil)
+        for fields in [
+            "\"factsEpoch\":3,", facts + "\"factsEpoch\":9,", facts + "\"factsEpoch\":-1,",
+            facts + "\"factsPlaces\":\"\(digits)\",", facts + "\"factsEpoch\":\"3\",",
+        ] {
+            #expect(throws: StoreError.self, "\(fields)") { _ = try pointer(fields) }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import HotPush
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// A bucket in memory from which the clients of two model systems update, and the promises that hold after every request.
+///
+/// What is promised is read from the bucket's files alone, as `docs/origin-format.md` describes them.
+final class ToldBucketWorld: Sendable {
+    let store: ModelStore
+    private let shelf: TemporaryStore
+    private let trouble = Mutex<[String]>([])
+    private let acknowledged = Mutex<[String]>([])
+    private let checkedCount = Atomic<Int>(-1)
+    let notices = Notices()
+
+    static func shelf() throws -> TemporaryStore {
+        let shelf = try TemporaryStore()
+        for (number, content) in ["abc", "bcd", "cde", "def"].enumerated() {
+            var files: [String: String] = [:]
+            for letter in content { files["\(letter).txt"] = "\(letter) \(TellingPlace.text(1))" }
+            try shelf.add("\(number + 1)", files)
+        }
+        return shelf
+    }
+
+    var versions: VersionStore { shelf.versions }
+
+    init(_ shelf: TemporaryStore? = nil, _ dialect: ModelDialect = ModelDialect()) throws {
+        self.shelf = try shelf ?? Self.shelf()
+        store = ModelStore(dialect)
+    }
+
+    /// A world of its own in which all has happened that happened in another one.
+    init(copying other: ToldBucketWorld) {
+        shelf = other.shelf
+        store = ModelStore(copying: other.store)
+        acknowledged.withLock { $0 = other.acknowledged.withLock { $0 } }
+    }
+
+    func publisher(
+        _ actor: String = "one", systems: Set<ClientSystem>? = nil,
+        schedule: @escaping RequestSchedule = { _ in .answered },
+        options change: (inout PublisherOptions) -> Void = { _ in }
+    ) -> BucketPublisher {
+        let (clock, notices) = (store.clock, notices)
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.packs.moment = .never
+        options.telling = telling(systems)
+        options.notice = { notices.add($0) }
+        change(&options)
+        let bucket = ModelBucket(
+            store, actor: actor, rights: .all,
+            afterEach: { [unowned self] request in check(after: "\(request)") },
+            schedule: schedule)
+        return BucketPublisher(
+            bucket, options: options, now: { clock.now }, pause: { _ in clock.advance(1) })
+    }
+
+    func telling(_ systems: Set<ClientSystem>? = nil) -> ClientTelling {
+        ClientTelling(rules: [LabelledPublishing.self, TimedPublishing.self], systems: systems)
+    }
+
+    @discardableResult
+    func publish(
+        _ version: String, to channel: String = "stable", by publisher: BucketPublisher
+    ) throws -> BucketCommit {
+        store.clock.advance(10)
+        let commit = try publisher.publish(
+            version, of: versions, as: ReleaseOffer(channel: try ChannelName(channel)))
+        if channel == "stable" { acknowledged.withLock { $0.append(version) } }
+        return commit
+    }
+
+    func enable(
+        _ system: ClientSystem, by publisher: BucketPublisher,
+        change: (inout ClientConfiguration) -> Void = { _ in }
+    ) throws {
+        store.clock.advance(10)
+        var configuration = TellingPlace.configuration(system)
+        change(&configuration)
+        _ = try telling().enable(configuration, by: publisher, with: versions)
+    }
+
+    func prune(_ publisher: BucketPublisher? = nil, keeping count: Int = 1) throws {
+        store.clock.advance(10)
+        _ = try BucketPruner(publisher ?? self.publisher()).prune(keeping: count, grace: 0)
+    }
+
+    /// What a channel has offered to the clients of a system, as the log says.
+    func history(_ system: ClientSystem) throws -> ClientHistory {
+        let origin = try publisher("reader").toldOrigin().origin
+        return try require(try ClientFiles(origin).history(of: .stable, system))
+    }
+
+    /// The files below `for/`, in whatever epoch.
+    var clientFiles: [String] { store.files.keys.filter { $0.contains("for/") }.sorted() }
+
+    // MARK: Promises
+
+    var broken: [String] { trouble.withLock { $0 } }
+
+    private func say(_ what: String, _ when: String) {
+        trouble.withLock { if $0.count < 20 { $0.append("\(what), after \(when)") } }
+    }
+
+    private typealias Object = [String: Any]
+
+    /// What an origin is after an entry, made again from all entries up to it.
+    private struct Replay {
+        var pointers: Object = [:]
+        /// By system and channel.
+        var offers: [String: [Object]] = [:]
+        var configurations: Object = [:]
+
+        mutating func add(_ entry: Object) {
+            for (channel, pointer) in entry["pointers"] as? Object ?? [:] {
+                pointers[channel] = pointer
+            }
+            for (system, value) in entry["configurations"] as? Object ?? [:] {
+                configurations[system] = value
+            }
+            for (system, channels) in entry["rows"] as? [String: Object] ?? [:] {
+                for (channel, value) in channels {
+                    guard let rows = value as? Object else { continue }
+                    let dropped = Set(rows["dropped"] as? [Int] ?? [])
+                    var all = offers["\(system) \(channel)"] ?? []
+                    all.removeAll { dropped.contains($0["createdAt"] as? Int ?? 0) }
+                    all += rows["offers"] as? [Object] ?? []
+                    offers["\(system) \(channel)"] = all
+                }
+            }
+        }
+
+        var releases: [Object] {
+            pointers.values.flatMap { ($0 as? Object)?["releases"] as? [Object] ?? [] }
+        }
+    }
+
+    private func object(_ file: ModelStore.File?) -> Object? {
+        guard let file else { return nil }
+        return (try? JSONSerialization.jsonObject(with: Data(file.bytes))) as? Object
+    }
+
+    private func entries(_ files: [String: ModelStore.File]) -> [Object] {
+        files.keys.filter { $0.hasPrefix("log/") }.sorted().compactMap { object(files[$0]) }
+    }
+
+    /// I1 for what the clients of other systems need; and no copy names what is not there, nor is half of a change.
+    func check(after when: String) {
+        let changeCount = store.changeCount
+        guard checkedCount.exchange(changeCount, ordering: .relaxed) != changeCount else { return }
+        let files = store.files
+        let entries = entries(files)
+        guard let end = entries.last else { return }
+        let kept = end["kept"] as? Int ?? 1
+        var replay = Replay()
+        var needed: Set<String> = []
+        for (position, entry) in entries.enumerated() {
+            replay.add(entry)
+            guard position + 1 >= kept else { continue }
+            for release in replay.releases { needed.formUnion(Self.keys(of: release, files)) }
+            for (name, offers) in replay.offers {
+                needed.formUnion(Self.documents(of: offers, name))
+            }
+        }
+        for key in needed where files[key] == nil { say("\(key) is not there", when) }
+        checkCopies(files, when)
+    }
+
+    /// A reader looks at the pointer first: then the history has an offer of all that the pointer offers.
+    private func checkCopies(_ files: [String: ModelStore.File], _ when: String) {
+        guard let pointer = object(files["channels/stable.json"]) else { return }
+        for system in ["codepush", "expo"] {
+            guard let configuration = object(files["for/\(system)/config.json"]),
+                configuration["enabled"] as? Bool != false
+            else { continue }
+            let history = object(files["for/\(system)/stable.json"])
+            let offers = history?["offers"] as? [Object] ?? []
+            for release in pointer["releases"] as? [Object] ?? [] {
+                guard let facts = release["facts"] as? String else { continue }
+                let offer = offers.last {
+                    $0["sequence"] as? Int == release["sequence"] as? Int
+                        && $0["facts"] as? String == facts
+                }
+                guard let offer else {
+                    say("\(system) has no offer of \(release["version"] ?? "?")", when)
+                    continue
+                }
+                for key in Self.documents(of: [offer], "\(system) stable") where files[key] == nil {
+                    say("a history names \(key), which is not there", when)
+                }
+            }
+        }
+    }
+
+    /// When all commands have ended: copies are the log's, and labels were given once.
+    func checkEnd() {
+        let files = store.files
+        let entries = entries(files)
+        var replay = Replay()
+        for entry in entries { replay.add(entry) }
+        for (name, offers) in replay.offers {
+            let parts = name.split(separator: " ")
+            let path = "for/\(parts[0])/\(parts[1]).json"
+            let copy = object(files[path])
+            if copy?["offers"] as? NSArray != offers as NSArray {
+                say("\(path) lags behind", "the end")
+            }
+            let clients = entries.last?["clients"] as? [String: Object]
+            let places = clients?[String(parts[0])]?["histories"] as? [String: Int]
+            if copy?["log"] as? Int != places?[String(parts[1])] {
+                say("\(path) names another entry", "the end")
+            }
+            let labels = offers.compactMap { $0["label"] as? String }
+            if Set(labels).count != labels.count { say("labels \(labels)", "the end") }
+            let configuration = replay.configurations[String(parts[0])] as? Object
+            guard parts[1] == "stable", configuration?["enabled"] as? Bool != false else {
+                continue
+            }
+            for version in acknowledged.withLock({ $0 })
+            where replay.releases.contains(where: { $0["version"] as? String == version }) {
+                if !offers.contains(where: { $0["version"] as? String == version }) {
+                    say("\(parts[0]) was never told of \(version)", "the end")
+                }
+            }
+        }
+        for (system, value) in replay.configurations {
+            var copy = object(files["for/\(system)/config.json"])
+            copy?["log"] = nil
+            if copy as NSDictionary? != value as? NSDictionary {
+                say("the configuration of \(system) lags behind", "the end")
+            }
+        }
+    }
+
+    private static func root(_ epoch: Int) -> String { epoch == 0 ? "" : "e/\(epoch)/" }
+
+    private static func documents(of offers: [Object], _ name: String) -> [String] {
+        let system = name.prefix { $0 != " " }
+        return offers.flatMap { $0["documents"] as? [Object] ?? [] }.map {
+            root($0["epoch"] as? Int ?? 0)
+                + "for/\(system)/documents/\($0["address"] as? String ?? "")"
+        }
+    }
+
+    /// The facts of a release and all twins, where they should stand.
+    private static func keys(
+        of release: Object, _ files: [String: ModelStore.File]
+    ) -> [String] {
+        guard let address = release["facts"] as? String else { return [] }
+        let epoch = release["factsEpoch"] as? Int ?? 0
+        let key = root(epoch) + "facts/\(address).json"
+        guard let bytes = files[key]?.bytes, let facts = try? ContentFacts(parsing: bytes) else {
+            return [key]
+        }
+        let twins = Set(facts.objects.compactMap { $0.twin?.address.description }).sorted()
+        var epochs = twins.map { _ in epoch }
+        var keys = [key]
+        if let places = release["factsPlaces"] as? String {
+            let key = root(epoch) + "places/\(places).json"
+            keys.append(key)
+            let document =
+                (files[key]?.bytes).flatMap {
+                    try? JSONSerialization.jsonObject(with: Data($0)) as? Object
+                }
+            let runs = document?["runs"] as? [[Int]] ?? []
+            epochs = runs.flatMap { run in Array(repeating: run[0], count: run[1]) }
+        }
+        guard epochs.count == twins.count else { return keys + ["places that fit \(address)"] }
+        return keys
+            + zip(twins, epochs).map {
+                root($1) + "deflated/\($0.prefix(2))/\($0.dropFirst(2))"
+            }
+    }
+}
