@@ -119,7 +119,8 @@ let package = Package(
         .target(
             name: "ClientSystems",
             dependencies: [
-                "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON", "Platform",
+                "HotPush", "VersionTree", "CASStore", "Archives", "Buckets", "StrictJSON",
+                "Platform",
             ], swiftSettings: settings),
         .target(
             name: "CurlTransport", dependencies: ["HotPush", "CASStore", "Buckets", "CCurl"],
@@ -171,9 +172,10 @@ let package = Package(
             name: "castree-origin",
             dependencies: [
                 "OriginCommands", "StoreCommands", "Console", "ClientSystems", "ServeFromCAS",
+                "CurlTransport", "Buckets",
                 "WebServer", "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON",
                 "Platform",
-            ], swiftSettings: settings, linkerSettings: standalone),
+            ], swiftSettings: settings, linkerSettings: networked),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
             sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone),

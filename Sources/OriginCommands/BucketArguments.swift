@@ -50,6 +50,16 @@ extension Invocation {
         return bucket
     }
 
+    /// Which bucket is meant, with which keys: by the command line, and as AWS's tools find it.
+    package func bucketSettings() throws -> BucketSettings {
+        var settings = BucketSettings(environment: environment)
+        settings.endpoint = try value("endpoint")
+        settings.region = try value("region")
+        settings.profile = try value("profile")
+        settings.isAnonymous = flag("anonymous")
+        return settings
+    }
+
     /// Whether the origin is in a bucket.
     package var isOriginInBucket: Bool { BucketLocation.isOne(argument("ORIGIN")) }
 }

@@ -27,6 +27,13 @@ extension Command {
                 published, withdrawn or pruned counts from the next request on. A request gets the \
                 answer of before a change or that of after it, never a mixture.
 
+                Of an origin in a bucket, --cache names a directory for the files that are needed, each \
+                fetched once. It looks for changes every --refresh. Files that were used longest ago go \
+                when there are more than --cache-size, none while it is sent. If the bucket cannot be \
+                reached, what is there goes on being answered. One server uses a cache at a time.
+
+                    castree origin serve s3://updates/app --cache /var/cache/castree
+
                 It speaks plain http: put a web server with a certificate in front of it. All URLs in \
                 answers begin with what 'castree origin enable' was told, not with what a request \
                 says. The access log has no queries, for these name devices.
@@ -34,7 +41,7 @@ extension Command {
                 With --trust only pointers count that the key has signed; if one does not, its \
                 channel's clients get 503, and standard error says why.
                 """,
-            arguments: [.localOrigin],
+            arguments: [.servedOrigin],
             options: [
                 .text(
                     "listen", placeholder: "ADDRESS:PORT",
@@ -45,7 +52,7 @@ extension Command {
                 .text(
                     "access-log", placeholder: "FILE",
                     "append a line for every request; - is standard error", completion: .files),
-            ], run: run
+            ] + Option.mirroring, statuses: .served, run: run
         ).reportingAbsence
     }
 
@@ -66,9 +73,12 @@ extension Command {
                 With --request, a file has all of it, as it goes over the wire: request line, fields, \
                 an empty line, body. The exit status is 0 whatever the answer's status is. With --output, \
                 an error is written to no file and is the command's failure; a file is replaced in one step.
+
+                An origin in a bucket is asked for what the answer needs; with --cache it is kept there \
+                for the next time.
                 """,
             arguments: [
-                .localOrigin, Argument("METHOD", "GET, HEAD or POST", .optional),
+                .servedOrigin, Argument("METHOD", "GET, HEAD or POST", .optional),
                 Argument("URL", "what is asked for", .optional),
             ],
             options: [
@@ -83,12 +93,33 @@ extension Command {
                     "output", placeholder: "FILE", "write the body of the answer to this file",
                     completion: .files),
                 .baseURL, .servedTrust,
-            ], run: run
+            ] + Option.mirroring.filter { $0.name != "refresh" }, statuses: .served, run: run
         ).reportingAbsence
     }
 }
 
+extension Argument {
+    /// An origin that answers.
+    fileprivate static let servedOrigin = Argument(
+        "ORIGIN", "the origin's directory, or s3://BUCKET/PREFIX", completion: .directories)
+}
+
 extension Option {
+    /// What is only for an origin in a bucket.
+    static let mirroring: [Option] =
+        [
+            .text(
+                "cache", placeholder: "DIR",
+                "keep what comes from an s3:// origin there; made if need be",
+                completion: .directories),
+            .text(
+                "cache-size", placeholder: "BYTES",
+                "at most so much of it; K, M and G are powers of 1024", fallback: "10G"),
+            .text(
+                "refresh", placeholder: "TIME",
+                "look this often whether an s3:// origin has changed", fallback: "10s"),
+        ] + servingBucket
+
     /// Where clients find the server.
     fileprivate static let baseURL = Option.text(
         "base-url", placeholder: "URL",

@@ -1,3 +1,4 @@
+package import Buckets
 import CASStore
 package import ClientSystems
 package import Console
@@ -10,28 +11,51 @@ package struct ServedOrigin: Sendable {
     package let origin: DirectoryOrigin
     /// What its clients are answered.
     package let answers: OriginAnswers
+    /// What brings its files from a bucket; `nil` for one that is a directory.
+    package let mirror: OriginMirror?
 }
 
 extension Invocation {
     /// The origin that the command line names, with whose pointers count and where it is for clients.
     ///
-    /// - Throws: `usage`; `.noOrigin`; `.badOrigin` for one that is not in a directory; `.badKey`.
-    package func servedOrigin() throws -> ServedOrigin {
+    /// - Parameter mirror: makes the mirror of one in a bucket.
+    /// - Throws: `usage`; `.noOrigin`; `.badOrigin` for one that is neither in a directory nor in a bucket; `.badKey`.
+    package func servedOrigin(
+        _ mirror: (BucketLocation) throws -> OriginMirror
+    ) throws -> ServedOrigin {
         let text = argument("ORIGIN")
         let reference = try origin(text)
         if let channel = reference.channel {
             throw CommandError.usage(
                 "ORIGIN must be the origin's directory, not the pointer of channel \(channel)")
         }
-        guard case .directory(let path) = reference.location else {
+        let (trust, baseURL) = (try self.servedTrust(), try self.baseURL())
+        let origin: DirectoryOrigin
+        var mirrored: OriginMirror?
+        switch reference.location {
+        case .directory(let path):
+            try refuse(Option.mirroring, "is for origins in buckets: s3://BUCKET/PREFIX")
+            origin = try DirectoryOrigin(path)
+        case .bucket(let bucket):
+            let made = try mirror(bucket)
+            origin = try reached { () throws(StoreError) in try made.begin() }
+            mirrored = made
+        case .web:
             throw StoreError(
                 .badOrigin,
-                "'\(text)' is not on this machine; clients of other systems are answered from a directory: "
-                    + "copy the origin to one (castree publish --all-of, rsync)")
+                "'\(text)' is a web server; clients of other systems are answered from a directory, or from a bucket: "
+                    + "s3://BUCKET/PREFIX")
         }
-        let origin = try DirectoryOrigin(path)
-        let reader = OriginReader(origin, trust: try servedTrust(), baseURL: try baseURL())
-        return ServedOrigin(origin: origin, answers: OriginAnswers(reader))
+        let reader = OriginReader(origin, trust: trust, baseURL: baseURL)
+        return ServedOrigin(origin: origin, answers: OriginAnswers(reader), mirror: mirrored)
+    }
+
+    /// What a bucket that cannot be reached ends with has an exit status of its own.
+    private func reached<Value>(_ work: () throws(StoreError) -> Value) throws -> Value {
+        do throws(StoreError) { return try work() } catch {
+            if error.code == .network { throw CommandError(error, .offline) }
+            throw error
+        }
     }
 
     private func servedTrust() throws -> OriginTrust? {

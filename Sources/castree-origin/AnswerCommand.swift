@@ -13,9 +13,26 @@ extension Invocation {
     /// `origin answer`.
     func answerOrigin() throws -> ExitStatus {
         let (head, body) = try givenRequest()
-        let served = try servedOrigin()
-        let responder = OriginResponder(answers: served.answers, origin: served.origin)
-        let response = try responder.response(to: head, body, mayRead: true)
+        var scratch: TemporaryCache?
+        // The directory goes with the command.
+        defer { scratch?.remove() }
+        let served = try servedOrigin { bucket in
+            let cache: String
+            if let given = try value("cache") {
+                cache = given
+            } else {
+                let made = try TemporaryCache(environment("TMPDIR") ?? "/tmp")
+                scratch = made
+                cache = made.path
+            }
+            return try mirror(of: bucket, at: cache) { [diagnostics] in
+                diagnostics.warn(code: "notice", $0)
+            }
+        }
+        let responder = OriginResponder(
+            answers: served.answers, origin: served.origin, isMirror: served.mirror != nil)
+        let response = try responder.suppliedResponse(
+            to: head, body, from: served.mirror, isWhole: isGiven("output"))
         let printed = PrintedAnswer(response, OriginObjects(origin: served.origin))
         if let file = try value("output") {
             // Whoever serves the file must not serve an error from then on.

@@ -4,7 +4,7 @@ import ClientSystems
 import ServeFromCAS
 import WebServer
 
-/// Sends a range of a composed archive, piece by piece, as fast as the client takes it.
+/// Sends a range of a body that is read from files, piece by piece, as fast as the client takes it.
 ///
 /// A few pieces at a time: an archive may consist of 65,535 files, and none is open longer than it is sent. What becomes
 /// wrong on the way cuts the connection, which the client sees by the length.
@@ -13,6 +13,8 @@ final class ArchiveSending: ExchangeStreamHandler {
     private let head: ResponseHead
     private let body: AnswerBody
     private let contents: ContentCache
+    /// Keeps the files in a mirror, which removes those that nobody needs.
+    private let hold: MirrorHold?
     private var rest: Range<Int64>
     private var pieces: ArraySlice<ZipArchive.Piece> = []
     private var isOver = false
@@ -24,12 +26,13 @@ final class ArchiveSending: ExchangeStreamHandler {
 
     init(
         _ exchange: ExchangeStream, _ head: ResponseHead, _ range: Range<Int64>,
-        of body: AnswerBody, from contents: ContentCache
+        of body: AnswerBody, from contents: ContentCache, holding hold: MirrorHold?
     ) {
         self.exchange = exchange
         self.head = head
         self.body = body
         self.contents = contents
+        self.hold = hold
         rest = range
     }
 

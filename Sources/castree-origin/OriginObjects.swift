@@ -12,7 +12,8 @@ struct OriginObjects: ObjectFiles {
         if let file = try origin.open(address, at: OriginLayout.twin(address)) { return file }
         if let file = try origin.open(address, at: OriginLayout.pack(address)) { return file }
         if let file = try origin.open(address, at: OriginLayout.manifest(address)) { return file }
-        return try origin.open(address, at: OriginLayout.delivery(address))
+        if let file = try origin.open(address, at: OriginLayout.delivery(address)) { return file }
+        return try origin.open(address, at: OriginLayout.places(address, in: 0))
     }
 
     func read(_ address: ObjectID, limit: Int) throws(StoreError) -> [UInt8]? {

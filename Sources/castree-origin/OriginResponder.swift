@@ -10,6 +10,8 @@ import WebServer
 struct OriginResponder: Sendable {
     let answers: OriginAnswers
     let origin: DirectoryOrigin
+    /// Whether the origin is the mirror of one in a bucket: what stands in epochs there stands in none here.
+    var isMirror = false
 
     /// The largest body of a request, in bytes; above it 413.
     static let bodyByteCountMax = 64 << 10
@@ -21,9 +23,9 @@ struct OriginResponder: Sendable {
     func response(
         to head: RequestHead, _ body: [UInt8], mayRead: Bool
     ) throws(StoreError) -> PlannedResponse {
+        if let response = try file(head, mayRead: mayRead) { return response }
         switch head.method {
-        case .get, .head:
-            if let response = try file(head, mayRead: mayRead) { return response }
+        case .get, .head: break
         case _ where Self.asks(head.method): break
         default: return Self.methodNotAllowed(head.method)
         }
@@ -93,24 +95,37 @@ struct OriginResponder: Sendable {
 
     // MARK: The origin's own files
 
+    /// The file of the origin that a request asks for; `nil` if it asks for anything else.
+    func servedFile(_ head: RequestHead) -> ServedFile? {
+        switch head.method {
+        case .get, .head: break
+        default: return nil
+        }
+        let path = head.bytes[head.path].dropFirst()
+        // Longer ones are no files of an origin; most requests of clients end here, too.
+        guard path.count < 256, let text = String(validating: path, as: UTF8.self) else {
+            return nil
+        }
+        return ServedFile(text)
+    }
+
     private func file(
         _ head: RequestHead, mayRead: Bool
     ) throws(StoreError) -> PlannedResponse? {
-        let path = head.bytes[head.path].dropFirst()
-        // Longer ones are no files of an origin; most requests of clients end here, too.
-        guard path.count < 256, let text = String(validating: path, as: UTF8.self),
-            let file = ServedFile(text)
-        else { return nil }
-        guard let status = try origin.status(of: file.path) else {
-            return PlannedResponse(PlainAnswer.notFound(head.method))
-        }
+        guard let file = servedFile(head) else { return nil }
+        let placed = PlacedFile(file)
+        guard isMirror || file.epoch == 0,
+            let status = try origin.status(
+                of: isMirror ? placed?.name.path(in: 0) ?? file.path : file.path)
+        else { return PlannedResponse(PlainAnswer.notFound(head.method)) }
         var fields = [
             ClientRequest.Field(
                 "content-type",
                 file.isDocument ? "application/json" : "application/octet-stream")
         ]
-        if case .addressed(let address) = file.identity {
-            let body = AnswerBody(object: address, byteCount: status.byteCount)
+        if let name = placed?.name {
+            let body = AnswerBody(
+                object: name.address, of: name.kind, byteCount: status.byteCount)
             return RangeRules(head: head, body: body, fields: fields).response()
         }
         if case .changing = file.identity {

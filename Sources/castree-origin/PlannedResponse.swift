@@ -15,10 +15,9 @@ struct PlannedResponse: Sendable {
         case range(Range<Int64>, of: AnswerBody)
     }
 
-    /// What must be found sound before the archive's first byte is sent.
-    var unproven: [(address: ObjectID, byteCount: Int64)] {
-        guard plan != nil, case .range(_, let body) = body else { return [] }
-        return body.archivedFiles
+    /// What it is a range of, if it is read from files.
+    var source: AnswerBody? {
+        if case .range(_, let body) = body { body } else { nil }
     }
 }
 

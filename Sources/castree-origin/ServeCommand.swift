@@ -14,7 +14,14 @@ extension Invocation {
         let notices = ServerNotices(diagnostics)
         defer { notices.end() }
         let address = try listeningAddress()
-        let served = try servedOrigin()
+        let served = try servedOrigin { bucket in
+            guard let cache = try value("cache") else {
+                throw CommandError.usage(
+                    "--cache names a directory for what comes from \(bucket): files are fetched once, and sent from there"
+                )
+            }
+            return try mirror(of: bucket, at: cache) { notices.tell($0) }
+        }
         // One system's broken configuration keeps the others from nothing; it counts again as soon as it is mended.
         let systems = served.answers.systems { notices.tell($0.message) }
         let log = try accessLog(notices)
@@ -28,17 +35,23 @@ extension Invocation {
         options.accessLog = accessLog(log, notices)
         options.onDamage = { notices.tell($0.message) }
         let handler = OriginHandler(
-            OriginResponder(answers: served.answers, origin: served.origin), contents,
-            notice: { notices.tell($0) })
+            OriginResponder(
+                answers: served.answers, origin: served.origin, isMirror: served.mirror != nil),
+            contents, served.mirror, notice: { notices.tell($0) })
         let server = try HTTPServer(options, objects: contents) { _, _ in handler }
         try server.start()
         try reportReady(
             SocketAddress(address: address.address, port: server.port), systems.map(\.rawValue))
+        let refresh = try duration("refresh") ?? .seconds(10)
         try waiting {
             await withTaskCancellationHandler {
                 let cleaning = Task { await Self.closeRemoved(contents) }
+                let looking = served.mirror.map { mirror in
+                    Task { await Self.keepLooking(at: mirror, every: refresh) }
+                }
                 await server.waitUntilStopped()
                 cleaning.cancel()
+                looking?.cancel()
             } onCancel: {
                 server.stop()
             }
@@ -52,6 +65,21 @@ extension Invocation {
             // Cancelled is what it is when the server has stopped.
             try? await Task.sleep(for: .seconds(30))
             contents.close()
+        }
+    }
+
+    /// Looks for changes in a bucket, on a thread of its own: each look waits for the network.
+    private static func keepLooking(at mirror: OriginMirror, every interval: Duration) async {
+        while !Task.isCancelled {
+            // Cancelled is what it is when the server has stopped.
+            try? await Task.sleep(for: interval)
+            if Task.isCancelled { return }
+            await withCheckedContinuation { continuation in
+                Parallel.detach {
+                    mirror.look()
+                    continuation.resume()
+                }
+            }
         }
     }
 

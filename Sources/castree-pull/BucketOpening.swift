@@ -16,11 +16,7 @@ extension Invocation {
         _ location: BucketLocation, _ transport: TransportOptions? = nil
     ) throws -> S3Bucket {
         let transport = if let transport { transport } else { try connectionOptions() }
-        var settings = BucketSettings(environment: environment)
-        settings.endpoint = try value("endpoint")
-        settings.region = try value("region")
-        settings.profile = try value("profile")
-        settings.isAnonymous = flag("anonymous")
+        let settings = try bucketSettings()
         var options = BucketOptions()
         if isDeclared("jobs") { options.jobCount = try integer("jobs") ?? options.jobCount }
         options.isStopped = { Interruption.isRequested }

@@ -6,8 +6,8 @@ package import CASStore
 package struct AnswerBody: Sendable {
     /// Where its bytes are.
     package enum Source: Sendable {
-        /// One object.
-        case object(ObjectID)
+        /// One object, or another file that is named by its bytes.
+        case object(PlacedFile.Name)
         /// A twin as a gzip file (RFC 1952).
         case gzip(head: [UInt8], twin: ObjectID, byteCount: Int64, tail: [UInt8])
         /// A composed archive.
@@ -47,8 +47,11 @@ package struct AnswerBody: Sendable {
     }
 
     /// An object, or another file named by the SHA-256 of its bytes.
-    package init(object: ObjectID, byteCount: Int64) {
-        self.init(source: .object(object), byteCount: byteCount, tag: object)
+    package init(
+        object: ObjectID, of kind: PlacedFile.Kind = .object, byteCount: Int64
+    ) {
+        self.init(
+            source: .object(PlacedFile.Name(kind, object)), byteCount: byteCount, tag: object)
     }
 
     /// No name, no time, unknown system (RFC 1952, section 2.3).
@@ -72,8 +75,8 @@ package struct AnswerBody: Sendable {
     /// - Precondition: the range lies within the body.
     package func pieces(in range: Range<Int64>) -> [ZipArchive.Piece] {
         switch source {
-        case .object(let address):
-            return [.object(address, range: range, size: byteCount)]
+        case .object(let name):
+            return [.object(name.address, range: range, size: byteCount)]
         case .archive(let archive): return archive.pieces(in: range)
         case .gzip(let head, let twin, let count, let tail):
             let start = Int64(head.count)
@@ -99,14 +102,22 @@ package struct AnswerBody: Sendable {
         Int(range.lowerBound - start)..<Int(range.upperBound - start)
     }
 
-    /// The files that are read for an archive, with their sizes; each as often as it stands there.
-    package var archivedFiles: [(address: ObjectID, byteCount: Int64)] {
-        guard case .archive(let archive) = source else { return [] }
-        return archive.members.compactMap { member in
-            switch member.content {
-            case .bytes: nil
-            case .object(let address): (address, member.byteCount)
-            case .twin(let address, let count): (address, count)
+    /// A file that a body is read from, with its size.
+    package typealias File = (name: PlacedFile.Name, byteCount: Int64)
+
+    /// The files that it is read from; each as often as it stands there.
+    package var files: [File] {
+        switch source {
+        case .object(let name): return [(name, byteCount)]
+        case .gzip(_, let twin, let count, _): return [(PlacedFile.Name(.twin, twin), count)]
+        case .archive(let archive):
+            return archive.members.compactMap { member in
+                switch member.content {
+                case .bytes: nil
+                case .object(let address):
+                    (PlacedFile.Name(.object, address), member.byteCount)
+                case .twin(let address, let count): (PlacedFile.Name(.twin, address), count)
+                }
             }
         }
     }

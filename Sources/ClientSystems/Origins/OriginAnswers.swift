@@ -65,7 +65,7 @@ package final class OriginAnswers: Sendable {
         ClientSystem.allCases.sorted().filter { system in
             do throws(StoreError) {
                 let kept = try reader.configuration(of: system, mayRead: true)
-                return try kept.outcome.get() != nil
+                return try kept.outcome.get()?.isEnabled == true
             } catch {
                 tell(error)
                 return false
@@ -94,7 +94,7 @@ package final class OriginAnswers: Sendable {
                 failure = failure ?? error
                 continue
             }
-            guard let configuration else { continue }
+            guard let configuration, configuration.isEnabled else { continue }
             let view = OriginView(reader, mayRead: mayRead)
             guard let answer = try decider.answer(request, configuration, view) else { continue }
             return try made(answer, request, decider.system, reading, view)

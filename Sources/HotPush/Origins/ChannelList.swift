@@ -1,13 +1,13 @@
-import CASStore
+package import CASStore
 import StrictJSON
 
 /// The names of an origin's channels, for clients that cannot list its directory.
 ///
 /// `channels.json`: `{"channels":["beta","stable"]}`, sorted, written after the pointers. It may lag
 /// behind them if a publisher is killed; the next publisher corrects it.
-enum ChannelList {
+package enum ChannelList {
     /// The largest list that is read, in bytes.
-    static let byteCountMax: Int64 = 1 << 20
+    package static let byteCountMax: Int64 = 1 << 20
 
     static func serialized(_ channels: [ChannelName]) -> [UInt8] {
         let names = channels.sorted().map { JSONValue.string($0.description) }
@@ -15,8 +15,9 @@ enum ChannelList {
         return JSONWriter.serialize(.object([member]), sortedKeys: true) + [10]
     }
 
+    /// Reads the names.
     /// - Throws: `.badOrigin`; `.badChannelName`.
-    static func names(parsing bytes: [UInt8]) throws(StoreError) -> [ChannelName] {
+    package static func names(parsing bytes: [UInt8]) throws(StoreError) -> [ChannelName] {
         // Text that is not JSON lists no channels either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             case .array(let values)? = document["channels"]

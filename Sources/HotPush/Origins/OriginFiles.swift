@@ -1,13 +1,13 @@
-import CASStore
+package import CASStore
 import StrictJSON
 
 /// The file that makes a directory an origin: `{"castreeOrigin":1}`.
 ///
 /// That of a signed origin has 2 and its id, that of one which other systems' clients update from has 2: a castree that does
 /// not know these things does not publish there.
-enum OriginMarker {
+package enum OriginMarker {
     /// The largest marker that is read, in bytes.
-    static let byteCountMax: Int64 = 64 * 1024
+    package static let byteCountMax: Int64 = 64 * 1024
 
     /// - Parameters:
     ///   - id: that of a signed origin. The pointers have it, too: here it is a copy.
@@ -65,7 +65,7 @@ enum OriginMarker {
     ///
     /// - Parameter origin: the origin's path or place, for the message.
     /// - Throws: `.badOrigin`; `.unsupportedFormat`.
-    static func check(_ bytes: [UInt8], of origin: String) throws(StoreError) {
+    package static func check(_ bytes: [UInt8], of origin: String) throws(StoreError) {
         // Text that is not JSON has no format number either; the message is the same.
         guard let document = try? JSONValue.parse(bytes),
             let format = document["castreeOrigin"]?.asInt64, format > 0

@@ -32,7 +32,7 @@ package enum OriginLayout {
     /// The largest manifest that is read, in bytes.
     package static let manifestByteCountMax = Manifest.byteCountMax
 
-    static let marker = "origin.json"
+    package static let marker = "origin.json"
     static let objects = "objects"
     static let manifests = "manifests"
     static let packs = "packs"
@@ -47,7 +47,7 @@ package enum OriginLayout {
     static let clientConfiguration = "config.json"
     static let clientDocuments = "documents"
     static let channels = "channels"
-    static let channelList = "channels.json"
+    package static let channelList = "channels.json"
     static let suffix = ".json"
 
     static let log = "log"
@@ -202,6 +202,9 @@ package enum OriginLayout {
         return
             "\(log)/\(String(repeating: "0", count: max(0, 10 - digits.utf8.count)))\(digits)\(suffix)"
     }
+
+    /// What says in a directory that its origin is in a bucket: nobody publishes there.
+    package static let logMark = logEntry(1)
 
     /// The number of an entry; `nil` for a path that is none's.
     static func number(ofLogEntry path: String) -> Int64? {

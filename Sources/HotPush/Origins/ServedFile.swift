@@ -6,6 +6,15 @@ package struct ServedFile: Sendable, Hashable {
     package let path: String
     /// What never changes about it.
     package let identity: Identity
+    /// The epoch in which it stands: above 0 only in a bucket, and in a copy of one.
+    package let epoch: Int64
+    /// Where files of its kind stand in each epoch; `nil` for what stands in none.
+    package let folder: Folder?
+
+    /// Where the files stand that are named by the SHA-256 of their bytes.
+    package enum Folder: Sendable, Hashable {
+        case objects, packs, deliveries, manifests, places
+    }
 
     /// What never changes about a file.
     package enum Identity: Sendable, Hashable {
@@ -24,15 +33,31 @@ package struct ServedFile: Sendable, Hashable {
     ///
     /// Only the one spelling of a path counts, with nothing escaped.
     package init?(_ path: String) {
-        guard let identity = Self.identity(of: path) else { return nil }
+        guard let (epoch, plain) = OriginLayout.epoch(of: path),
+            let identity = Self.identity(of: plain, in: epoch)
+        else { return nil }
         self.path = path
         self.identity = identity
+        self.epoch = epoch
+        if case .addressed = identity {
+            folder = Self.folders[plain.prefix { $0 != "/" }]
+        } else {
+            folder = nil
+        }
     }
 
-    private static func identity(of path: String) -> Identity? {
-        switch path {
-        case OriginLayout.marker, OriginLayout.channelList: return .changing
-        default: break
+    private static let folders: [Substring: Folder] = [
+        OriginLayout.objects[...]: .objects, OriginLayout.packs[...]: .packs,
+        OriginLayout.deliveries[...]: .deliveries, OriginLayout.manifests[...]: .manifests,
+        OriginLayout.places[...]: .places,
+    ]
+
+    /// The channel whose pointer it is; `nil` for all other files.
+    package var channel: ChannelName? { OriginLayout.channel(ofPointer: path) }
+
+    private static func identity(of path: String, in epoch: Int64) -> Identity? {
+        if epoch == 0, [OriginLayout.marker, OriginLayout.channelList].contains(path) {
+            return .changing
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         switch (parts[0], parts.count) {
@@ -45,6 +70,10 @@ package struct ServedFile: Sendable, Hashable {
         case (OriginLayout.manifests, 2):
             if OriginLayout.delta(ofFile: parts[1]) != nil { return .constant }
             return addressed(OriginLayout.address(ofManifestFile: parts[1])) { _ in true }
+        case (OriginLayout.places, 2) where epoch > 0:
+            return addressed(OriginLayout.address(ofManifestFile: parts[1])) { _ in true }
+        // What follows stands in no epoch.
+        case _ where epoch > 0: return nil
         case (OriginLayout.trust, 2): return OriginLayout.isTrust(path) ? .constant : nil
         case (OriginLayout.channels, 2):
             return OriginLayout.channel(ofPointer: path) == nil ? nil : .changing

@@ -2,13 +2,18 @@ package import Console
 
 extension Option {
     /// How patient a command is: the options of every command that reaches others.
-    private static let patience: [Option] = [
-        .text(
-            "timeout", placeholder: "TIME",
-            "give up on a connection that is silent for this long",
-            fallback: "30s"),
-        .integer("retries", in: 0...100, "repeat a request this many times", fallback: 8),
-    ]
+    private static let patience = patience(retries: 8)
+
+    private static func patience(retries: Int) -> [Option] {
+        [
+            .text(
+                "timeout", placeholder: "TIME",
+                "give up on a connection that is silent for this long",
+                fallback: "30s"),
+            .integer(
+                "retries", in: 0...100, "repeat a request this many times", fallback: retries),
+        ]
+    }
 
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     static let reaching: [Option] =
@@ -28,6 +33,9 @@ extension Option {
 
     /// How a bucket is reached: the options of every other command that takes an `s3://` origin.
     package static let reachingBucket = patience + bucketAccess
+
+    /// The same for a server: whoever waits for it is better told to come back.
+    package static let servingBucket = patience(retries: 2) + bucketAccess
 
     /// Where a bucket is, and with which keys it is reached.
     package static let bucketAccess: [Option] = [

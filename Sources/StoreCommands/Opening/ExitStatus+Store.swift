@@ -46,6 +46,10 @@ extension ExitStatuses {
             (.mandatoryWaits, "a mandatory release is here and waits for the next start")
         ])
 
+    /// Of what answers from an origin.
+    package static let served = ExitStatuses(
+        help: failures + [(.offline, "the origin cannot be reached")] + endings)
+
     private static let failures: [(status: ExitStatus, meaning: String)] = [
         (.done, "done"),
         (.failed, "the operation failed; the message says why"),

@@ -76,7 +76,7 @@ import VersionTree
         let answer = try require(try others.answer(request, mayRead: true))
         guard case .composed(let same) = answer.body else { return }
         expect(same.tag, equals: first.tag)
-        expect(same.archivedFiles.count, equals: 2)
+        expect(same.files.count, equals: 2)
     }
 
     @Test func `an archive has one spelling, or strangers would have it planned once for each`() {

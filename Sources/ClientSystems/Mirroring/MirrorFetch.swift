@@ -1,0 +1,96 @@
+import Buckets
+import CASStore
+
+/// Fetches one file into a mirror.
+struct MirrorFetch: Sendable {
+    let bucket: any Bucket
+    let directory: MirrorDirectory
+    let shelf: MirrorShelf
+    let reach: MirrorReach
+
+    /// Fetches a file, unless it is there.
+    /// - Returns: why it has not come.
+    func fetch(_ file: PlacedFile) -> StoreError? {
+        if shelf.has(file.name) { return nil }
+        if let refusal = reach.refusal { return refusal }
+        do throws(StoreError) {
+            do throws(StoreError) {
+                try receive(file)
+            } catch {
+                guard error.code == .outOfSpace else { throw error }
+                try shelf.makeRoom()
+                try receive(file)
+            }
+            reach.note(nil)
+            return nil
+        } catch {
+            reach.note(error)
+            return error
+        }
+    }
+
+    private func receive(_ file: PlacedFile) throws(StoreError) {
+        let token = try randomToken()
+        let byteCount: Int64
+        do throws(StoreError) {
+            byteCount = try stage(file, token)
+            try shelf.settle(token, as: file.name, byteCount: byteCount)
+        } catch {
+            directory.unstage(token)
+            throw error
+        }
+    }
+
+    /// Writes the bytes of a file aside, and compares them with its name.
+    /// - Returns: their number.
+    private func stage(_ file: PlacedFile, _ token: String) throws(StoreError) -> Int64 {
+        let staged = try directory.stage(token)
+        let hashing = Hashing(try Digester(.sha256))
+        let request = ReadRequest(byteCountMax: file.byteCountMax)
+        let fileSystem = directory.fileSystem
+        let outcome: ReadOutcome
+        do throws(StoreError) {
+            outcome = try bucket.get(file.key, request) { (bytes) throws(StoreError) in
+                hashing.update(bytes)
+                try fileSystem.write(staged.raw, bytes)
+            }
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            throw damaged(file, "has more than \(file.byteCountMax) bytes")
+        }
+        guard case .found = outcome else {
+            throw StoreError(
+                .missingFromBucket, "\(file.key) is not in \(bucket.place)",
+                object: file.name.address)
+        }
+        let (address, byteCount) = hashing.finish()
+        guard address == file.name.address, file.byteCount.map({ $0 == byteCount }) ?? true else {
+            throw damaged(file, "has other bytes than its name says")
+        }
+        return byteCount
+    }
+
+    private func damaged(_ file: PlacedFile, _ problem: String) -> StoreError {
+        StoreError(
+            .missingFromBucket,
+            "\(file.key) in \(bucket.place) \(problem); castree fsck --repair mends it",
+            object: file.name.address)
+    }
+
+    /// A digest that a closure adds to. Belongs to one thread.
+    private final class Hashing {
+        private var digester: Digester
+        private var byteCount: Int64 = 0
+
+        init(_ digester: consuming Digester) { self.digester = digester }
+
+        func update(_ bytes: UnsafeRawBufferPointer) {
+            digester.update(bytes)
+            byteCount += Int64(bytes.count)
+        }
+
+        func finish() -> (address: ObjectID, byteCount: Int64) {
+            (digester.finish { ObjectID(unchecked: $0) }, byteCount)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+package import Buckets
+package import CASStore
+package import HotPush
+import StrictJSON
+import Synchronization
+
+/// The files of an origin in a bucket, as far as a server needs them, in a directory that is laid out as an origin.
+///
+/// So who reads that directory answers from a bucket. The files that change are looked at again by ``look()``, and get
+/// there in the publisher's order: a history before its pointer, and before both all that answers about them depend on. What
+/// never changes comes when somebody asks for it (``OriginMirror/bring(_:then:)``), is compared with its name before it has it, and goes when
+/// there is too much: what was used longest ago first, and nothing that is being sent (``MirrorHold``).
+///
+/// A pointer or a history that is older than the one here is an old copy, and ignored. If the bucket cannot be reached, all
+/// that is here goes on being answered. Several threads may use it at once.
+package final class OriginMirror: Sendable {
+    /// How a mirror is kept.
+    package struct Options: Sendable {
+        /// The most bytes of files on the disk; what all answers depend on counts, and stays.
+        package var byteCount: Int64 = 10 << 30
+        /// What reaches the directory.
+        package var fileSystem: any FileSystem = POSIXFileSystem()
+        /// The clock, in seconds since 1970.
+        package var now: @Sendable () -> Int64 = secondsNow
+        /// Told what an operator should know.
+        package var notice: @Sendable (String) -> Void = { _ in }
+
+        /// Makes the usual options.
+        package init() {}
+    }
+
+    struct State: Sendable {
+        /// Of the files that change and are here.
+        var tags: [String: MirroredTag] = [:]
+        var areTagsNoted = true
+        /// The pointers that are here.
+        var pointers: [ChannelName: ChannelPointer] = [:]
+        /// What answers about a channel depend on.
+        var needs: [ChannelName: ChannelNeeds] = [:]
+        /// What the pointers list, each once.
+        var listed: [ListedRelease] = []
+        /// The origin's channels, as it lists them.
+        var channels: Set<ChannelName> = []
+        /// Those whose pointers castree's own devices have asked for.
+        var others: Set<ChannelName> = []
+        var placements: BoundedCache<ListedRelease, ReleasePlacement>
+        /// What is being sent, by the tags of archives.
+        var holds: [ObjectID: SharedHold] = [:]
+        /// What was not in the bucket, by its key, and when that was.
+        var absent: BoundedCache<String, Int64>
+    }
+
+    /// What answers about a channel to the clients of some systems depend on.
+    struct ChannelNeeds: Sendable {
+        var systems: [ClientSystem]
+        var files: [PlacedFile]
+    }
+
+    let bucket: any Bucket
+    let directory: MirrorDirectory
+    let shelf: MirrorShelf
+    let reach: MirrorReach
+    let fetching: MirrorFetching
+    let options: Options
+    let state: Mutex<State>
+    /// One look at a time.
+    let turn = ThreadGate(limit: 1)
+
+    /// Opens the directory of a mirror, and makes it if need be; nothing is asked of the bucket.
+    ///
+    /// - Throws: `.foreignCache`, `.busy`, `.unsupportedFormat`; what making it throws.
+    package init(
+        _ bucket: any Bucket, at path: String, _ options: Options = Options()
+    ) throws(StoreError) {
+        self.bucket = bucket
+        self.options = options
+        let directory = try MirrorDirectory(
+            path, of: bucket.place, fileSystem: options.fileSystem)
+        let shelf = MirrorShelf(directory, MirrorIndex.Limit(byteCount: options.byteCount))
+        let reach = MirrorReach(bucket.place, notice: options.notice)
+        let fetch = MirrorFetch(bucket: bucket, directory: directory, shelf: shelf, reach: reach)
+        self.directory = directory
+        self.shelf = shelf
+        self.reach = reach
+        fetching = MirrorFetching(threadMax: bucket.parallelCount) { fetch.fetch($0) }
+        state = Mutex(
+            State(
+                placements: BoundedCache(limit: 6 << 20), absent: BoundedCache(limit: 1_024)))
+    }
+
+    /// The directory.
+    package var path: String { directory.path }
+
+    /// Takes what is in the directory, and looks at the bucket for the first time.
+    ///
+    /// - Returns: the origin in the directory.
+    /// - Throws: `.noOrigin`; what the bucket throws if there is nothing here to answer from.
+    package func begin() throws(StoreError) -> DirectoryOrigin {
+        try directory.replace(OriginLayout.logMark, with: [])
+        try shelf.scan()
+        let isWarm = try takeOver()
+        do throws(StoreError) {
+            try lookOnce()
+            reach.note(nil)
+        } catch {
+            guard isWarm, error.code == .accessDenied || MirrorReach.isLoss(error) else {
+                throw error
+            }
+            tell(error)
+        }
+        return try DirectoryOrigin(directory.path, fileSystem: options.fileSystem)
+    }
+
+    /// Looks whether something has changed in the bucket, and says what keeps it from that.
+    package func look() {
+        do throws(StoreError) {
+            try lookOnce()
+            reach.note(nil)
+        } catch {
+            if error.code != .interrupted { tell(error) }
+        }
+    }
+
+    private func tell(_ error: StoreError) {
+        if MirrorReach.isLoss(error) {
+            reach.note(error)
+        } else {
+            reach.tell(error.message, of: bucket.place)
+        }
+    }
+
+    // MARK: At the start
+
+    /// Believes of the files that change those that are what was noted of them; forgets the others.
+    /// - Returns: whether there is an origin.
+    private func takeOver() throws(StoreError) -> Bool {
+        var tags = directory.notedTags()
+        for (path, tag) in tags {
+            let bytes = try directory.contents(path, limit: ClientHistory.byteCountMax)
+            if let bytes, try ObjectID(of: bytes) == tag.digest { continue }
+            tags[path] = nil
+            // One that came just before a kill is whole; one that a power cut has torn is no JSON.
+            if let bytes, (try? JSONValue.parse(bytes)) != nil { continue }
+            try directory.remove(path)
+        }
+        state.withLock { $0.tags = tags }
+        for (channel, systems) in Self.channels(of: try mirroredConfigurations()) {
+            try takeOverPointer(of: channel)
+            let files = try needs(of: channel, systems)
+            state.withLock { $0.needs[channel] = ChannelNeeds(systems: systems, files: files) }
+            for file in files { try proveDocument(file) }
+        }
+        settleNeeds()
+        return tags[OriginLayout.marker] != nil
+    }
+
+    private func takeOverPointer(of channel: ChannelName) throws(StoreError) {
+        let bytes = try directory.contents(
+            OriginLayout.pointer(channel), limit: ChannelPointer.byteCountMax)
+        // What cannot be read is answered with its reason, until another one comes.
+        let pointer = bytes.flatMap { try? ChannelPointer(parsing: $0, of: channel) }
+        state.withLock { $0.pointers[channel] = pointer }
+    }
+
+    /// Compares a document that an earlier process has left with its name.
+    func proveDocument(_ file: PlacedFile) throws(StoreError) {
+        guard shelf.has(file.name), !shelf.isProven(file.name) else { return }
+        let path = file.name.path(in: 0)
+        let bytes: [UInt8]?
+        do throws(StoreError) {
+            bytes = try directory.contents(path, limit: Int(file.name.byteCountMax))
+        } catch {
+            // Too large, or unreadable: fetched anew like one with other bytes.
+            bytes = nil
+        }
+        if let bytes, try ObjectID(of: bytes) == file.name.address {
+            shelf.prove([file.name])
+        } else {
+            try shelf.drop(file.name)
+        }
+    }
+}

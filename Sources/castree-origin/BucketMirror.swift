@@ -1,0 +1,101 @@
+import Buckets
+import CASStore
+import ClientSystems
+import Console
+import CurlTransport
+import HotPush
+import OriginCommands
+import StoreCommands
+import WebServer
+
+// How an origin in a bucket is mirrored, by the command line.
+
+extension Invocation {
+    /// The mirror of an origin in a bucket; nothing is asked of that yet.
+    ///
+    /// - Parameters:
+    ///   - cache: the directory for it.
+    ///   - notice: told what becomes of the bucket.
+    /// - Throws: `usage`, `.credentials`, `.foreignCache`, `.busy`; the error that keeps libcurl from working.
+    func mirror(
+        of location: BucketLocation, at cache: String,
+        notice: @escaping @Sendable (String) -> Void
+    ) throws -> OriginMirror {
+        var options = OriginMirror.Options()
+        options.byteCount = try byteCount("cache-size") ?? options.byteCount
+        options.notice = notice
+        return try OriginMirror(try openBucket(location), at: cache, options)
+    }
+
+    private func openBucket(_ location: BucketLocation) throws -> S3Bucket {
+        let settings = try bucketSettings()
+        var transport = TransportOptions()
+        transport.stallTimeout = try duration("timeout") ?? transport.stallTimeout
+        transport.connectTimeout = min(transport.connectTimeout, transport.stallTimeout)
+        transport.userAgent = "castree/\(program.version)"
+        transport.certificatesFile = settings.certificatesFile
+        var options = BucketOptions()
+        options.isStopped = { Interruption.isRequested }
+        options.failureCountMax = (try integer("retries") ?? 2) + 1
+        options.stallSeconds = Int((transport.stallTimeout.milliseconds + 999) / 1_000)
+        options.note = { note($0) }
+        let carrier = try CurlBucketCarrier(transport)
+        do throws(StoreError) {
+            return try S3Bucket(location, settings, carrier: carrier, options)
+        } catch {
+            guard error.code == .badOrigin else { throw error }
+            throw CommandError.usage(error.message)
+        }
+    }
+}
+
+extension OriginResponder {
+    /// The answer to a request, when all that it needs has come from the bucket, if the origin is there.
+    ///
+    /// - Parameter isWhole: whether the whole body is wanted, and not only what people read of it.
+    /// - Throws: what fetching throws; as ``response(to:_:mayRead:)``.
+    func suppliedResponse(
+        to head: RequestHead, _ body: [UInt8], from mirror: OriginMirror?, isWhole: Bool
+    ) throws(StoreError) -> PlannedResponse {
+        guard let mirror else { return try response(to: head, body, mayRead: true) }
+        switch servedFile(head).flatMap({ mirror.lack($0) }) {
+        case nil: break
+        case .pointer(let channel): mirror.watch(channel)
+        case .file(let file): try mirror.bringNow(file)
+        }
+        let response = try response(to: head, body, mayRead: true)
+        guard let source = response.source else { return response }
+        // What is in an archive is known before its files are here.
+        if case .archive = source.source, !isWhole { return response }
+        _ = try mirror.bringNow(source.files)
+        return response
+    }
+}
+
+/// A directory that lasts as long as a command.
+struct TemporaryCache {
+    /// Where it is.
+    let path: String
+    private let parent: String
+    private let name: String
+
+    /// Names a directory that is not there yet.
+    /// - Parameter parent: the directory for it.
+    init(_ parent: String) throws(StoreError) {
+        self.parent = parent
+        name = "castree-origin-\(try randomToken())"
+        path = "\(parent)/\(name)"
+    }
+
+    /// Removes the directory and all that is in it.
+    func remove() {
+        let fileSystem = POSIXFileSystem()
+        // What cannot be removed is in a directory whose files do not last.
+        guard
+            let directory = try? fileSystem.open(
+                POSIXFileSystem.workingDirectory, parent, .directoryFollowingLinks, mode: 0)
+        else { return }
+        // As above.
+        try? fileSystem.removeTree(directory.raw, name)
+    }
+}

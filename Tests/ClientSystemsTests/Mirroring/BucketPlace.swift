@@ -1,0 +1,192 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Foundation
+import Platform
+import StorageTestSupport
+import StrictJSON
+import Synchronization
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// An origin in a bucket in memory, written key by key as a publisher writes it (docs/origin-format.md, "In buckets").
+///
+/// Unchecked: a test uses it from one thread at a time.
+final class BucketPlace: @unchecked Sendable {
+    let store = ModelStore()
+    let directory = TemporaryDirectory()
+    private let local: ServedPlace
+    /// In which epoch each file was written, by its path without one.
+    private var epochs: [String: Int64] = [:]
+    private var places: [ObjectID: (version: Int64, places: ObjectID?, facts: Int64)] = [:]
+    private(set) var log: Int64 = 1
+    /// What is offered no more.
+    private var withdrawn: Set<Int64> = []
+
+    /// What a publisher does one after the other, each a key and its bytes; `nil` deletes.
+    typealias Step = (key: String, bytes: [UInt8]?)
+
+    static let pointerKey = OriginLayout.pointer(.stable)
+    static let historyKey = OriginLayout.clientHistory(of: .stable, ModelDecider.system.rawValue)
+
+    init() throws {
+        local = try ServedPlace()
+        for path in [
+            "origin.json", OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+        ] {
+            store.set(path, try contents(path), .pointer)
+        }
+        store.set("channels.json", Array(#"{"channels":["stable"]}"#.utf8 + [10]), .pointer)
+    }
+
+    private func contents(_ path: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: local.directory.appending(path))))
+    }
+
+    /// Writes the files of a version in an epoch; the history and the pointer are the steps that are left.
+    func begin(
+        _ name: String, _ files: [String: String], epoch: Int64 = 0
+    ) throws -> [Step] {
+        _ = try local.begin(name, files)
+        log = max(log + 1, epoch + 1)
+        let release = try needed(local.pointer.releases.first)
+        let version = try needed(release.version)
+        let facts = try needed(release.facts)
+        var objects: Set<ObjectID> = []
+        for text in files.values {
+            let address = try ServedPlace.address(of: Array(text.utf8))
+            objects.insert(address)
+            try put(.object, address, in: epoch)
+        }
+        try put(.manifest, version.manifest, in: epoch)
+        try put(.facts, facts, in: epoch)
+        let all = objects.sorted().map { epochs[OriginLayout.object($0)] ?? 0 }
+        let placed = Places(all)
+        var address: ObjectID?
+        if placed.areNeeded(in: epoch) {
+            let bytes = placed.serialized()
+            address = try ServedPlace.address(of: bytes)
+            store.set(OriginLayout.places(try needed(address), in: epoch), bytes)
+        }
+        places[version.manifest] = (epoch, address, epoch)
+        return try steps()
+    }
+
+    private func put(_ kind: PlacedFile.Kind, _ address: ObjectID, in epoch: Int64) throws {
+        let name = PlacedFile.Name(kind, address)
+        guard epochs[name.path(in: 0)] == nil else { return }
+        epochs[name.path(in: 0)] = epoch
+        store.set(name.path(in: epoch), try contents(name.path(in: 0)))
+    }
+
+    /// The copies of the newest entry of the log, in the order in which they are written.
+    private func steps() throws -> [Step] {
+        [(Self.historyKey, history.serialized()), (Self.pointerKey, pointer.serialized())]
+    }
+
+    var history: ClientHistory {
+        var history = local.history
+        history.log = log
+        return history
+    }
+
+    /// The pointer with the epochs of all that it names.
+    var pointer: ChannelPointer {
+        var pointer = local.pointer
+        pointer.sequence += Int64(withdrawn.count)
+        pointer.log = log
+        pointer.releases.removeAll { withdrawn.contains($0.sequence) }
+        for index in pointer.releases.indices {
+            guard case .version(var version) = pointer.releases[index].target,
+                let place = places[version.manifest]
+            else { continue }
+            (version.epoch, version.places) = (place.version, place.places)
+            pointer.releases[index].target = .version(version)
+            pointer.releases[index].factsPlace = OfferedRelease.FactsPlace(epoch: place.facts)
+        }
+        return pointer
+    }
+
+    /// Takes the newest release back, or the oldest with `isPruned`, whose files are deleted, too.
+    func withdraw(isPruned: Bool = false) throws -> [Step] {
+        let releases = pointer.releases
+        let gone = try needed(isPruned ? releases.last : releases.first)
+        withdrawn.insert(gone.sequence)
+        log += 1
+        var steps = try steps()
+        guard isPruned, let version = gone.version, let facts = gone.facts else { return steps }
+        for name in [
+            PlacedFile.Name(.manifest, version.manifest), PlacedFile.Name(.facts, facts),
+        ] {
+            steps.append((name.path(in: version.epoch), nil))
+        }
+        return steps
+    }
+
+    func take(_ step: Step) { store.set(step.key, step.bytes, .pointer) }
+
+    func publish(_ name: String, _ files: [String: String], epoch: Int64 = 0) throws {
+        for step in try begin(name, files, epoch: epoch) { take(step) }
+    }
+
+    // MARK: Mirrors
+
+    func bucket(_ schedule: @escaping RequestSchedule = { _ in .answered }) -> ModelBucket {
+        ModelBucket(store, rights: [.get, .list], schedule: schedule)
+    }
+
+    /// A mirror that has looked once, and what it answers.
+    func mirror(
+        _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
+        notices: Notices = Notices()
+    ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
+        var options = OriginMirror.Options()
+        options.byteCount = byteCount
+        options.notice = { notices.add($0) }
+        let mirror = try open(bucket, directory.appending(name), options)
+        return (mirror, try Self.answers(mirror.begin()))
+    }
+
+    /// The last thread of a mirror that has gone keeps its lock until it has ended.
+    private func open(
+        _ bucket: some Bucket, _ path: String, _ options: OriginMirror.Options
+    ) throws -> OriginMirror {
+        for _ in 0..<10_000 {
+            do throws(StoreError) { return try OriginMirror(bucket, at: path, options) } catch {
+                guard error.code == .busy else { throw error }
+                pause(milliseconds: 1)
+            }
+        }
+        return try OriginMirror(bucket, at: path, options)
+    }
+
+    static func answers(_ origin: DirectoryOrigin) -> OriginAnswers {
+        OriginAnswers(OriginReader(origin), deciders: [ModelDecider.self])
+    }
+
+    /// The archive that the channel offers now.
+    static func archive(_ answers: OriginAnswers) throws -> AnswerBody {
+        let request = ClientRequest("GET", "/model/KEY/archive")
+        let answer = try needed(try answers.answer(request, mayRead: true))
+        guard case .composed(let body) = answer.body else {
+            throw StoreError(.mismatch, "no archive: \(answer.status)")
+        }
+        return body
+    }
+}
+
+/// What an operator was told.
+final class Notices: Sendable {
+    private let said = Mutex<[String]>([])
+    var all: [String] { said.withLock { $0 } }
+    func add(_ sentence: String) { said.withLock { $0.append(sentence) } }
+    func clear() { said.withLock { $0 = [] } }
+}
+
+/// The value; a test without it has no sense.
+func needed<Value>(_ value: Value?) throws -> Value {
+    guard let value else { throw StoreError(.mismatch, "the test has no value") }
+    return value
+}

@@ -1,0 +1,230 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import Platform
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// docs/clients.md, "From a bucket": what never changes, and the directory that keeps it.
+@Suite struct MirrorFileTests {
+    private let place: BucketPlace
+
+    init() throws { place = try BucketPlace() }
+
+    private func file(_ name: PlacedFile.Name) -> URL {
+        URL(filePath: place.directory.appending("cache/" + name.path(in: 0)))
+    }
+
+    @Test func `bytes that are not what their name says, or do not come, are never kept`() throws {
+        try place.publish("1", ["a": "one"])
+        let address = try ServedPlace.address(of: Array("one".utf8))
+        let piece: OriginMirror.Piece = (PlacedFile.Name(.object, address), 3)
+        let right = Array("one".utf8)
+        let faults: [(String, [UInt8]?)] = [
+            ("other bytes", Array("two".utf8)), ("cut", Array("on".utf8)), ("none", []),
+            ("longer", Array("one and more".utf8)),
+            ("endless", Array(repeating: 1, count: 1 << 20)), ("missing", nil),
+        ]
+        let (mirror, _) = try place.mirror(place.bucket())
+        for (fault, bytes) in faults {
+            place.store.set(OriginLayout.object(address), bytes)
+            let error = #expect(throws: StoreError.self, "\(fault)") {
+                try mirror.bringNow([piece])
+            }
+            expect(error?.code, equals: .missingFromBucket, "\(fault)")
+            expect(!FileManager.default.fileExists(atPath: file(piece.name).path), "\(fault)")
+        }
+        let coming = place.directory.appending("cache/.mirror/new")
+        try expect(FileManager.default.contentsOfDirectory(atPath: coming).isEmpty)
+        place.store.set(OriginLayout.object(address), right)
+        _ = try mirror.bringNow([piece])
+        try expect(Array(Data(contentsOf: file(piece.name))), equals: right)
+        // What no release lists is asked for by its path alone, and remembered as missing.
+        let stranger = try ServedPlace.address(of: Array("nobody's".utf8))
+        let asked = try needed(ServedFile(OriginLayout.object(stranger)))
+        guard case .file(let lacking) = mirror.lack(asked) else { throw StoreError(.mismatch, "") }
+        try mirror.bringNow(lacking)
+        expect(mirror.lack(asked) == nil)
+        let error = #expect(throws: StoreError.self) {
+            try mirror.bringNow([(PlacedFile.Name(.object, stranger), 8)])
+        }
+        expect(error?.code, equals: .missingFromBucket)
+    }
+
+    @Test func `a file that many ask for at once is fetched once`() throws {
+        try place.publish("1", ["a": "one", "b": "two", "c": "three"], epoch: 2)
+        let gets = Mutex<[String: Int]>([:])
+        let slow = place.bucket { request in
+            gets.withLock { $0[request.key, default: 0] += 1 }
+            return .answered
+        }
+        let (mirror, answers) = try place.mirror(slow)
+        let files = try BucketPlace.archive(answers).files
+        expect(files.count, equals: 3)
+        let names = files.map(\.name)
+        let sizes = Dictionary(uniqueKeysWithValues: files.map { ($0.name, $0.byteCount) })
+        try Parallel.run(workers: 8, count: 64, chunk: 1) { (work) throws(StoreError) in
+            while let chunk = work.nextChunk() {
+                for _ in chunk { _ = try mirror.bringNow(names.map { ($0, sizes[$0] ?? 0) }) }
+            }
+        }
+        let counts = gets.withLock { gets in names.map { gets[$0.path(in: 2)] } }
+        expect(counts, equals: [1, 1, 1])
+    }
+
+    @Test func `what is sent stays, and what was used longest ago goes first`() throws {
+        var index = MirrorIndex()
+        let limit = MirrorIndex.Limit(byteCount: 10 * 4096, fileCount: 100)
+        let names = try (0..<12).map { number in
+            PlacedFile.Name(.object, try ServedPlace.address(of: [UInt8(number)]))
+        }
+        for name in names { index.add(name, byteCount: 1, isProven: true) }
+        expect(index.isOver(limit) && index.room == 12 * 4096 && index.count == 12)
+        // 0 is being sent, 1 was used last, 2 is needed by a pointer.
+        index.hold([names[0]])
+        index.hold([names[1]])
+        index.release([names[1]])
+        index.need([names[2]])
+        let leaving = index.leaving(limit)
+        expect(leaving, equals: Array(names[3...5]))
+        for name in leaving {
+            expect(index.mayGo(name))
+            index.remove(name)
+        }
+        expect(!index.isOver(limit) && !index.mayGo(names[0]) && !index.mayGo(names[2]))
+        // What is held while it comes is there when it has come, and goes like any other when it is not.
+        let new = PlacedFile.Name(.twin, names[0].address)
+        index.hold([new, new])
+        expect(!index.has(new))
+        index.add(new, byteCount: 5000, isProven: true)
+        expect(index.isProven(new) && !index.mayGo(new))
+        index.release([new])
+        expect(!index.mayGo(new))
+        index.release([new])
+        expect(index.mayGo(new) && index.room == 11 * 4096)
+        // A limit of files counts as well.
+        expect(index.leaving(MirrorIndex.Limit(byteCount: 1 << 30, fileCount: 4)).count, equals: 7)
+    }
+
+    @Test func `an archive that is being sent is whole however small the cache is`() throws {
+        try place.publish("1", ["a": "one", "b": "two"])
+        let (mirror, answers) = try place.mirror(place.bucket(), byteCount: 4096)
+        let first = try BucketPlace.archive(answers)
+        var hold: MirrorHold? = try mirror.bringNow(first.files)
+        try place.publish("2", ["a": "three", "b": "four"], epoch: 2)
+        mirror.look()
+        let second = try BucketPlace.archive(answers)
+        _ = try mirror.bringNow(second.files)
+        expect(
+            first.files.allSatisfy { FileManager.default.fileExists(atPath: file($0.name).path) })
+        expect(mirror.hold(first) != nil)
+        hold = nil
+        expect(hold == nil)
+        _ = try mirror.bringNow(second.files)
+        try place.publish("3", ["a": "five"], epoch: 2)
+        mirror.look()
+        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+        expect(mirror.hold(first) == nil)
+        // What answers depend on stays.
+        try expect(answers.text("/model/KEY/check").contains("\"3\", \"2\", \"1\""))
+    }
+
+    @Test
+    func `a warm cache asks at the start for nothing but what may have changed, and gets no bytes`()
+        throws
+    {
+        try place.publish("1", ["a": "one"], epoch: 1)
+        let files: [OriginMirror.Piece]
+        do {
+            let (mirror, answers) = try place.mirror(place.bucket())
+            files = try BucketPlace.archive(answers).files
+            _ = try mirror.bringNow(files)
+        }
+        // As a kill between writing and naming leaves it.
+        let torn = place.directory.appending("cache/.mirror/new/0123456789abcdef")
+        try Data("half".utf8).write(to: URL(filePath: torn))
+        let asked = Mutex<[String]>([])
+        let bucket = place.bucket { request in
+            asked.withLock { $0.append(request.key) }
+            return .answered
+        }
+        let (mirror, answers) = try place.mirror(bucket)
+        let body = try BucketPlace.archive(answers)
+        expect(!FileManager.default.fileExists(atPath: torn))
+        let mutable = Set(
+            ["origin.json", "channels.json", BucketPlace.pointerKey, BucketPlace.historyKey]
+                + ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) })
+        expect(Set(asked.withLock { $0 }), equals: mutable)
+        expect(asked.withLock { $0.count }, equals: mutable.count)
+        expect(bucket.figures.receivedByteCount, equals: 0)
+        // Nobody has compared the pieces yet: who sends them first does.
+        expect(mirror.hold(body) == nil && files.allSatisfy { !mirror.isProven($0.name) })
+        _ = try mirror.bringNow(files)
+        mirror.prove(files)
+        expect(mirror.hold(body) != nil)
+        expect(asked.withLock { $0.count }, equals: mutable.count)
+    }
+
+    @Test func `what is damaged in the cache is fetched anew`() throws {
+        try place.publish("1", ["a": "one"], epoch: 1)
+        let version = try needed(place.pointer.releases.first?.version)
+        do { _ = try place.mirror(place.bucket()) }
+        let manifest = PlacedFile.Name(.manifest, version.manifest)
+        let pointer = URL(filePath: place.directory.appending("cache/" + BucketPlace.pointerKey))
+        for damaged in [file(manifest), pointer] {
+            for bytes in [Data(), Data("{".utf8), Data("{\"a\":1}".utf8)] {
+                try bytes.write(to: damaged)
+                let (_, answers) = try place.mirror(place.bucket())
+                try expect(
+                    answers.text("/model/KEY/check"), equals: #"https://u.example.org ["1"] of 1"#)
+                #expect(throws: Never.self) { try BucketPlace.archive(answers) }
+            }
+        }
+    }
+
+    @Test func `a directory that is no cache of this origin, or in use, is refused`() throws {
+        try place.publish("1", ["a": "one"])
+        let (mirror, _) = try place.mirror(place.bucket())
+        func refusal(_ name: String, _ bucket: some Bucket) -> StoreError.Code? {
+            #expect(throws: StoreError.self) {
+                try OriginMirror(bucket, at: place.directory.appending(name))
+            }?.code
+        }
+        expect(refusal("cache", place.bucket()), equals: .busy)
+        withExtendedLifetime(mirror) {}
+        let manager = FileManager.default
+        func make(_ name: String, _ file: String, _ text: String) throws {
+            let url = URL(filePath: place.directory.appending("\(name)/\(file)"))
+            try manager.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: url)
+        }
+        try make("full", "mine", "x")
+        expect(refusal("full", place.bucket()), equals: .foreignCache)
+        try expect(
+            manager.contentsOfDirectory(atPath: place.directory.appending("full")), equals: ["mine"]
+        )
+        try make("other", ".mirror/cache.json", #"{"castreeMirror":1,"of":"s3://other/one"}"#)
+        expect(refusal("other", place.bucket()), equals: .foreignCache)
+        try make("newer", ".mirror/cache.json", #"{"castreeMirror":2,"of":"s3://model/origin"}"#)
+        expect(refusal("newer", place.bucket()), equals: .unsupportedFormat)
+        try make("file", "x", "x")
+        expect(refusal("file/x", place.bucket()) != nil)
+        expect(refusal("no/such/parent", place.bucket()), equals: .notFound)
+        // A disk of its own is empty but for this.
+        try manager.createDirectory(
+            atPath: place.directory.appending("disk/lost+found"), withIntermediateDirectories: true)
+        #expect(throws: Never.self) { try place.mirror(place.bucket(), at: "disk") }
+        // Nobody publishes into a cache.
+        let publisher = Publisher(place.directory.appending("disk"))
+        let error = #expect(throws: StoreError.self) { try publisher.withdraw(VersionName("1")) }
+        expect(error?.code, equals: .offeredElsewhere)
+    }
+}

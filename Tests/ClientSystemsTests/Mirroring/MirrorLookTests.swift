@@ -1,0 +1,228 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// docs/clients.md, "From a bucket"; docs/origin-format.md, "In buckets".
+@Suite struct MirrorLookTests {
+    private static let check = "/model/KEY/check"
+    private static func answer(_ names: String..., of count: Int) -> String {
+        "https://u.example.org \(names) of \(count)"
+    }
+
+    @Test func `what a bucket offers is answered, in whatever epochs its files stand`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one", "b": "same"])
+        try place.publish("2", ["a": "two", "b": "same"], epoch: 3)
+        let (mirror, answers) = try place.mirror(place.bucket())
+        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        // An object of epoch 3 and one of epoch 0, which places tell apart.
+        let body = try BucketPlace.archive(answers)
+        expect(mirror.hold(body) == nil)
+        let hold = try mirror.bringNow(body.files)
+        expect(mirror.hold(body) != nil)
+        let origin = try DirectoryOrigin(mirror.path)
+        for file in body.files {
+            let kept = try origin.file(file.name.path(in: 0), limit: 1 << 20)
+            try expect(
+                kept.map { try ServedPlace.address(of: $0.bytes) }, equals: file.name.address)
+        }
+        withExtendedLifetime(hold) {}
+        // Nothing new costs no bytes.
+        try place.publish("3", ["a": "three"], epoch: 4)
+        mirror.look()
+        try expect(answers.text(Self.check), equals: Self.answer("3", "2", "1", of: 3))
+    }
+
+    @Test
+    func
+        `whatever a publisher does between the requests of a look, answers are all of the old or all of the new`()
+        throws
+    {
+        // The steps of a publish, a withdrawal and a prune, each taken just before any two requests, in their order.
+        for verb in ["publish", "withdraw", "prune"] {
+            func make() throws -> (
+                BucketPlace, OriginMirror, OriginAnswers, [BucketPlace.Step], Due
+            ) {
+                let place = try BucketPlace()
+                try place.publish("1", ["a": "one"])
+                try place.publish("2", ["a": "two"], epoch: 2)
+                let due = Due()
+                let (mirror, answers) = try place.mirror(place.bucket { due.meet($0) })
+                let steps =
+                    switch verb {
+                    case "publish": try place.begin("3", ["a": "three"], epoch: 2)
+                    default: try place.withdraw(isPruned: verb == "prune")
+                    }
+                return (place, mirror, answers, steps, due)
+            }
+            let new =
+                switch verb {
+                case "publish": Self.answer("3", "2", "1", of: 3)
+                case "withdraw": Self.answer("1", of: 2)
+                default: Self.answer("2", of: 2)
+                }
+            let allowed = [Self.answer("2", "1", of: 2), new]
+            var count = 0
+            do {
+                // So many requests a look needs at most.
+                let (place, mirror, answers, steps, due) = try make()
+                for step in steps { place.take(step) }
+                mirror.look()
+                count = due.count
+                try expect(answers.text(Self.check), equals: new, "\(verb)")
+            }
+            for first in 0...count {
+                for last in first...count {
+                    let (place, mirror, answers, steps, due) = try make()
+                    due.plan { number in
+                        // The answers between two requests count as well.
+                        if let text = try? answers.text(Self.check), !allowed.contains(text) {
+                            Issue.record("\(verb) \(first) \(last) before \(number): \(text)")
+                        }
+                        if number == first { place.take(steps[0]) }
+                        if number == last { for step in steps.dropFirst() { place.take(step) } }
+                    }
+                    mirror.look()
+                    let text = try answers.text(Self.check)
+                    expect(allowed.contains(text), "\(verb) \(first) \(last): \(text)")
+                    due.plan { _ in }
+                    for step in steps { place.take(step) }
+                    mirror.look()
+                    try expect(answers.text(Self.check), equals: new, "\(verb) \(first) \(last)")
+                }
+            }
+        }
+    }
+
+    @Test func `an older copy of a pointer or a history is ignored, and said once`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let (oldPointer, oldHistory) = (place.pointer.serialized(), place.history.serialized())
+        try place.publish("2", ["a": "two"], epoch: 2)
+        let notices = Notices()
+        let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
+        let new = Self.answer("2", "1", of: 2)
+        for (key, old) in [
+            (BucketPlace.pointerKey, oldPointer), (BucketPlace.historyKey, oldHistory),
+        ] {
+            let right = place.store.files[key]?.bytes
+            place.store.set(key, old, .pointer)
+            for _ in 0..<2 { mirror.look() }
+            try expect(answers.text(Self.check), equals: new)
+            expect(
+                notices.all.filter { $0.contains("older copy") }.count, equals: 1, "\(notices.all)")
+            place.store.set(key, right, .pointer)
+            mirror.look()
+            notices.clear()
+        }
+    }
+
+    @Test func `what cannot be understood changes nothing, and what is missing is waited for`()
+        throws
+    {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let (mirror, answers) = try place.mirror(place.bucket())
+        let old = Self.answer("1", of: 1)
+        let steps = try place.begin("2", ["a": "two"], epoch: 2)
+        let configuration = OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue)
+        let version = try needed(place.pointer.releases.first?.version)
+        let manifest = OriginLayout.manifest(version.manifest, in: 2)
+        for step in steps { place.take(step) }
+        // Each is broken in turn; the others say what they should.
+        for key in [
+            BucketPlace.pointerKey, BucketPlace.historyKey, configuration, "channels.json",
+            "origin.json", manifest,
+        ] {
+            let right = try needed(place.store.files[key]?.bytes)
+            let bad: [[UInt8]?] = [
+                Array("{".utf8), Array("<html>".utf8), [], Array(right.dropLast(3)),
+            ]
+            for (number, bytes) in (bad + (key == manifest ? [nil] : [])).enumerated() {
+                let own = try place.mirror(place.bucket(), at: "own-\(number)-\(key.hashValue)")
+                place.store.set(key, bytes, .pointer)
+                mirror.look()
+                own.mirror.look()
+                let text = try answers.text(Self.check)
+                expect([old, Self.answer("2", "1", of: 2)].contains(text), "\(key) \(number)")
+                place.store.set(key, right, .pointer)
+                // Who knew the new one keeps it.
+                try expect(own.answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+            }
+        }
+        mirror.look()
+        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+    }
+
+    @Test func `a system that is ended in the bucket is answered no more`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let (mirror, answers) = try place.mirror(place.bucket())
+        let key = OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue)
+        let bytes = try needed(place.store.files[key]?.bytes)
+        var configuration = try ClientConfiguration(parsing: bytes, of: ModelDecider.system)
+        configuration.isEnabled = false
+        configuration.log = 5
+        place.store.set(key, configuration.serialized(), .pointer)
+        mirror.look()
+        try expect(answers.text(Self.check) == "nothing" && answers.systems().isEmpty)
+    }
+
+    @Test func `a bucket that is not reached is said once, and once when it is again`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let isDown = Atomic(false)
+        let notices = Notices()
+        let bucket = place.bucket { _ in isDown.load(ordering: .relaxed) ? .dropped : .answered }
+        let answers: OriginAnswers
+        do {
+            let (mirror, warm) = try place.mirror(bucket, notices: notices)
+            answers = warm
+            isDown.store(true, ordering: .relaxed)
+            for _ in 0..<3 { mirror.look() }
+            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+            expect(notices.all.count == 1 && notices.all[0].contains("cannot be reached"))
+            isDown.store(false, ordering: .relaxed)
+            for _ in 0..<3 { mirror.look() }
+            expect(notices.all.count == 2 && notices.all[1].contains("reached again"))
+        }
+        isDown.store(true, ordering: .relaxed)
+        // A warm cache serves; a cold one has nothing to serve.
+        let (_, again) = try place.mirror(bucket)
+        try expect(again.text(Self.check), equals: Self.answer("1", of: 1))
+        let error = #expect(throws: StoreError.self) { try place.mirror(bucket, at: "cold") }
+        expect(error?.code, equals: .network)
+        // An empty bucket has no origin, however warm the cache is.
+        isDown.store(false, ordering: .relaxed)
+        place.store.set("origin.json", nil)
+        let none = #expect(throws: StoreError.self) { try place.mirror(bucket, at: "none") }
+        expect(none?.code, equals: .noOrigin)
+    }
+}
+
+/// Things to be done just before requests, by their number since the plan was made.
+final class Due: Sendable {
+    private let state = Mutex<(count: Int, plan: @Sendable (Int) -> Void)>((0, { _ in }))
+
+    var count: Int { state.withLock { $0.count } }
+
+    func plan(_ plan: @escaping @Sendable (Int) -> Void) {
+        state.withLock { $0 = (0, plan) }
+    }
+
+    func meet(_ request: ModelRequest) -> RequestFate {
+        let (number, plan) = state.withLock { state in
+            defer { state.count += 1 }
+            return (state.count, state.plan)
+        }
+        plan(number)
+        return .answered
+    }
+}
