@@ -3,6 +3,7 @@ import CASStore
 import Console
 import CurlTransport
 import HotPush
+import OriginCommands
 import StoreCommands
 
 // How a bucket is reached: by the options of the command line, and as AWS's tools find it.
