@@ -34,7 +34,10 @@ extension Invocation {
         var mirrored: OriginMirror?
         switch reference.location {
         case .directory(let path):
-            try refuse(Option.mirroring, "is for origins in buckets: s3://BUCKET/PREFIX")
+            let names = Option.mirroring.map(\.name)
+            try refuse(
+                command.options.filter { names.contains($0.name) },
+                "is for origins in buckets: s3://BUCKET/PREFIX")
             origin = try DirectoryOrigin(path)
         case .bucket(let bucket):
             let made = try mirror(bucket)

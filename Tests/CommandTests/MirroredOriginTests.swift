@@ -18,6 +18,8 @@ import Testing
 
     init() throws {
         place = Workplace()
+        try FileManager.default.createDirectory(
+            at: place.directory.appending(path: "bucket"), withIntermediateDirectories: true)
         try place.add("1", ["index.html": "<h1>one</h1>", "js/a.js": "run(1)"])
         try place.castree("publish", "1", "bucket/app", "--no-sync")
         for (system, deployment) in [
@@ -103,7 +105,9 @@ import Testing
         expect(whole[1].contains(" 200 "))
         let requests = try web.requests().count
         web.stop()
-        try expect(answers(mirrored, next), equals: whole)
+        // Whether something is there that nobody had asked for, only the bucket knows.
+        let kept = Array(next.dropLast())
+        try expect(answers(mirrored, kept), equals: Array(whole.dropLast()))
         // What nobody has asked for before cannot be had now.
         try expect(
             mirrored.get("/objects/ab/\(String(repeating: "c", count: 62))").status, equals: 503)
@@ -113,12 +117,12 @@ import Testing
         expect(lines.count == 1 && ended.errors.contains("cannot be reached"), "\(ended)")
         // Started again without its bucket it answers from the cache; without one it says why it does not start.
         let warm = try serve(bucket, "--cache", "cache")
-        try expect(answers(warm, next), equals: whole)
+        try expect(answers(warm, kept), equals: Array(whole.dropLast()))
         _ = try warm.end()
         let cold = try place.run(
             .castree,
             ["origin", "serve"] + bucket + ["--cache", "cold", "--retries", "0", "--timeout", "5s"])
-        expect(cold.status == 23 && cold.errors.contains("s3://bucket/app"), "\(cold)")
+        expect(cold.status == 23 && cold.errors.contains("origin.json"), "\(cold)")
     }
 
     @Test func `what cannot be served from a bucket is said, with the exit status of its kind`()

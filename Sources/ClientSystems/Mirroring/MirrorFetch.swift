@@ -77,7 +77,9 @@ struct MirrorFetch: Sendable {
             object: file.name.address)
     }
 
-    /// A digest that a closure adds to. Belongs to one thread.
+    /// A digest that a closure adds to.
+    ///
+    /// Belongs to one thread.
     private final class Hashing {
         private var digester: Digester
         private var byteCount: Int64 = 0

@@ -92,6 +92,9 @@ struct MirrorIndex: Sendable {
     /// Says what must stay as long as the pointers are what they are.
     mutating func need(_ names: Set<PlacedFile.Name>) { needed = names }
 
+    /// Says what must stay besides, until that is said anew.
+    mutating func need(also names: some Sequence<PlacedFile.Name>) { needed.formUnion(names) }
+
     // MARK: Room
 
     /// Whether something has to go.

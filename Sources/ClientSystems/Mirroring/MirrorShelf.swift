@@ -31,6 +31,9 @@ final class MirrorShelf: Sendable {
     /// Says what must stay as long as the pointers are what they are.
     func need(_ names: Set<PlacedFile.Name>) { index.withLock { $0.need(names) } }
 
+    /// Says what must stay besides, until that is said anew.
+    func need(also names: [PlacedFile.Name]) { index.withLock { $0.need(also: names) } }
+
     // MARK: Holds
 
     /// Keeps files, whether they are there or still come.

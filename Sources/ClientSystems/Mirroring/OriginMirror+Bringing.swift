@@ -215,6 +215,17 @@ extension OriginMirror {
         return placement
     }
 
+    /// Says where the files stand that a pointer lists which is about to be here.
+    func list(also pointer: ChannelPointer) {
+        state.withLock { state in
+            let known = Set(state.listed)
+            let news = pointer.releases.compactMap(ListedRelease.init).filter {
+                !known.contains($0)
+            }
+            state.listed = news + state.listed
+        }
+    }
+
     /// Takes stock after a look: what the pointers list, and what must stay for it.
     func settleNeeds() {
         let needed = state.withLock { state -> Set<PlacedFile.Name> in

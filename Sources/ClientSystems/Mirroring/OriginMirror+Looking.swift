@@ -280,8 +280,14 @@ extension OriginMirror {
                 ChannelNeeds(
                     systems: systems, files: try self.needs(of: channel, systems, after: change))
             }
+        // What the channel needed until now is needed until the pointer is here.
+        shelf.need(also: needs.files.map(\.name))
         try bringNow(needs.files)
-        if let pointer = change.pointer?.value { try bringTrust(of: pointer) }
+        if let pointer = change.pointer?.value {
+            try bringTrust(of: pointer)
+            // Whoever sees the pointer may ask for what it lists at once.
+            list(also: pointer)
+        }
         for (path, history) in change.histories.sorted(by: { $0.key < $1.key }) {
             if let history { try take(path, history.bytes, history.tag) } else { try forget(path) }
         }

@@ -125,7 +125,9 @@ final class BucketPlace: @unchecked Sendable {
         return steps
     }
 
-    func take(_ step: Step) { store.set(step.key, step.bytes, .pointer) }
+    func take(_ step: Step, in other: ModelStore? = nil) {
+        (other ?? store).set(step.key, step.bytes, .pointer)
+    }
 
     func publish(_ name: String, _ files: [String: String], epoch: Int64 = 0) throws {
         for step in try begin(name, files, epoch: epoch) { take(step) }
@@ -133,14 +135,16 @@ final class BucketPlace: @unchecked Sendable {
 
     // MARK: Mirrors
 
-    func bucket(_ schedule: @escaping RequestSchedule = { _ in .answered }) -> ModelBucket {
-        ModelBucket(store, rights: [.get, .list], schedule: schedule)
+    func bucket(
+        on other: ModelStore? = nil, _ schedule: @escaping RequestSchedule = { _ in .answered }
+    ) -> ModelBucket {
+        ModelBucket(other ?? store, rights: [.get, .list], schedule: schedule)
     }
 
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        notices: Notices = Notices()
+        notices: MirrorNotices = MirrorNotices()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = OriginMirror.Options()
         options.byteCount = byteCount
@@ -178,7 +182,7 @@ final class BucketPlace: @unchecked Sendable {
 }
 
 /// What an operator was told.
-final class Notices: Sendable {
+final class MirrorNotices: Sendable {
     private let said = Mutex<[String]>([])
     var all: [String] { said.withLock { $0 } }
     func add(_ sentence: String) { said.withLock { $0.append(sentence) } }
