@@ -244,7 +244,8 @@ import VersionTree
         let noted = try Damage.contents(people.memoryFile(people.alice))
         let before = world.store.files.mapValues(\.bytes)
         var finishedCount = 0
-        let count = try TestShare(oneIn: 2).count { index in
+        // Every request: a single one lies between the two notes.
+        let count = try TestShare(oneIn: 1).count { index in
             let world = BucketWorld(copying: self.world)
             try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
             let wasReached = Atomic<Bool>(false)
