@@ -232,6 +232,7 @@ package struct SignedSequences: Sendable {
             memory.signedAt[member.key] = place
         }
         for member in document?["unfinished"]?.asObject ?? [] {
+            // Why it is no pointer does not matter, either.
             guard let place = member.value["place"]?.asString,
                 let value = member.value["pointer"],
                 let name = value["channel"]?.asString.flatMap({ try? ChannelName($0) }),

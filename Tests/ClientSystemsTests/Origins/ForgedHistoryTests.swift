@@ -141,89 +141,83 @@ import VersionTree
         { Array(String(decoding: $0, as: UTF8.self).replacing(old, with: new).utf8) }
     }
 
-    @Test("is refused where it does not follow from what was signed", arguments: [false, true])
-    func forged(_ isSigned: Bool) throws {
-        let telling = try telling(isSigned: isSigned)
-        try publish("1.0.0", telling)
-        try enable(telling)
-        try publish("2.0.0", telling)
-        let whole = try place.published().filter { $0.key.hasPrefix("for/") }
+    /// What a stranger may change: its name, whose clients it is about, the server's base URL, how it is done.
+    private var forgeries: [(String, ClientSystem, String?, () throws -> Void)] {
         let evil = "https://evil.example"
-        let forgeries: [(String, ClientSystem, String?, () throws -> Void)] =
-            [
-                (
-                    "a package hash", .codePush, nil,
-                    {
-                        try forge(.codePush) { offer, _ in
-                            offer.packageHash = String(repeating: "0", count: 64)
+        return [
+            (
+                "a package hash", .codePush, nil,
+                {
+                    try forge(.codePush) { offer, _ in
+                        offer.packageHash = String(repeating: "0", count: 64)
+                    }
+                }
+            ),
+            (
+                "files under other paths", .hotUpdater, nil,
+                {
+                    try forge(.hotUpdater) { offer, edited in
+                        let other = try edited(
+                            offer.documents[0], replaced("index.html", "index.ios.bundle"))
+                        (offer.documents, offer.manifestDigest) = ([other], other.address)
+                    }
+                }
+            ),
+            (
+                "another manifest's digest", .hotUpdater, nil,
+                {
+                    try forge(.hotUpdater) { offer, _ in
+                        offer.manifestDigest = try ObjectID(of: [1])
+                    }
+                }
+            ),
+            (
+                "URLs of a stranger's", .expo, nil,
+                {
+                    try forge(.expo) { offer, edited in
+                        offer.documents[0] = try edited(
+                            offer.documents[0], replaced(ExpoTree.baseURL, evil))
+                    }
+                }
+            ),
+            (
+                "a document of tomorrow", .expo, nil,
+                {
+                    try forge(.expo) { offer, edited in
+                        offer.documents[0] = try edited(
+                            offer.documents[0],
+                            replaced(#""createdAt":"2025"#, #""createdAt":"2999"#))
+                    }
+                }
+            ),
+            (
+                "another platform's document", .expo, nil,
+                {
+                    try forge(.expo) { offer, _ in
+                        offer.documents[1].platform = offer.documents[0].platform
+                    }
+                }
+            ),
+            (
+                "no document", .expo, nil,
+                { try forge(.expo) { offer, _ in offer.documents = [] } }
+            ),
+            (
+                "URLs of a stranger's, which the configuration names, too", .expo,
+                ExpoTree.baseURL,
+                {
+                    try forge(.expo) { offer, edited in
+                        for position in offer.documents.indices {
+                            offer.documents[position] = try edited(
+                                offer.documents[position], replaced(ExpoTree.baseURL, evil))
                         }
                     }
-                ),
-                (
-                    "files under other paths", .hotUpdater, nil,
-                    {
-                        try forge(.hotUpdater) { offer, edited in
-                            let other = try edited(
-                                offer.documents[0], replaced("index.html", "index.ios.bundle"))
-                            (offer.documents, offer.manifestDigest) = ([other], other.address)
-                        }
-                    }
-                ),
-                (
-                    "another manifest's digest", .hotUpdater, nil,
-                    {
-                        try forge(.hotUpdater) { offer, _ in
-                            offer.manifestDigest = try ObjectID(of: [1])
-                        }
-                    }
-                ),
-                (
-                    "URLs of a stranger's", .expo, nil,
-                    {
-                        try forge(.expo) { offer, edited in
-                            offer.documents[0] = try edited(
-                                offer.documents[0], replaced(ExpoTree.baseURL, evil))
-                        }
-                    }
-                ),
-                (
-                    "a document of tomorrow", .expo, nil,
-                    {
-                        try forge(.expo) { offer, edited in
-                            offer.documents[0] = try edited(
-                                offer.documents[0],
-                                replaced(#""createdAt":"2025"#, #""createdAt":"2999"#))
-                        }
-                    }
-                ),
-                (
-                    "another platform's document", .expo, nil,
-                    {
-                        try forge(.expo) { offer, _ in
-                            offer.documents[1].platform = offer.documents[0].platform
-                        }
-                    }
-                ),
-                (
-                    "no document", .expo, nil,
-                    { try forge(.expo) { offer, _ in offer.documents = [] } }
-                ),
-                (
-                    "URLs of a stranger's, which the configuration names, too", .expo,
-                    ExpoTree.baseURL,
-                    {
-                        try forge(.expo) { offer, edited in
-                            for position in offer.documents.indices {
-                                offer.documents[position] = try edited(
-                                    offer.documents[position], replaced(ExpoTree.baseURL, evil))
-                            }
-                        }
-                        var configuration = Self.configurations[2]
-                        configuration.baseURL = evil
-                        _ = try ClientFiles(place.reader.place).write(configuration)
-                    }
-                ),
-            ]
+                    var configuration = Self.configurations[2]
+                    configuration.baseURL = evil
+                    _ = try ClientFiles(place.reader.place).write(configuration)
+                }
+            ),
+        ]
             + Self.systems.map { system in
                 (
                     "an offer of tomorrow", system, nil,
@@ -234,6 +228,15 @@ import VersionTree
                     }
                 )
             }
+    }
+
+    @Test("is refused where it does not follow from what was signed", arguments: [false, true])
+    func forged(_ isSigned: Bool) throws {
+        let telling = try telling(isSigned: isSigned)
+        try publish("1.0.0", telling)
+        try enable(telling)
+        try publish("2.0.0", telling)
+        let whole = try place.published().filter { $0.key.hasPrefix("for/") }
         for (what, system, baseURL, change) in forgeries {
             let reader = try reader(baseURL)
             try expectAnswers(reader, 2, "before \(what)")
