@@ -130,7 +130,8 @@ static void announce(void) {
     look_at_manifests();
     run("PRAGMA cache_size = -2048");
     sqlite3_stmt *garbage = prepared(
-        "SELECT id, address, bytes, fingerprint, state, refs FROM object WHERE refs = 0 AND id > 0 ORDER BY id LIMIT 2048");
+        "SELECT id, address, bytes, fingerprint, state, refs FROM object "
+        "WHERE refs = 0 AND id > 0 ORDER BY id LIMIT 2048");
     for (count = 0; step(garbage); count++) {
         if (count == BATCH || sqlite3_column_bytes(garbage, 1) != 32) bad("garbage");
         const unsigned char *address = sqlite3_column_blob(garbage, 1);

@@ -2,8 +2,8 @@
  *
  * One thread, edge-triggered epoll. For each request: epoll_wait, recv (64 KiB), fstat of the open file, send of a head
  * as long as ours (MSG_MORE), sendfile; congestion control `reno`, as ours asks for on loopback. All files are open
- * from the start and found by a table. No routes, no conditions, no ranges, no verification, no cookies, no limits: what
- * is not a GET of a file ends the program. Prints nothing; runs until it is ended.
+ * from the start and found by a table. No routes, no conditions, no ranges, no verification, no cookies, no limits:
+ * what is not a GET of a file ends the program. Prints nothing; runs until it is ended.
  */
 #include "common.h"
 #include <arpa/inet.h>
