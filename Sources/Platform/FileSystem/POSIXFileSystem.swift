@@ -261,7 +261,7 @@ package struct POSIXFileSystem: FileSystem {
         let result = retrying { unlinkat(directory, path, isDirectory ? AT_REMOVEDIR : 0) }
         if result >= 0 { return }
         guard errno == ENOENT else { throw failure("unlinkat", directory, path) }
-        // Collections ask for what is mostly not there, thousands of times: the directory's path would cost a call each.
+        // Collections ask for what is mostly not there, thousands of times: the directory's path would cost a call.
         throw StoreError(systemCall: "unlinkat", errno: ENOENT, path: String(cString: path))
     }
 

@@ -7,7 +7,9 @@ import VersionTree
 
 @testable import HotPush
 
-/// What has come of a pack when a pull ends early: it counts as progress of the version, and is kept as long as it is of use.
+/// What has come of a pack when a pull ends early.
+///
+/// It counts as progress of the version, and is kept as long as it is of use.
 @Suite("The part of a pack that has come") struct PackPartTests {
     private let fixture: PackedFixture
     private let pack: TestPack
@@ -60,7 +62,7 @@ import VersionTree
         expect(progress.version == "3" && progress.missingObjects >= 2)
         let half = Double(frame / 2) / Double(frame) * Double(large.utf8.count)
         expect(progress.stagedBytes, equals: Int64(half))
-        // Beside it lie the opening, and what an older castree left of a frame: only the name of that says nothing.
+        // Beside it lie the opening, and what an older castree left of a frame, whose name says nothing.
         let staging = device.path + "/staging"
         let part = try require(Damage.names(staging).first { PartName($0)?.leadsTo != nil })
         expect(PartName(part)?.object, equals: (try address(of: large)))
