@@ -10,8 +10,8 @@ import Testing
     import Darwin
 #endif
 
-/// `castree origin serve` and `origin answer` over a bucket (docs/clients.md, "From a bucket"): a plain web server stands for
-/// one that anybody may read.
+/// `castree origin serve` and `origin answer` over a bucket (docs/clients.md, "From a bucket"): a plain web server
+/// stands for one that anybody may read.
 @Suite struct MirroredOriginTests {
     private let place: Workplace
     private let web: WebOrigin

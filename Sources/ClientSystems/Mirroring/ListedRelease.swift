@@ -7,7 +7,8 @@ struct ListedRelease: Sendable, Hashable {
     let facts: ObjectID
     let place: OfferedRelease.FactsPlace
 
-    /// - Returns: `nil` for one that leads to what was shipped with the app, or that no client of another system is told.
+    /// - Returns: `nil` for one that leads to what was shipped with the app, or that no client of another system is
+    /// told.
     init?(_ release: OfferedRelease) {
         guard let version = release.version, let facts = release.facts else { return nil }
         self.version = version

@@ -13,7 +13,8 @@ import StrictJSON
 ///   log/0000000001.json   empty: whoever would publish here is told that the origin is in a bucket
 ///   origin.json channels/ for/ manifests/ facts/ objects/ …   as in any origin, without epochs
 /// ```
-/// Nothing is synced: what a power cut tears is found by its digest, and fetched anew. Several threads may use it at once.
+/// Nothing is synced: what a power cut tears is found by its digest, and fetched anew. Several threads may use it at
+/// once.
 final class MirrorDirectory: Sendable {
     static let work = ".mirror"
     private static let description = "cache.json"

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Fetches files on threads of its own, each once, however many wait for it.
 ///
-/// What some release lists goes before what only a request names: strangers can ask for anything. A thread ends when nothing
-/// is left.
+/// What some release lists goes before what only a request names: strangers can ask for anything. A thread ends when
+/// nothing is left.
 final class MirrorFetching: Sendable {
     private struct Job: Sendable {
         var file: PlacedFile

@@ -1,7 +1,7 @@
 /// Which immutable files a mirror has, who needs them now, and which go first when room is needed.
 ///
-/// A value; what it says of the disk its owner makes true. A file is counted with the room that it takes: whole units of
-/// 4 KiB.
+/// A value; what it says of the disk its owner makes true. A file is counted with the room that it takes: whole units
+/// of 4 KiB.
 struct MirrorIndex: Sendable {
     /// How much a mirror may take on the disk.
     struct Limit: Sendable, Hashable {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The immutable files of a mirror: which are there, who sends them, and what goes when there is too much.
 ///
-/// A file gets its name when its bytes have been compared with it. What was there before this process began is compared by
-/// who sends it first. Several threads may use it at once.
+/// A file gets its name when its bytes have been compared with it. What was there before this process began is
+/// compared by who sends it first. Several threads may use it at once.
 final class MirrorShelf: Sendable {
     let directory: MirrorDirectory
     private let limit: MirrorIndex.Limit

@@ -244,7 +244,8 @@ extension OriginMirror {
 
     // MARK: A channel
 
-    /// Looks at a pointer and then at its histories, fetches what answers depend on, and puts them here the other way round.
+    /// Looks at a pointer and then at its histories, fetches what answers depend on, and puts them here the other way
+    /// round.
     ///
     /// A publisher writes the histories first. So those here know all that the pointer offers, at every moment.
     /// - Throws: what concerns the whole bucket; what concerns the channel is said, and the channel stays as it was.

@@ -7,12 +7,13 @@ import Synchronization
 /// The files of an origin in a bucket, as far as a server needs them, in a directory that is laid out as an origin.
 ///
 /// So who reads that directory answers from a bucket. The files that change are looked at again by ``look()``, and get
-/// there in the publisher's order: a history before its pointer, and before both all that answers about them depend on. What
-/// never changes comes when somebody asks for it (``OriginMirror/bring(_:then:)``), is compared with its name before it has it, and goes when
-/// there is too much: what was used longest ago first, and nothing that is being sent (``MirrorHold``).
+/// there in the publisher's order: a history before its pointer, and before both all that answers about them depend
+/// on. What never changes comes when somebody asks for it (``OriginMirror/bring(_:then:)``), is compared with its
+/// name before it has it, and goes when there is too much: what was used longest ago first, and nothing that is being
+/// sent (``MirrorHold``).
 ///
-/// A pointer or a history that is older than the one here is an old copy, and ignored. If the bucket cannot be reached, all
-/// that is here goes on being answered. Several threads may use it at once.
+/// A pointer or a history that is older than the one here is an old copy, and ignored. If the bucket cannot be
+/// reached, all that is here goes on being answered. Several threads may use it at once.
 package final class OriginMirror: Sendable {
     /// How a mirror is kept.
     package struct Options: Sendable {
