@@ -119,7 +119,7 @@ import VersionTree
         _ = try OriginCopy(world.publisher(schedule: schedule), from: place.origin).run()
     }
 
-    @Test(arguments: [0, 900])
+    @Test(arguments: [0, 1_200])
     func `a directory that is copied whole takes its labels and documents along`(
         offerCount: Int
     ) throws {
