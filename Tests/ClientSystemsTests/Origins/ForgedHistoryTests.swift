@@ -130,7 +130,7 @@ import VersionTree
             var other = document
             other.address = try ObjectID(of: bytes)
             other.byteCount = Int64(bytes.count)
-            try files.write(document: bytes, other.address, of: system)
+            _ = try files.write(document: bytes, other.address, of: system)
             return other
         }
         let path = OriginLayout.clientHistory(of: .stable, system.rawValue)
