@@ -98,7 +98,7 @@ import Testing
                 let words = sentence.replacing("new ", with: "").split { " ,;:".contains($0) }
                 for (count, noun) in zip(words, words.dropFirst()) where count == "\(number)" {
                     guard let name = nouns.first(where: { noun.hasPrefix($0) }) else { continue }
-                    expect(noun, equals: (number == 1 ? name : name + "s"), "\(sentence)")
+                    expect(noun == (number == 1 ? name : name + "s"), "\(sentence)")
                 }
             }
             for noun in nouns {
