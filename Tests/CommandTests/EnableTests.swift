@@ -114,9 +114,6 @@ import Testing
         try expect(
             place.contents("site/channels/stable.json").contains("\"version\":\"2\""), equals: false
         )
-        let bucket = try place.run(
-            .castree, ["publish", "2", "s3://bucket/site", "--for", "expo"])
-        expect(bucket.status == 2 && bucket.errors.contains("--for"), "\(bucket)")
     }
 
     @Test

@@ -25,8 +25,8 @@ package func expect<Value: Equatable>(
     if found == expected { return }
     let place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
     record(
-        "found \(String(reflecting: found)), expected \(String(reflecting: expected)): "
-            + sourceLine(place), comment(), at: place)
+        "found \(shown(found)), expected \(shown(expected)): \(sourceLine(place))", comment(),
+        at: place)
 }
 
 /// What is there; records an issue and ends the test if nothing is.
@@ -56,6 +56,13 @@ package func require(
 /// A requirement failed, and its issue is recorded.
 private struct RequirementFailed: Error, CustomStringConvertible {
     var description: String { "a requirement failed, as recorded" }
+}
+
+/// A value as people read it: bytes as text, and of what is long the beginning.
+private func shown(_ value: some Any) -> String {
+    let bytes = (value as? [UInt8]).map { "bytes \"" + String(decoding: $0, as: UTF8.self) + "\"" }
+    let text = bytes ?? String(reflecting: value)
+    return text.count > 2_000 ? text.prefix(2_000) + "…" : text
 }
 
 private func record(_ what: String, _ comment: Comment?, at place: SourceLocation) {

@@ -103,7 +103,7 @@ extension ClientOffer {
         pointer.releases.contains { release in
             switch (target, release.target) {
             case (.embedded, .embedded): true
-            case (.version(let mine, _), .version(let theirs)): mine == theirs
+            case (.version(let mine, _), .version(let theirs)): mine.unplaced == theirs.unplaced
             default: false
             }
         }
