@@ -60,8 +60,11 @@ private struct RequirementFailed: Error, CustomStringConvertible {
 
 /// A value as people read it: bytes as text, and of what is long the beginning.
 private func shown(_ value: some Any) -> String {
-    let bytes = (value as? [UInt8]).map { "bytes \"" + String(decoding: $0, as: UTF8.self) + "\"" }
-    let text = bytes ?? String(reflecting: value)
+    // An empty array of anything is one of bytes to `as?`.
+    let bytes = (value as? [UInt8]).flatMap { $0.isEmpty ? nil : $0 }
+    let text =
+        bytes.map { "bytes \"\(String(decoding: $0, as: UTF8.self))\"" }
+        ?? String(reflecting: value)
     return text.count > 2_000 ? text.prefix(2_000) + "…" : text
 }
 

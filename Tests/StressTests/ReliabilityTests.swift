@@ -13,7 +13,7 @@ import Testing
         .deletingLastPathComponent().appending(path: "Reliability")
     static let stressSeconds =
         ProcessInfo.processInfo.environment["CASTREE_STRESS_SECONDS"].flatMap { Int($0) }
-        ?? (TestShare.isWhole ? 60 : 10)
+        ?? (TestShare.isWhole ? 60 : 6)
 
     @Test("lose nothing while many run at once and some are killed")
     func stress() throws {
@@ -22,7 +22,7 @@ import Testing
 
     @Test("lose nothing when they are killed or refused at any file-system call")
     func crashPoints() throws {
-        try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "16"])
+        try expectClean("crashpoints", ["--limit", TestShare.isWhole ? "120" : "12"])
     }
 
     @Test("lose nothing when the power is cut at a call, or leaves the disk in any state it may")
@@ -51,7 +51,7 @@ import Testing
 
     @Test(
         "are seen to fail where they are broken on purpose",
-        arguments: TestShare(oneIn: 2, of: "programs broken on purpose").of([
+        arguments: TestShare(oneIn: 3, of: "programs broken on purpose").of([
             ["crashpoints", "--modes", "kill", "--believe", "--verbs", "add-2", "--limit", "20"],
             ["crashpoints", "--modes", "skip", "--verbs", "add-1", "--limit", "30"],
             ["stress", "--seconds", "2", "--round", "1", "--sabotage", "object"],
