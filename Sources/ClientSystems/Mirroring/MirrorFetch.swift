@@ -46,7 +46,9 @@ struct MirrorFetch: Sendable {
     private func stage(_ file: PlacedFile, _ token: String) throws(StoreError) -> Int64 {
         let staged = try directory.stage(token)
         let hashing = Hashing(try Digester(.sha256))
-        let request = ReadRequest(byteCountMax: file.byteCountMax)
+        // What nobody says the size of comes whole or not at all: never more than the cache may have.
+        let byteCountMax = file.byteCount ?? min(file.byteCountMax, shelf.limit.byteCount)
+        let request = ReadRequest(byteCountMax: byteCountMax)
         let fileSystem = directory.fileSystem
         let outcome: ReadOutcome
         do throws(StoreError) {
@@ -56,7 +58,13 @@ struct MirrorFetch: Sendable {
             }
         } catch {
             guard error.code == .tooLarge else { throw error }
-            throw damaged(file, "has more than \(file.byteCountMax) bytes")
+            guard byteCountMax == file.byteCountMax else {
+                throw StoreError(
+                    .missingFromBucket,
+                    "\(file.key) in \(bucket.place) has more bytes than the cache may have (--cache-size)",
+                    object: file.name.address)
+            }
+            throw damaged(file, "has more than \(byteCountMax) bytes")
         }
         guard case .found = outcome else {
             throw StoreError(

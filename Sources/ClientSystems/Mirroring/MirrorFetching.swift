@@ -32,7 +32,11 @@ final class MirrorFetching: Sendable {
             guard !isEmpty else { return nil }
             defer {
                 head += 1
-                if isEmpty { (names, head) = ([], 0) }
+                // Strangers can keep a line from ever being empty.
+                if head * 2 >= names.count {
+                    names.removeFirst(head)
+                    head = 0
+                }
             }
             return names[head]
         }

@@ -8,7 +8,7 @@ import Synchronization
 /// compared by who sends it first. Several threads may use it at once.
 final class MirrorShelf: Sendable {
     let directory: MirrorDirectory
-    private let limit: MirrorIndex.Limit
+    let limit: MirrorIndex.Limit
     private let index = Mutex(MirrorIndex())
 
     /// So many files are removed before others get their turn.

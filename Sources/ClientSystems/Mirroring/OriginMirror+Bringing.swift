@@ -15,18 +15,22 @@ extension OriginMirror {
 
     /// Keeps what a body is read from, if all is here and was compared with its names since this process began.
     ///
-    /// Those who send the same archive share one hold: it names up to 65,535 files.
+    /// Those who send the same archive share one hold: it names up to 65,535 files. The newest ones stay until something
+    /// is fetched, so what is sent over and over is not looked through each time.
     package func hold(_ body: AnswerBody) -> MirrorHold? {
         guard case .archive = body.source else {
             return shelf.holdProven(body.files.map(\.name))
         }
-        if let shared = state.withLock({ $0.holds[body.tag]?.hold }) { return shared }
-        guard let hold = shelf.holdProven(body.files.map(\.name)) else { return nil }
+        let shared = state.withLock { $0.idle.value(of: body.tag) ?? $0.holds[body.tag]?.hold }
+        if let shared { return shared }
+        let names = body.files.map(\.name)
+        guard let hold = shelf.holdProven(names) else { return nil }
         state.withLock { state in
             if state.holds.count >= Self.holdMax {
                 state.holds = state.holds.filter { $0.value.hold != nil }
             }
             state.holds[body.tag] = SharedHold(hold: hold)
+            state.idle.insert(body.tag, hold, cost: names.count)
         }
         return hold
     }
@@ -45,7 +49,14 @@ extension OriginMirror {
     package func prove(_ pieces: [Piece]) { shelf.prove(pieces.map(\.name)) }
 
     /// Removes a file that is not what its name says: it comes anew when it is asked for.
-    package func drop(_ name: PlacedFile.Name) throws(StoreError) { try shelf.drop(name) }
+    package func drop(_ name: PlacedFile.Name) throws(StoreError) {
+        try shelf.drop(name)
+        // Whoever asks for an archive from now on has to be told that this file lacks.
+        state.withLock { state in
+            state.holds = [:]
+            state.forgetIdle()
+        }
+    }
 
     /// What a device's request needs that is not here.
     package enum Lack: Sendable, Hashable {
@@ -154,6 +165,8 @@ extension OriginMirror {
         _ files: [PlacedFile], areListed: Bool, then: @escaping @Sendable (StoreError?) -> Void
     ) {
         guard !files.isEmpty else { return then(nil) }
+        // What comes may need the room of what nobody sends.
+        state.withLock { $0.forgetIdle() }
         let errand = MirrorErrand(files.count, then: then)
         guard fetching.add(files, areListed: areListed, for: errand) else {
             return then(

@@ -83,6 +83,18 @@ extension OriginMirror {
         }
     }
 
+    /// What the bucket says of a file that concerns a part of the origin: one that is too large must not keep the mirror
+    /// from the other parts.
+    private func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
+        do throws(StoreError) {
+            return try find(path, limit: limit)
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            reach.tell("\(error.message); what it said before counts", of: path)
+            return .same
+        }
+    }
+
     /// Puts a file here, in one step.
     func take(_ path: String, _ bytes: [UInt8], _ tag: EntityTag) throws(StoreError) {
         try directory.replace(path, with: bytes)
@@ -142,7 +154,7 @@ extension OriginMirror {
 
     private func lookAtChannelList() throws(StoreError) {
         let path = OriginLayout.channelList
-        switch try find(path, limit: Int(ChannelList.byteCountMax)) {
+        switch try findPart(path, limit: Int(ChannelList.byteCountMax)) {
         case .same:
             guard state.withLock({ $0.channels.isEmpty }),
                 let bytes = try directory.contents(path, limit: Int(ChannelList.byteCountMax))
@@ -178,7 +190,7 @@ extension OriginMirror {
 
     private func lookAtConfiguration(of system: ClientSystem) throws(StoreError) {
         let path = OriginLayout.clientConfiguration(of: system.rawValue)
-        switch try find(path, limit: ClientConfiguration.byteCountMax) {
+        switch try findPart(path, limit: ClientConfiguration.byteCountMax) {
         case .same: break
         case .gone: try forget(path)
         case .changed(let bytes, let tag):

@@ -47,8 +47,17 @@ package final class OriginMirror: Sendable {
         var placements: BoundedCache<ListedRelease, ReleasePlacement>
         /// What is being sent, by the tags of archives.
         var holds: [ObjectID: SharedHold] = [:]
+        /// The holds of archives that were sent last, whether or not somebody sends them now; counted by their files.
+        var idle = State.idleHolds
         /// What was not in the bucket, by its key, and when that was.
         var absent: BoundedCache<String, Int64>
+
+        /// Lets those files go that nobody sends.
+        mutating func forgetIdle() { idle = Self.idleHolds }
+
+        private static var idleHolds: BoundedCache<ObjectID, MirrorHold> {
+            BoundedCache(limit: 65_536)
+        }
     }
 
     /// What answers about a channel to the clients of some systems depend on.

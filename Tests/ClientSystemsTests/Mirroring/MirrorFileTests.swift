@@ -58,6 +58,23 @@ import VersionTree
         expect(error?.code, equals: .missingFromBucket)
     }
 
+    @Test func `what is larger than the cache, and of no size that is said, is not fetched`() throws
+    {
+        try place.publish("1", ["a": "one"])
+        let (mirror, _) = try place.mirror(place.bucket(), byteCount: 64 << 10)
+        let fetch = MirrorFetch(
+            bucket: place.bucket(), directory: mirror.directory, shelf: mirror.shelf,
+            reach: mirror.reach)
+        for (byteCount, isTaken) in [(64 << 10, true), ((64 << 10) + 1, false)] {
+            let bytes = [UInt8](repeating: 7, count: byteCount)
+            let name = PlacedFile.Name(.object, try ServedPlace.address(of: bytes))
+            place.store.set(name.path(in: 0), bytes)
+            let failure = fetch.fetch(PlacedFile(name))
+            expect(failure == nil, equals: isTaken)
+            expect(failure?.message.contains("--cache-size") ?? isTaken)
+        }
+    }
+
     @Test func `a file that many ask for at once is fetched once`() throws {
         try place.publish("1", ["a": "one", "b": "two", "c": "three"], epoch: 2)
         let gets = Mutex<[String: Int]>([:])
@@ -134,6 +151,29 @@ import VersionTree
         expect(mirror.hold(first) == nil)
         // What answers depend on stays.
         try expect(answers.text("/model/KEY/check").contains("\"3\", \"2\", \"1\""))
+    }
+
+    @Test func `an archive sent again is not looked through again, until one of its files goes`()
+        throws
+    {
+        try place.publish("1", ["a": "one", "b": "two"])
+        let (mirror, answers) = try place.mirror(place.bucket())
+        let body = try BucketPlace.archive(answers)
+        _ = try mirror.bringNow(body.files)
+        weak let idle = mirror.hold(body)
+        expect(idle != nil && mirror.hold(body) === idle)
+        // What comes may need the room: nobody sends this archive.
+        try place.publish("2", ["a": "three"], epoch: 2)
+        mirror.look()
+        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+        expect(idle == nil)
+        // A damaged file is missed at once, also while others send the archive.
+        let sent = try require(mirror.hold(body))
+        try mirror.drop(body.files[0].name)
+        expect(mirror.hold(body) == nil)
+        _ = try mirror.bringNow(body.files)
+        let anew = try require(mirror.hold(body))
+        expect(anew !== sent)
     }
 
     @Test

@@ -163,6 +163,24 @@ import VersionTree
         try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
     }
 
+    @Test func `a part that is far too large keeps nobody from what else is new`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let notices = MirrorNotices()
+        let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
+        let large = Array(repeating: UInt8(ascii: " "), count: 17 << 20)
+        let keys =
+            ["channels.json"]
+            + ClientSystem.allCases.map { OriginLayout.clientConfiguration(of: $0.rawValue) }
+        for key in keys { place.store.set(key, large, .pointer) }
+        try place.publish("2", ["a": "two"], epoch: 2)
+        for _ in 0..<2 { mirror.look() }
+        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+        for key in keys {
+            expect(notices.all.filter { $0.contains(key) }.count, equals: 1, "\(notices.all)")
+        }
+    }
+
     @Test func `a system that is ended in the bucket is answered no more`() throws {
         let place = try BucketPlace()
         try place.publish("1", ["a": "one"])
