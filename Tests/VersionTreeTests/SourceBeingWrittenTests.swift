@@ -54,9 +54,12 @@ import VersionTree
         let source = temporary.directory.appending("source")
         try writeFile(source + "/still", "still")
         try writeFile(source + "/d/page.html", "half of it")
+        let options = StoreOptions(
+            isDurable: false, reservedByteCount: 1 << 20, waitLimit: .milliseconds(100))
+        let impatient = try VersionStore.open(temporary.path, options: options)
         try writer.hold(source + "/d/page.html") {
             let error = #expect(throws: StoreError.self) {
-                _ = try temporary.versions.add(directory: source, version: "1")
+                _ = try impatient.add(directory: source, version: "1")
             }
             expect(error?.code, equals: .changedWhileRead)
             expect(error?.message.contains("\"d/page.html\""), equals: true)
@@ -70,14 +73,36 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    /// As a writer that closes its file, and a program that is starting and has what its parent has (fork(2)).
+    @Test(.enabled(if: hasLeases, "no leases here"))
+    func `a writer that ends is waited for`() throws {
+        let temporary = try TemporaryStore(onDisk: true)
+        let source = temporary.directory.appending("source")
+        try writeFile(source + "/f", "content")
+        let file = open(source + "/f", O_WRONLY)
+        try require(file >= 0)
+        let ending = Disk(looked: { looks in if looks == 3 { close(file) } })
+        _ = try store(temporary, ending).add(directory: source, version: "1")
+        try expect(readTree(temporary.tree("1")), equals: ["f": "content"])
+    }
+
     /// A disk on which every file of the source changed an hour ago, or on which nobody tells who writes.
     private struct Disk: FileSystemWrapper {
         let base: any FileSystem = POSIXFileSystem()
         var age: Int64 = 0
         var tellsWriters = true
+        var looks = Shared(0)
+        /// Called after each look at who writes, with their number.
+        var looked: @Sendable (Int) -> Void = { _ in }
 
         func isOpenForWriting(_ file: Int32) -> Bool? {
-            tellsWriters ? base.isOpenForWriting(file) : nil
+            defer {
+                looks.with { count in
+                    count += 1
+                    looked(count)
+                }
+            }
+            return tellsWriters ? base.isOpenForWriting(file) : nil
         }
 
         func status(_ file: Int32) throws(StoreError) -> FileStatus { older(try base.status(file)) }

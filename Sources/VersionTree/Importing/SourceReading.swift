@@ -81,14 +81,15 @@ struct SourceReading: Sendable {
             : try fileSystem.openBeneath(root, path, .reading)
     }
 
-    /// Hashes and stages one file; repeats that if the file changes meanwhile.
+    /// Hashes and stages one file; repeats that if the file changes meanwhile, and waits for its writers.
     private func read(
         _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
     ) throws(StoreError) {
         let fileSystem = store.fileSystem
         let path = slots.records[position].path(in: slots.paths)
-        var (changes, waits) = (0, 0)
-        while changes < 3, waits <= Self.pauses.count {
+        var changes = 0
+        var wait: LockWait?
+        while changes < 3 {
             let file = try Self.open(path, root, followingLinks: followsLinks, fileSystem)
             let status = try fileSystem.status(file.raw)
             guard status.kind == .regular else {
@@ -100,8 +101,14 @@ struct SourceReading: Sendable {
             let now = nanosecondsNow()
             let isQuiet = isQuiet(file.raw, status, at: now)
             guard isQuiet != false else {
-                if waits < Self.pauses.count { pause(milliseconds: Self.pauses[waits]) }
-                waits += 1
+                let begun = wait ?? waitForWriters
+                if begun.isOver {
+                    throw changed(
+                        path, "another process has it open for writing, and it has just changed")
+                }
+                begun.rest()
+                try store.checkInterruption()
+                wait = begun
                 continue
             }
             let (object, isStaged) = try batch.stage(
@@ -129,18 +136,23 @@ struct SourceReading: Sendable {
             slots.marks[position] = mark
             return
         }
-        throw StoreError(
-            .changedWhileRead,
-            "unable to add \"\(printable(path))\": "
-                + (waits > Self.pauses.count
-                    ? "another process has it open for writing, and it has just changed"
-                    : "it changes while it is read")
-                + "; wait until it is written, then repeat the command")
+        throw changed(path, "it changes while it is read")
     }
 
-    /// How long to wait for a process that has the file open for writing, in milliseconds: a writer may be about to
-    /// close it, and a program that is just starting briefly has everything open that its parent has (fork(2)).
-    private static let pauses: [Int32] = [1, 4, 16, 64, 256]
+    private func changed(_ path: String, _ how: String) -> StoreError {
+        StoreError(
+            .changedWhileRead,
+            "unable to add \"\(printable(path))\": \(how); wait until it is written, then repeat the command"
+        )
+    }
+
+    /// The wait for a process that has the file open for writing: a writer may be about to close it, and a program that
+    /// is just starting has everything open that its parent has (fork(2)), on a busy disk for a second.
+    private var waitForWriters: LockWait {
+        var options = store.options
+        options.waitLimit = min(.seconds(5), options.waitLimit)
+        return LockWait(options)
+    }
 
     /// How long after its last change a file counts as being written, whoever has it open.
     ///
