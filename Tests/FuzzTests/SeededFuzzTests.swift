@@ -98,7 +98,7 @@ struct SeededFuzzTests {
     private func forEachTurnedBit(
         of sample: [UInt8], _ body: ([UInt8], _ place: String) throws -> Void
     ) rethrows {
-        let share = TestShare(oneIn: 3, of: "turned bits")
+        let share = TestShare(oneIn: 6, of: "turned bits")
         for position in sample.indices.prefix(2048) {
             for bit in 0..<8 where share.takes(position * 8 + bit) {
                 var bytes = sample

@@ -89,7 +89,9 @@ import Testing
     }
 
     // ext4 takes 65,000 links to one inode.
-    @Test(.tags(.slow), .timeLimit(.minutes(60)))
+    @Test(
+        .tags(.slow), .timeLimit(.minutes(60)), .enabled(if: TestShare.isWhole, "for make test-all")
+    )
     func `shows seventy thousand identical files, and collects them to nothing`() throws {
         let temporary = try TemporaryStore()
         let source = temporary.directory.appending("source")
@@ -117,6 +119,43 @@ import Testing
         try expect(temporary.versions.store.collect().objectCount, equals: 1)
         try expect(snapshot(temporary.path + "/objects").isEmpty)
         try expect(snapshot(temporary.path + "/versions").isEmpty)
+        try temporary.expectClean()
+    }
+
+    /// A file system on which a file has at most ten names (EMLINK of link(2)).
+    private struct FewLinks: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func link(
+            _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
+            to target: Int32, _ targetPath: UnsafePointer<CChar>
+        ) throws(StoreError) {
+            if let status = try base.status(source, sourcePath), status.linkCount >= 10 {
+                throw StoreError(
+                    systemCall: "link", errno: EMLINK, path: String(cString: targetPath))
+            }
+            try base.link(source, sourcePath, to: target, targetPath)
+        }
+    }
+
+    @Test func `shows more identical files than a file may have names, and collects them`() throws {
+        let temporary = try TemporaryStore()
+        let files = Dictionary(
+            uniqueKeysWithValues: (0..<100).map { ("d\($0 % 7)/f\($0)", "same") })
+        let source = temporary.directory.appending("source")
+        try writeTree(source, files)
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: FewLinks())
+        try expect(versions.add(directory: source, version: "1").newObjects, equals: 1)
+        let tree = try snapshot(temporary.tree("1"))
+        try expect(readTree(temporary.tree("1")), equals: files)
+        let names = Dictionary(grouping: tree.values, by: \.inode).values.map(\.count)
+        expect(names.count >= 10 && names.allSatisfy { $0 <= 10 }, "\(names)")
+        try temporary.expectClean()
+        try versions.retire("1")
+        try expect(versions.store.collect().objectCount, equals: 1)
+        try expect(snapshot(temporary.path + "/objects").isEmpty)
         try temporary.expectClean()
     }
 
