@@ -18,14 +18,14 @@ struct ConnectionTests {
     @Test("answers only the newest ping while its output is stuck")
     func pingFlood() {
         var run = Conversation()
-        for number in 0..<100_000 {
+        for number in 0..<30_000 {
             let payload = [UInt8(number & 255)] + [UInt8](repeating: 0, count: 124)
             _ = run.connection.receive(Frames.client(9, payload), now: .zero)
         }
         expect(run.connection.outputCount < 70 << 10)
         run.drain()
         run.drain()
-        expect(run.sent.suffix(127)[...].dropFirst(2).first, equals: UInt8(99_999 & 255))
+        expect(run.sent.suffix(127)[...].dropFirst(2).first, equals: UInt8(29_999 & 255))
         expect(run.connection.outputCount, equals: 0)
     }
 
