@@ -48,14 +48,18 @@ extension Invocation {
             if let signing = plan.pointer.signingText({ timestamp($0) }) {
                 output.print("Channel \(channel) is \(signing).")
             }
-            if let facts = plan.facts, facts.writesFile || facts.twins.count > 0 {
-                let twins = counted(facts.twins.count, "deflated twin")
-                output.print(
-                    "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
-                        + "\(OriginLayout.facts(facts.address)).")
-            }
+            print(plan.facts, to: output)
             clients.print(to: output, isDryRun: isDryRun)
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
+    }
+
+    /// Says what is written for the clients of other systems; nothing where all of it was there.
+    package func print(_ facts: PlannedFacts?, in epoch: Int64 = 0, to output: Output) {
+        guard let facts, facts.writesFile || facts.twins.count > 0 else { return }
+        let twins = counted(facts.twins.count, "deflated twin")
+        output.print(
+            "For the clients of other systems: \(twins), \(sizes.text(facts.twins.byteCount)), and "
+                + "\(OriginLayout.facts(facts.address, in: epoch)).")
     }
 }

@@ -46,6 +46,7 @@ extension Invocation {
         let commit = try publisher.publish(name, of: versions, as: offer)
         bars.finish()
         warn(commit)
+        let release = commit.pointer.releases.first { $0.version?.name.description == name }
         return try report { writer in
             writer.member("version", name)
             write(commit, to: &writer)
@@ -54,9 +55,9 @@ extension Invocation {
             writer.member("reusedObjects", commit.reusedObjectCount)
             PackReport.writeMembers(of: commit.packing, to: &writer)
             writer.member("fetchedBytes", commit.fetched.byteCount)
-            let facts = commit.pointer.releases.first { $0.version?.name.description == name }?
-                .facts
-            writer.member("facts", facts?.description)
+            writer.member("twins", commit.facts?.twins.count ?? 0)
+            writer.member("twinBytes", commit.facts?.twins.byteCount ?? 0)
+            writer.member("facts", release?.facts?.description)
             telling.outcomes.writeMembers(to: &writer)
             writer.member("changed", !commit.isUnchanged)
             writer.member("dryRun", false)
@@ -75,6 +76,7 @@ extension Invocation {
             if let signing = commit.pointer.signingText({ timestamp($0) }) {
                 output.print("Channel \(channel) is \(signing).")
             }
+            print(commit.facts, in: release?.factsPlace.epoch ?? 0, to: output)
             telling.outcomes.print(to: output, isDryRun: false)
             commit.packing?.print(of: name, in: channel, to: output, sizes)
         }

@@ -79,7 +79,7 @@ package struct BucketPublisher: Sendable {
         }
         // The release is offered; whatever is not noted is made again.
         try? packs.note(after)
-        return commit.with(upload, packs, packing)
+        return commit.with(upload, facts, packs, packing)
     }
 
     /// Brings in all files of a release, for a commit upon a state.
@@ -283,6 +283,8 @@ package struct BucketCommit: Sendable {
     package var sent = (count: 0, byteCount: Int64(0))
     /// How many objects of the version the origin had.
     package var reusedObjectCount = 0
+    /// What was sent for the clients of other systems; `nil` if none is told of the channel.
+    package var facts: PlannedFacts?
     /// The packs that were made; `nil` if there were none to be made.
     package var packing: PackReport?
     /// What was fetched to make packs from it: how many objects, and their bytes.
@@ -291,11 +293,13 @@ package struct BucketCommit: Sendable {
     package var figures = BucketFigures()
 
     fileprivate func with(
-        _ upload: ReleaseUpload, _ packs: PackUpload, _ packing: BucketPacking
+        _ upload: ReleaseUpload, _ facts: FactsUpload, _ packs: PackUpload,
+        _ packing: BucketPacking
     ) -> BucketCommit {
         var commit = self
         commit.sent = upload.sent
         commit.reusedObjectCount = upload.objectCount - upload.sent.count
+        commit.facts = facts.placed
         commit.packing = packs.report
         commit.fetched = packing.fetched
         return commit

@@ -16,9 +16,9 @@ final class FactsUpload {
     private let watch: UploadWatch
     private let isVerifying: Bool
     private var listed: Set<Int64> = []
-
-    /// From so many twins on, the bucket is asked what it has before they are sent.
-    private static let listedCountMin = 64
+    /// The facts that were placed, and the twins that were sent for them; `nil` if none were.
+    private(set) var placed: PlannedFacts?
+    private var sent = FileFigures()
 
     /// - Throws: `.tooLarge` for a version with too many files.
     init(
@@ -76,7 +76,9 @@ final class FactsUpload {
                 Array(known.objects.values) + others.compactMap { making.made[$0.address] }))
         let epoch = state.entry.epoch
         let twins = plan.facts.twins
-        try noteListed(twins.filter { known.epoch(of: $0.address) == nil }, epoch)
+        let unknown = twins.filter { known.epoch(of: $0.address) == nil }
+        try seen.look(
+            for: unknown.map { ($0.address, $0.byteCount) }, .twin, upon: epoch, besides: &listed)
         let made = Set(others.compactMap { making.made[$0.address]?.twin?.address })
         for twin in twins {
             let standing = made.contains(twin.address) ? nil : known.epoch(of: twin.address)
@@ -95,6 +97,8 @@ final class FactsUpload {
     ) throws(StoreError) -> PublishedFacts {
         while true {
             let plan = try plan(in: state, standing: standing)
+            placed = PlannedFacts(plan)
+            placed?.twins = sent
             if let standing = plan.standing { return standing }
             let epoch = state.entry.epoch
             try making.send(
@@ -102,6 +106,8 @@ final class FactsUpload {
                     SizedKey(
                         key: BucketKey(.twin, $0.address, in: epoch), byteCount: $0.byteCount)
                 }, seen)
+            for twin in plan.lacking { sent.add(twin.byteCount) }
+            placed?.twins = sent
             if let newer = try watch.state(ahead: state) {
                 state = newer
                 continue
@@ -140,26 +146,11 @@ final class FactsUpload {
 
     private func stands(_ release: LiveRelease) throws(StoreError) -> Bool {
         guard let twins = try source.twins(of: release) else { return false }
-        var wanted: [BucketKey: Int64] = [:]
-        for (twin, epoch) in twins {
-            wanted[BucketKey(.twin, twin.address, in: epoch)] = twin.byteCount
-        }
-        return try StandingFiles(in: seen.bucket).missing(of: wanted).isEmpty
-    }
-
-    /// Asks what stands there, so that an upload that was interrupted goes on.
-    private func noteListed(
-        _ wanted: [ObjectFacts.Twin], _ epoch: Int64
-    ) throws(StoreError) {
-        guard wanted.count > Self.listedCountMin else { return }
-        var sizes: [ObjectID: Int64] = [:]
-        for twin in wanted { sizes[twin.address] = twin.byteCount }
-        var pageCount = max(1, wanted.count / 100)
-        for candidate in SeenFiles.usableEpochs(upon: epoch)
-        where pageCount > 0 && listed.insert(candidate).inserted {
-            try seen.list(
-                OriginLayout.twinsPrefix(in: candidate), .twin, sizes, pageCount: &pageCount)
-        }
+        return try StandingFiles(in: seen.bucket).have(
+            twins.map { twin, epoch in
+                SizedKey(
+                    key: BucketKey(.twin, twin.address, in: epoch), byteCount: twin.byteCount)
+            })
     }
 }
 

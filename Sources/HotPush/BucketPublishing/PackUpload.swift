@@ -112,7 +112,8 @@ final class PackUpload {
         var sizes: [ObjectID: Int64] = [:]
         for pack in draft.packs.map(\.pack) + draft.kept { sizes[pack.address] = pack.byteCount }
         var pageCount = 1
-        try seen.list(OriginLayout.packsPrefix(in: best), .pack, sizes, pageCount: &pageCount)
+        try seen.list(
+            BucketKey.prefix(of: .pack, in: best), .pack, sizes, pageCount: &pageCount)
         return best
     }
 

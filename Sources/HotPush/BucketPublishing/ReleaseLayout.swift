@@ -17,9 +17,6 @@ final class ReleaseLayout {
     /// The largest file of places; tests lower it.
     var placesByteCountMax = Places.byteCountMax
 
-    /// From so many objects on, the bucket is asked what it has before they are sent.
-    private static let listedCountMin = 64
-
     init(
         _ manifest: Manifest, _ version: PublishedVersion, for channel: ChannelName,
         of versions: VersionStore, _ seen: SeenFiles, isVerifying: Bool
@@ -57,7 +54,10 @@ final class ReleaseLayout {
         var epochs = try ReleaseBases(bucket, versions).epochs(
             of: objects, in: state, for: channel)
         if isVerifying { try drop(missingFrom: &epochs) }
-        try noteListed(objects.filter { epochs[$0.address] == nil }, epoch)
+        let unknown = objects.filter { epochs[$0.address] == nil }
+        try seen.look(
+            for: unknown.map { ($0.address, $0.byteCount) }, .object, upon: epoch,
+            besides: &listed)
         for object in objects where epochs[object.address] == nil {
             epochs[object.address] = seen.epoch(of: .object, object.address, upon: epoch)
         }
@@ -76,20 +76,6 @@ final class ReleaseLayout {
         return plan
     }
 
-    /// Asks what stands there, so that an upload that was interrupted goes on.
-    private func noteListed(_ wanted: [Reference], _ epoch: Int64) throws(StoreError) {
-        guard wanted.count > Self.listedCountMin else { return }
-        var sizes: [ObjectID: Int64] = [:]
-        for object in wanted { sizes[object.address] = object.byteCount }
-        // A hundredth of the requests that sending takes.
-        var pageCount = max(1, wanted.count / 100)
-        for candidate in SeenFiles.usableEpochs(upon: epoch)
-        where pageCount > 0 && listed.insert(candidate).inserted {
-            try seen.list(
-                OriginLayout.objectsPrefix(in: candidate), .object, sizes, pageCount: &pageCount)
-        }
-    }
-
     // MARK: --verify
 
     /// Whether all files of a release stand there.
@@ -98,13 +84,14 @@ final class ReleaseLayout {
             try ReleaseFiles(release, bucket, versions).objects()
         }
         guard let found, found.count == objects.count else { return false }
-        var wanted: [BucketKey: Int64] = [:]
-        for (object, epoch) in found {
-            wanted[BucketKey(.object, object.address, in: epoch)] = object.byteCount
-        }
-        let manifest = BucketKey(.manifest, version.manifest, in: release.version.epoch)
-        wanted[manifest] = version.manifestByteCount
-        return try StandingFiles(in: bucket).missing(of: wanted).isEmpty
+        let manifest = SizedKey(
+            key: BucketKey(.manifest, version.manifest, in: release.version.epoch),
+            byteCount: version.manifestByteCount)
+        return try StandingFiles(in: bucket).have(
+            found.map { object, epoch in
+                SizedKey(
+                    key: BucketKey(.object, object.address, in: epoch), byteCount: object.byteCount)
+            } + [manifest])
     }
 
     private func drop(missingFrom epochs: inout [ObjectID: Int64]) throws(StoreError) {

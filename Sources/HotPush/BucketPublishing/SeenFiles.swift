@@ -27,6 +27,31 @@ final class SeenFiles {
         Self.usableEpochs(upon: epoch).first { keys.contains(BucketKey(kind, address, in: $0)) }
     }
 
+    /// Asks what stands there of many files that are to be sent, so that an upload that was interrupted goes on.
+    ///
+    /// It takes at most a hundredth of the requests that sending takes; a few files are sent without asking.
+    /// - Parameter listed: the epochs that were asked for already.
+    func look(
+        for wanted: [SizedFile], _ kind: BucketKey.Kind, upon epoch: Int64,
+        besides listed: inout Set<Int64>
+    ) throws(StoreError) {
+        guard wanted.count > Self.listedCountMin else { return }
+        var sizes: [ObjectID: Int64] = [:]
+        for file in wanted { sizes[file.address] = file.byteCount }
+        var pageCount = max(1, wanted.count / 100)
+        for candidate in Self.usableEpochs(upon: epoch)
+        where pageCount > 0 && listed.insert(candidate).inserted {
+            let prefix = BucketKey.prefix(of: kind, in: candidate)
+            try list(prefix, kind, sizes, pageCount: &pageCount)
+        }
+    }
+
+    /// A file, wherever it stands.
+    typealias SizedFile = (address: ObjectID, byteCount: Int64)
+
+    /// From so many files on, the bucket is asked what it has before they are sent.
+    private static let listedCountMin = 64
+
     /// Notes what a listing shows, as far as it is wanted.
     /// - Parameters:
     ///   - sizes: what is wanted, and how many bytes it has.

@@ -11,17 +11,22 @@ struct StandingFiles {
 
     init(in bucket: any Bucket) { self.bucket = bucket }
 
-    /// What is listed where many files like this one are wanted.
-    private static func prefix(of key: BucketKey) -> String {
-        key.kind == .twin
-            ? OriginLayout.twinsPrefix(in: key.epoch) : OriginLayout.objectsPrefix(in: key.epoch)
+    /// Whether all of them are there.
+    func have(_ files: [SizedKey]) throws(StoreError) -> Bool {
+        var wanted: [BucketKey: Int64] = [:]
+        for file in files { wanted[file.key] = file.byteCount }
+        return try missing(of: wanted).isEmpty
     }
 
     /// Those that are not there, or have another size.
     func missing(of wanted: [BucketKey: Int64]) throws(StoreError) -> Set<BucketKey> {
         var unseen = wanted
         if wanted.count > Self.askedCountMax {
-            for place in Set(wanted.keys.map(Self.prefix)).sorted() {
+            // Of what is no twin, all but a few are objects.
+            let places = wanted.keys.map {
+                BucketKey.prefix(of: $0.kind == .twin ? .twin : .object, in: $0.epoch)
+            }
+            for place in Set(places).sorted() {
                 try bucket.listAll(place) {
                     (page) throws(StoreError) in
                     for file in page.files {

@@ -37,6 +37,15 @@ struct BucketKey: Sendable, Hashable {
         }
     }
 
+    /// Below which all objects, twins or packs of an epoch stand.
+    static func prefix(of kind: Kind, in epoch: Int64) -> String {
+        switch kind {
+        case .twin: OriginLayout.twinsPrefix(in: epoch)
+        case .pack: OriginLayout.packsPrefix(in: epoch)
+        default: OriginLayout.objectsPrefix(in: epoch)
+        }
+    }
+
     /// What a path means; `nil` if it is not one of these.
     init?(path: String) {
         guard let (epoch, rest) = OriginLayout.epoch(of: path) else { return nil }

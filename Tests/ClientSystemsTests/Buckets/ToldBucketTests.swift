@@ -203,9 +203,13 @@ import VersionTree
             origin: publisher.toldOrigin().origin)
         expect(outcomes.compactMap(\.prepared?.offer.label), equals: ["v2"])
         expect(world.store.files, equals: files)
-        try world.publish("2", by: world.publisher())
+        let commit = try world.publish("2", by: world.publisher())
+        expect(commit.facts, equals: plan.facts)
         let offer = try require(try world.history(.codePush).offers.last)
         expect(offer.archive, equals: outcomes.first?.prepared?.offer.archive)
+        // All of it is there: nothing is said of it again.
+        let again = try require(try world.publish("2", by: world.publisher()).facts)
+        expect(again.twins.count == 0 && !again.writesFile)
         expect(world.broken, equals: [])
     }
 
