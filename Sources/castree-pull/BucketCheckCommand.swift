@@ -127,6 +127,13 @@ extension Invocation {
                     ? "The rest needs a person, or another --store or --from that has the files."
                     : "'castree fsck \(text) --repair' repairs what can be repaired without guessing."
             )
+            let lacksToldFiles = report.findings.contains { !$0.isRepaired && $0.isForClients }
+            guard isRepairing, lacksToldFiles else { return }
+            output.print(
+                "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again. An older "
+                    + "release than the newest of its channel is offered anew by that, before the newest and under a new "
+                    + "label: publish the newest again afterwards, or withdraw the older one instead."
+            )
         }
     }
 }

@@ -40,6 +40,15 @@ package struct BucketFinding: Sendable, Hashable {
     /// Whether a repair has put it right.
     package var isRepaired = false
 
+    /// Whether it is about a file for the clients of other systems, which publishing makes again.
+    package var isForClients: Bool {
+        guard [.missingFile, .damagedFile].contains(kind), let path else { return false }
+        switch BucketKey(path: path)?.kind {
+        case .facts, .twin, .document: return true
+        default: return false
+        }
+    }
+
     init(_ kind: Kind, _ path: String?, _ message: String, version: String? = nil) {
         self.kind = kind
         self.path = path

@@ -59,6 +59,10 @@ import VersionTree
             try expect(
                 audit(world).findings.contains { $0.path == key && $0.kind == kind }, "\(key)")
             let repaired = try audit(world, repairing: true)
+            // Publishing makes these again, where the repair cannot.
+            expect(
+                repaired.findings.contains { $0.path == key && $0.isForClients },
+                equals: kind == .missingFile, "\(key)")
             expect(
                 repaired.findings.contains { $0.path == key && $0.isRepaired == isMended }, "\(key)"
             )
