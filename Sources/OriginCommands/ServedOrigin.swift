@@ -49,7 +49,9 @@ extension Invocation {
                 "'\(text)' is a web server; clients of other systems are answered from a directory, or from a bucket: "
                     + "s3://BUCKET/PREFIX")
         }
-        let reader = OriginReader(origin, trust: trust, baseURL: baseURL)
+        let reader = OriginReader(
+            origin, trust: trust, baseURL: baseURL,
+            whyUnseen: { [mirrored] in mirrored?.whyUnseen($0) })
         return ServedOrigin(origin: origin, answers: OriginAnswers(reader), mirror: mirrored)
     }
 

@@ -165,7 +165,7 @@ final class OriginHandler: RequestHandler {
     /// Says something once, however many requests meet it.
     func tell(_ error: StoreError) {
         // The mirror says what becomes of its bucket.
-        if mirror != nil, error.code == .network || error.code == .interrupted { return }
+        if mirror != nil, [.network, .interrupted, .unseenChannel].contains(error.code) { return }
         let isNews = told.withLock { told in
             if told.count >= Self.toldMax { told = [] }
             return told.insert(error.message).inserted

@@ -117,7 +117,10 @@ struct OriginResponder: Sendable {
         guard isMirror || file.epoch == 0,
             let status = try origin.status(
                 of: isMirror ? placed?.name.path(in: 0) ?? file.path : file.path)
-        else { return PlannedResponse(PlainAnswer.notFound(head.method)) }
+        else {
+            if let channel = file.channel, let why = answers.reader.whyUnseen(channel) { throw why }
+            return PlannedResponse(PlainAnswer.notFound(head.method))
+        }
         var fields = [
             ClientRequest.Field(
                 "content-type",

@@ -219,6 +219,7 @@ package final class ModelBucket: Bucket {
     private func read(_ asked: Asked) throws(StoreError) {
         switch asked.fate {
         case .answered, .stale, .turned, .unlisted: return
+        case .denied: throw denied("read \(asked.request.key)")
         case .lostAnswer, .dropped, .ghost:
             throw StoreError(StoreError.Code("network"), "no answer to \(asked.request)")
         case .end:
@@ -233,6 +234,7 @@ package final class ModelBucket: Bucket {
         let unknown = WriteOutcome.unknown(UnknownWrite("no answer to \(asked.request)"))
         switch asked.fate {
         case .answered, .stale, .turned, .unlisted: return store.apply(write)
+        case .denied: throw denied("write \(asked.request.key)")
         case .lostAnswer:
             _ = store.apply(write)
             return unknown

@@ -40,6 +40,8 @@ package enum RequestFate: Sendable, Hashable {
     case stale
     /// A file comes with one bit turned, as without TLS it may. Anything else is answered.
     case turned
+    /// The store refuses it: a right is missing.
+    case denied
     /// A listing does not show that key.
     case unlisted(String)
     /// The caller ends here, as by a kill: `.interrupted` is thrown, and by every later call.

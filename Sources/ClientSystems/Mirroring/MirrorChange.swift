@@ -39,7 +39,7 @@ extension OriginMirror {
         }
         for system in systems {
             let path = OriginLayout.clientHistory(of: channel, system.rawValue)
-            switch try find(path, limit: ClientHistory.byteCountMax) {
+            switch try findPart(path, limit: ClientHistory.byteCountMax) {
             case .same: break
             case .gone: change.histories[path] = .some(nil)
             case .changed(let bytes, let tag):
@@ -82,14 +82,13 @@ extension OriginMirror {
         let before = try mirroredHistory(of: channel, system)
         do throws(StoreError) {
             let history = try ClientHistory(parsing: bytes, of: channel, system)
-            guard history.log ?? 0 >= before?.log ?? 0 else {
-                change.complaint =
-                    "\(path) in \(bucket.place) is an older copy than the one here, which counts; the next publish there "
-                    + "mends it"
+            if history.log ?? 0 < before?.log ?? 0, let objection = try objection(toOlder: path) {
+                change.complaint = objection
                 return
             }
             change.histories[path] = MirrorChange.File(bytes: bytes, tag: tag, value: history)
         } catch {
+            guard [.badClients, .unsupportedFormat].contains(error.code) else { throw error }
             change.complaint = error.message
             if before == nil {
                 change.histories[path] = MirrorChange.File(bytes: bytes, tag: tag, value: nil)

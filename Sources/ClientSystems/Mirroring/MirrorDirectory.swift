@@ -73,6 +73,21 @@ final class MirrorDirectory: Sendable {
         self.arriving = arriving
     }
 
+    /// What a full disk, or one that may only be read, means for a cache.
+    static func advised(_ error: StoreError) -> StoreError {
+        if error.isDiskFull {
+            return error.advising("make room there for the cache, or give it less (--cache-size)")
+        }
+        return error.code == .readOnly
+            ? error.advising("a cache is written to: name another directory with --cache") : error
+    }
+
+    private static func advised<Value: ~Copyable>(
+        _ work: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) { return try work() } catch { throw advised(error) }
+    }
+
     private static func foreign(_ path: String) -> StoreError {
         StoreError(
             .foreignCache,
@@ -136,17 +151,21 @@ final class MirrorDirectory: Sendable {
 
     /// Replaces a file in one step.
     func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
-        let (parent, name) = Self.split(path)
-        guard let directory = try directory(parent, isMade: true) else { return }
-        try fileSystem.replaceFile(
-            directory.raw, name, with: bytes, mode: Self.fileMode, token: "new", durably: false)
+        try Self.advised { () throws(StoreError) in
+            let (parent, name) = Self.split(path)
+            guard let directory = try directory(parent, isMade: true) else { return }
+            try fileSystem.replaceFile(
+                directory.raw, name, with: bytes, mode: Self.fileMode, token: "new", durably: false)
+        }
     }
 
     /// Removes a file, if it is there.
     func remove(_ path: String) throws(StoreError) {
-        let (parent, name) = Self.split(path)
-        guard let directory = try directory(parent, isMade: false) else { return }
-        try fileSystem.removeIfPresent(directory.raw, name)
+        try Self.advised { () throws(StoreError) in
+            let (parent, name) = Self.split(path)
+            guard let directory = try directory(parent, isMade: false) else { return }
+            try fileSystem.removeIfPresent(directory.raw, name)
+        }
     }
 
     /// Calls `body` with the names in a directory and the sizes of the regular files among them.
@@ -182,14 +201,23 @@ final class MirrorDirectory: Sendable {
 
     /// Begins a file that has no name yet.
     func stage(_ token: String) throws(StoreError) -> Descriptor {
-        try fileSystem.open(arriving.raw, token, .creating, mode: Self.fileMode)
+        try Self.advised { () throws(StoreError) in
+            try fileSystem.open(arriving.raw, token, .creating, mode: Self.fileMode)
+        }
+    }
+
+    /// Adds bytes to a staged file.
+    func write(_ staged: borrowing Descriptor, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
+        try Self.advised { () throws(StoreError) in try fileSystem.write(staged.raw, bytes) }
     }
 
     /// Gives a staged file its name, in place of what stands there.
     func settle(_ token: String, as path: String) throws(StoreError) {
-        let (parent, name) = Self.split(path)
-        guard let directory = try directory(parent, isMade: true) else { return }
-        try fileSystem.rename(arriving.raw, token, to: directory.raw, name)
+        try Self.advised { () throws(StoreError) in
+            let (parent, name) = Self.split(path)
+            guard let directory = try directory(parent, isMade: true) else { return }
+            try fileSystem.rename(arriving.raw, token, to: directory.raw, name)
+        }
     }
 
     /// Forgets a staged file.

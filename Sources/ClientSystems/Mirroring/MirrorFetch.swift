@@ -7,6 +7,27 @@ struct MirrorFetch: Sendable {
     let directory: MirrorDirectory
     let shelf: MirrorShelf
     let reach: MirrorReach
+    let absences: MirrorAbsences
+
+    /// Fetches a file that no document of the origin names, unless too many such were not in the bucket.
+    /// - Returns: why it has not come.
+    func fetchStray(_ file: PlacedFile) -> StoreError? {
+        if shelf.has(file.name) { return nil }
+        if absences.areTooMany {
+            return StoreError(
+                .tooLarge,
+                "files that \(bucket.place) does not have are asked for over and over; those that no release lists are looked for "
+                    + "again in a minute")
+        }
+        let failure = fetch(file)
+        if let failure, Self.isAbsence(failure) { absences.countStray() }
+        return failure
+    }
+
+    /// Whether an error says that a file is not there: those who may not list are refused it.
+    static func isAbsence(_ error: StoreError) -> Bool {
+        [.missingFromBucket, .accessDenied].contains(error.code)
+    }
 
     /// Fetches a file, unless it is there.
     /// - Returns: why it has not come.
@@ -49,12 +70,11 @@ struct MirrorFetch: Sendable {
         // What nobody says the size of comes whole or not at all: never more than the cache may have.
         let byteCountMax = file.byteCount ?? min(file.byteCountMax, shelf.limit.byteCount)
         let request = ReadRequest(byteCountMax: byteCountMax)
-        let fileSystem = directory.fileSystem
         let outcome: ReadOutcome
         do throws(StoreError) {
             outcome = try bucket.get(file.key, request) { (bytes) throws(StoreError) in
                 hashing.update(bytes)
-                try fileSystem.write(staged.raw, bytes)
+                try directory.write(staged, bytes)
             }
         } catch {
             guard error.code == .tooLarge else { throw error }

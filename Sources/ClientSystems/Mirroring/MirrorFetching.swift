@@ -48,13 +48,16 @@ final class MirrorFetching: Sendable {
     private static let jobCountMax = 70_000
 
     private let threadMax: Int
-    private let fetch: @Sendable (PlacedFile) -> StoreError?
+    private let fetch: @Sendable (PlacedFile, _ isListed: Bool) -> StoreError?
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - threadMax: so many files at once.
     ///   - fetch: fetches a file, and says why it cannot.
-    init(threadMax: Int, fetch: @escaping @Sendable (PlacedFile) -> StoreError?) {
+    init(
+        threadMax: Int,
+        fetch: @escaping @Sendable (PlacedFile, _ isListed: Bool) -> StoreError?
+    ) {
         self.threadMax = max(threadMax, 1)
         self.fetch = fetch
     }
@@ -95,7 +98,7 @@ final class MirrorFetching: Sendable {
             var waiting = leave(file.name, isListed, onlyIfUnwanted: true)
             let isWanted = waiting == nil
             if isWanted {
-                failure = fetch(file)
+                failure = fetch(file, isListed)
                 waiting = leave(file.name, isListed, onlyIfUnwanted: false)
             }
             for errand in waiting ?? [] { errand.end(failure, wasTried: isWanted) }

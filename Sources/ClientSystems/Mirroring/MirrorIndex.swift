@@ -23,8 +23,11 @@ struct MirrorIndex: Sendable {
 
     private var entries: [PlacedFile.Name: Entry] = [:]
     private var clock: UInt64 = 0
-    /// What files take that are there, in bytes.
-    private(set) var room: Int64 = 0
+    /// What files take that are there, in bytes, with those that change.
+    var room: Int64 { taken + besides }
+    private var taken: Int64 = 0
+    /// What the files take that change: pointers, histories, configurations.
+    private var besides: Int64 = 0
     /// How many are there.
     private(set) var count = 0
     /// What answers depend on as long as the pointers are what they are.
@@ -51,7 +54,7 @@ struct MirrorIndex: Sendable {
         entry.isPresent = true
         entry.isProven = isProven
         entries[name] = entry
-        room += entry.room
+        taken += entry.room
         count += 1
     }
 
@@ -61,7 +64,7 @@ struct MirrorIndex: Sendable {
     /// Takes a file that is gone.
     mutating func remove(_ name: PlacedFile.Name) {
         guard var entry = entries[name], entry.isPresent else { return }
-        room -= entry.room
+        taken -= entry.room
         count -= 1
         (entry.isPresent, entry.isProven) = (false, false)
         entries[name] = entry.holdCount > 0 ? entry : nil
@@ -90,7 +93,11 @@ struct MirrorIndex: Sendable {
     }
 
     /// Says what must stay as long as the pointers are what they are.
-    mutating func need(_ names: Set<PlacedFile.Name>) { needed = names }
+    /// - Parameter besides: what the files take that change, in bytes.
+    mutating func need(_ names: Set<PlacedFile.Name>, besides: Int64 = 0) {
+        needed = names
+        self.besides = besides
+    }
 
     /// Says what must stay besides, until that is said anew.
     mutating func need(also names: some Sequence<PlacedFile.Name>) { needed.formUnion(names) }

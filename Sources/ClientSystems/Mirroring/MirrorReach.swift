@@ -7,8 +7,8 @@ import Synchronization
 final class MirrorReach: Sendable {
     private struct State: Sendable {
         var isLost = false
-        /// When the last request failed, by the monotonic clock.
-        var lostAt: Int64 = 0
+        /// When the last request failed, by the monotonic clock; `nil` if another one was answered since.
+        var lostAt: Int64?
         /// What was said of each channel.
         var told: [String: String] = [:]
     }
@@ -35,7 +35,7 @@ final class MirrorReach: Sendable {
     func note(_ failure: StoreError?) {
         guard let failure else {
             let isNews = state.withLock { state in
-                defer { state.isLost = false }
+                defer { (state.isLost, state.lostAt) = (false, nil) }
                 return state.isLost
             }
             if isNews { notice("\(place) is reached again") }
@@ -54,10 +54,15 @@ final class MirrorReach: Sendable {
         }
     }
 
+    /// Notes that a request of a look was answered, so others are worth trying.
+    ///
+    /// Whether the bucket is reached, the whole look says.
+    func noteAnswer() { state.withLock { $0.lostAt = nil } }
+
     /// Why a request need not be tried now; `nil` if it may be worth it.
     var refusal: StoreError? {
-        let isFresh = state.withLock {
-            $0.isLost && SystemClock.milliseconds - $0.lostAt < Self.respite
+        let isFresh = state.withLock { state in
+            state.lostAt.map { SystemClock.milliseconds - $0 < Self.respite } ?? false
         }
         return isFresh ? StoreError(.network, "\(place) cannot be reached") : nil
     }

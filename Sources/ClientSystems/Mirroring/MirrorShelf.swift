@@ -28,8 +28,12 @@ final class MirrorShelf: Sendable {
         index.withLock { index in for name in names { index.prove(name) } }
     }
 
-    /// Says what must stay as long as the pointers are what they are.
-    func need(_ names: Set<PlacedFile.Name>) { index.withLock { $0.need(names) } }
+    /// Says what must stay as long as the pointers are what they are, and makes room if there is too much.
+    /// - Parameter besides: what the files take that change, in bytes.
+    func need(_ names: Set<PlacedFile.Name>, besides: Int64) throws(StoreError) {
+        index.withLock { $0.need(names, besides: besides) }
+        try trim(to: limit)
+    }
 
     /// Says what must stay besides, until that is said anew.
     func need(also names: [PlacedFile.Name]) { index.withLock { $0.need(also: names) } }
@@ -109,7 +113,7 @@ final class MirrorShelf: Sendable {
 
     // MARK: What is there at the start
 
-    /// Finds what earlier processes have left, the newest to be used last.
+    /// Finds what earlier processes have left, the newest to be used last; nothing goes until it is known what must stay.
     func scan() throws(StoreError) {
         var found: [(name: PlacedFile.Name, byteCount: Int64, modifiedAt: Int64)] = []
         let kinds: [PlacedFile.Kind] =
@@ -132,7 +136,6 @@ final class MirrorShelf: Sendable {
                 index.add(file.name, byteCount: file.byteCount, isProven: false)
             }
         }
-        try trim(to: limit)
     }
 
     private func folders(of place: Place) throws(StoreError) -> [String] {

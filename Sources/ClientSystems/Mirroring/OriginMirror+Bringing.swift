@@ -8,9 +8,6 @@ extension OriginMirror {
     /// A file that an answer consists of.
     package typealias Piece = AnswerBody.File
 
-    /// How long it is believed that something is not in the bucket, in milliseconds.
-    private static var absenceTime: Int64 { 60_000 }
-
     // MARK: What is here
 
     /// Keeps what a body is read from, if all is here and was compared with its names since this process began.
@@ -70,9 +67,7 @@ extension OriginMirror {
     package func lack(_ file: ServedFile) -> Lack? {
         if let channel = file.channel { return isUnwatched(channel) ? .pointer(channel) : nil }
         guard let placed = PlacedFile(file), !shelf.has(placed.name) else { return nil }
-        let at = state.withLock { $0.absent.value(of: placed.key) }
-        if let at, SystemClock.milliseconds - at < Self.absenceTime { return nil }
-        return .file(placed)
+        return absences.has(placed.key) ? nil : .file(placed)
     }
 
     // MARK: Bringing
@@ -101,24 +96,13 @@ extension OriginMirror {
     package func bring(
         _ file: PlacedFile, then: @escaping @Sendable (StoreError?) -> Void
     ) {
-        let listed: PlacedFile?
-        do throws(StoreError) {
-            listed = try find([file.name])[file.name]
-        } catch {
-            return then(error)
-        }
+        // Where the documents of a release are damaged, a device may know its files from elsewhere.
+        let listed = try? find([file.name])[file.name]
         fetch([listed ?? file], areListed: listed != nil) { [self] failure in
-            guard let failure, Self.isAbsence(failure) else { return then(failure) }
-            state.withLock { state in
-                state.absent.insert(file.key, SystemClock.milliseconds, cost: 1)
-            }
+            guard let failure, MirrorFetch.isAbsence(failure) else { return then(failure) }
+            absences.note(file.key)
             then(nil)
         }
-    }
-
-    /// Whether an error says that a file is not there: those who may not list are refused it.
-    private static func isAbsence(_ error: StoreError) -> Bool {
-        [.missingFromBucket, .accessDenied].contains(error.code)
     }
 
     /// Fetches what lacks of the pieces of an answer, keeps them, and returns when all are here.
@@ -194,63 +178,119 @@ extension OriginMirror {
         }
     }
 
-    /// Where objects and twins stand, of what the pointers list.
+    /// Where files stand, of what the pointers list.
     private func find(
         _ names: Set<PlacedFile.Name>
     ) throws(StoreError) -> [PlacedFile.Name: PlacedFile] {
-        var missing = names
-        var found: [PlacedFile.Name: PlacedFile] = [:]
-        for release in state.withLock({ $0.listed }) where !missing.isEmpty {
-            guard let placement = try placement(of: release) else { continue }
-            for name in missing { found[name] = placement.file(name) }
-            missing = missing.filter { found[$0] == nil }
+        var found = state.withLock { state in
+            names.reduce(into: [:]) { found, name in found[name] = state.documents[name] }
         }
+        guard found.count < names.count else { return found }
+        let places = places()
+        for name in names where found[name] == nil { found[name] = places.file(name) }
+        if let failure = places.failure, found.count < names.count { throw failure }
         return found
     }
 
-    private func placement(of release: ListedRelease) throws(StoreError) -> ReleasePlacement? {
-        if let known = state.withLock({ $0.placements.value(of: release) }) { return known }
-        let path = PlacedFile.Name(.facts, release.facts).path(in: 0)
-        // Fetched by the next look, if it has been lost.
-        guard let bytes = try directory.contents(path, limit: ContentFacts.byteCountMax) else {
-            return nil
-        }
-        let facts = try ContentFacts(bytes, named: release.facts)
-        let placement = try ReleasePlacement(release, facts) { (address) throws(StoreError) in
-            let path = PlacedFile.Name(.places, address).path(in: 0)
-            let places = try directory.contents(path, limit: Int(Places.byteCountMax))
-            guard let places else {
-                throw StoreError(.missingFromBucket, "\(path) is not in \(printable(self.path))")
+    /// Where the files stand of all that is listed; what came since the last time is added.
+    private func places() -> PlaceTable {
+        let (listed, known) = state.withLock { ($0.listed, $0.places) }
+        if known.releases.count == listed.count, known.releases == listed { return known }
+        let before = Set(known.releases)
+        let isGrown = before.isSubset(of: listed)
+        var table = isGrown ? known : PlaceTable()
+        for release in listed where !(isGrown && before.contains(release)) {
+            table.add(release) { () throws(StoreError) in
+                let name = PlacedFile.Name(.facts, release.facts)
+                return try ContentFacts(
+                    document(name, limit: ContentFacts.byteCountMax), named: release.facts)
+            } _: { (address) throws(StoreError) in
+                try document(PlacedFile.Name(.places, address), limit: Int(Places.byteCountMax))
             }
-            return places
         }
-        state.withLock { $0.placements.insert(release, placement, cost: placement.cost) }
-        return placement
+        table.releases = listed
+        state.withLock { $0.places = table }
+        return table
+    }
+
+    private func document(
+        _ name: PlacedFile.Name, limit: Int
+    ) throws(StoreError) -> [UInt8] {
+        let path = name.path(in: 0)
+        // Fetched by the next look, if it has been lost.
+        guard let bytes = try directory.contents(path, limit: limit) else {
+            throw StoreError(.missingFromBucket, "\(path) is not in \(printable(self.path))")
+        }
+        return bytes
     }
 
     /// Says where the files stand that a pointer lists which is about to be here.
-    func list(also pointer: ChannelPointer) {
+    func list(also pointer: ChannelPointer, _ systems: [ClientSystem]) {
         state.withLock { state in
             let known = Set(state.listed)
             let news = pointer.releases.compactMap(ListedRelease.init).filter {
                 !known.contains($0)
             }
-            state.listed = news + state.listed
+            if !systems.isEmpty { state.listed = news + state.listed }
+            state.documents.merge(pointer.placedDocuments) { known, _ in known }
         }
     }
 
     /// Takes stock after a look: what the pointers list, and what must stay for it.
     func settleNeeds() {
-        let needed = state.withLock { state -> Set<PlacedFile.Name> in
+        let (needed, byteCount) = state.withLock { state -> (Set<PlacedFile.Name>, Int64) in
             var seen: Set<ListedRelease> = []
-            let releases = state.pointers.sorted { $0.key < $1.key }.flatMap(\.value.releases)
-            let listed = releases.compactMap(ListedRelease.init).filter { seen.insert($0).inserted }
+            let pointers = state.pointers.sorted { $0.key < $1.key }.map(\.value)
+            // Of a channel that no system's clients get, the facts are not here.
+            let listed = pointers.filter { state.needs[$0.channel]?.systems.isEmpty == false }
+                .flatMap(\.releases).compactMap(ListedRelease.init)
+                .filter { seen.insert($0).inserted }
             if listed != state.listed {
                 state.listed = listed
-                state.absent = BoundedCache(limit: 1_024)
+                absences.forgetKeys()
             }
-            return Set(state.needs.values.flatMap(\.files).map(\.name))
+            state.documents = pointers.reduce(into: [:]) { documents, pointer in
+                documents.merge(pointer.placedDocuments) { known, _ in known }
+            }
+            // What lacked may be here now.
+            if state.places.failure != nil { state.places = PlaceTable() }
+            return (
+                Set(state.needs.values.flatMap(\.files).map(\.name)),
+                state.byteCounts.values.reduce(0, +)
+            )
         }
-        shelf.need(needed)
+        do throws(StoreError) {
+            try shelf.need(needed, besides: byteCount)
+        } catch {
+            reach.tell(error.message, of: Self.roomPart)
+        }
+    }
+
+    private static var roomPart: String { "the room of the cache" }
+}
+
+extension ChannelPointer {
+    /// The documents that it names, and where they stand.
+    fileprivate var placedDocuments: [PlacedFile.Name: PlacedFile] {
+        var documents: [PlacedFile.Name: PlacedFile] = [:]
+        for release in releases {
+            var files = ListedRelease(release)?.documents ?? []
+            if let version = release.version {
+                let name = PlacedFile.Name(.manifest, version.manifest)
+                files.append(
+                    PlacedFile(name, in: version.epoch, byteCount: version.manifestByteCount))
+                if let places = version.places {
+                    files.append(PlacedFile(PlacedFile.Name(.places, places), in: version.epoch))
+                }
+            }
+            if let delivery = release.delivery {
+                files.append(
+                    PlacedFile(
+                        PlacedFile.Name(.delivery, delivery.address), in: delivery.epoch,
+                        byteCount: delivery.byteCount))
+            }
+            for file in files where documents[file.name] == nil { documents[file.name] = file }
+        }
+        return documents
     }
 }

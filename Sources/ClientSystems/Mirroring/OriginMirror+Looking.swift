@@ -17,6 +17,15 @@ extension OriginMirror {
     func lookOnce() throws(StoreError) {
         turn.enter()
         defer { turn.leave(limit: 1) }
+        do throws(StoreError) {
+            try lookAtAll()
+        } catch {
+            noteUnseen(because: error)
+            throw error
+        }
+    }
+
+    private func lookAtAll() throws(StoreError) {
         try lookAtMarker()
         try lookAtChannelList()
         for system in ClientSystem.allCases.sorted() { try lookAtConfiguration(of: system) }
@@ -24,8 +33,7 @@ extension OriginMirror {
         for channel in state.withLock({ $0.others }) where channels[channel] == nil {
             channels[channel] = []
         }
-        let gone = state.withLock { $0.needs.keys.filter { channels[$0] == nil } }
-        state.withLock { state in for channel in gone { state.needs[channel] = nil } }
+        try forgetOthers(than: channels)
         let all = channels.sorted { $0.key < $1.key }
         defer {
             settleNeeds()
@@ -34,9 +42,10 @@ extension OriginMirror {
         try bucket.inParallel(all.count) { (index) throws(StoreError) in
             try self.lookAtChannel(all[index].key, all[index].value)
         }
+        try lookAtTrust()
     }
 
-    /// Begins to look at the pointer of a channel that only castree's own devices ask for.
+    /// Begins to look at the pointer of a channel that one of castree's own devices asks for.
     package func watch(_ channel: ChannelName) {
         let isNew = state.withLock { state in
             state.others.count < Self.otherMax && state.others.insert(channel).inserted
@@ -45,7 +54,13 @@ extension OriginMirror {
         turn.enter()
         defer { turn.leave(limit: 1) }
         do throws(StoreError) {
-            try lookAtChannel(channel, [])
+            if let refusal = reach.refusal {
+                noteUnseen(channel, because: refusal)
+                return state.withLock { _ = $0.others.remove(channel) }
+            }
+            // Whose first look has failed may be one that other systems' clients get.
+            let systems = Self.channels(of: try mirroredConfigurations())[channel] ?? []
+            try lookAtChannel(channel, systems)
         } catch {
             reach.note(error)
             state.withLock { _ = $0.others.remove(channel) }
@@ -66,6 +81,7 @@ extension OriginMirror {
         let read: (outcome: ReadOutcome, bytes: [UInt8])
         do throws(StoreError) {
             read = try bucket.bytes(path, request)
+            reach.noteAnswer()
         } catch {
             // Who may not list is refused what is not there.
             guard error.code == .accessDenied, known == nil else { throw error }
@@ -83,21 +99,31 @@ extension OriginMirror {
         }
     }
 
-    /// What the bucket says of a file that concerns a part of the origin: one that is too large must not keep the mirror
-    /// from the other parts.
-    private func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
+    /// What the bucket says of a file that concerns a part of the origin: one that is too large, or that may not be read
+    /// any more, must not keep the mirror from the other parts.
+    func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
+        let part = "reading \(path)"
         do throws(StoreError) {
-            return try find(path, limit: limit)
+            let finding = try find(path, limit: limit)
+            reach.tell(nil, of: part)
+            return finding
         } catch {
-            guard error.code == .tooLarge else { throw error }
-            reach.tell("\(error.message); what it said before counts", of: path)
+            guard [.tooLarge, .accessDenied].contains(error.code) else { throw error }
+            reach.tell("\(error.message); what it said before counts", of: part)
             return .same
         }
     }
 
     /// Puts a file here, in one step.
     func take(_ path: String, _ bytes: [UInt8], _ tag: EntityTag) throws(StoreError) {
-        try directory.replace(path, with: bytes)
+        do throws(StoreError) {
+            try directory.replace(path, with: bytes)
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            try shelf.makeRoom()
+            try directory.replace(path, with: bytes)
+        }
+        state.withLock { $0.byteCounts[path] = Int64(bytes.count) }
         note(path, tag, try ObjectID(of: bytes))
     }
 
@@ -113,8 +139,9 @@ extension OriginMirror {
     func forget(_ path: String) throws(StoreError) {
         try directory.remove(path)
         state.withLock { state in
-            state.tags[path] = nil
-            state.areTagsNoted = false
+            state.byteCounts[path] = nil
+            state.proved[path] = nil
+            if state.tags.removeValue(forKey: path) != nil { state.areTagsNoted = false }
         }
     }
 
@@ -138,7 +165,7 @@ extension OriginMirror {
     // MARK: The origin
 
     private func lookAtMarker() throws(StoreError) {
-        switch try find(OriginLayout.marker, limit: Int(OriginMarker.byteCountMax)) {
+        switch try findPart(OriginLayout.marker, limit: Int(OriginMarker.byteCountMax)) {
         case .same:
             guard state.withLock({ $0.tags[OriginLayout.marker] }) != nil else { throw absent }
         case .gone: throw absent
@@ -197,7 +224,9 @@ extension OriginMirror {
             let before = try mirroredConfiguration(of: system)
             do throws(StoreError) {
                 let next = try ClientConfiguration(parsing: bytes, of: system)
-                guard next.log ?? 0 >= before?.log ?? 0 else { return tellOld(path) }
+                if next.log ?? 0 < before?.log ?? 0, let objection = try objection(toOlder: path) {
+                    return reach.tell(objection, of: path)
+                }
                 try take(path, bytes, tag)
                 reach.tell(nil, of: path)
             } catch {
@@ -215,12 +244,6 @@ extension OriginMirror {
     ) throws(StoreError) {
         if isFirst { try take(path, bytes, tag) }
         reach.tell(error.message + (isFirst ? "" : "; what it said before counts"), of: path)
-    }
-
-    private func tellOld(_ path: String) {
-        reach.tell(
-            "\(path) in \(bucket.place) is an older copy than the one here, which counts; the next publish there mends it",
-            of: path)
     }
 
     /// The configurations that are here and can be read.
@@ -253,80 +276,4 @@ extension OriginMirror {
         }
         return channels
     }
-
-    // MARK: A channel
-
-    /// Looks at a pointer and then at its histories, fetches what answers depend on, and puts them here the other way
-    /// round.
-    ///
-    /// A publisher writes the histories first. So those here know all that the pointer offers, at every moment.
-    /// - Throws: what concerns the whole bucket; what concerns the channel is said, and the channel stays as it was.
-    private func lookAtChannel(
-        _ channel: ChannelName, _ systems: [ClientSystem]
-    ) throws(StoreError) {
-        let part = OriginLayout.pointer(channel)
-        do throws(StoreError) {
-            let change = try change(of: channel, systems)
-            if change.isGone {
-                try forget(part)
-                state.withLock { state in
-                    state.pointers[channel] = nil
-                    state.needs[channel] = nil
-                }
-                return
-            }
-            try complete(channel, change, systems)
-            reach.tell(change.complaint, of: part)
-        } catch {
-            guard !MirrorReach.isLoss(error), error.code != .interrupted else { throw error }
-            reach.tell(
-                "channel \(channel) stays as it was here: \(error.message)", of: part)
-        }
-    }
-
-    private func complete(
-        _ channel: ChannelName, _ change: MirrorChange, _ systems: [ClientSystem]
-    ) throws(StoreError) {
-        let known = state.withLock { $0.needs[channel] }
-        let needs =
-            if let known, known.systems == systems, !change.isNews { known } else {
-                ChannelNeeds(
-                    systems: systems, files: try self.needs(of: channel, systems, after: change))
-            }
-        // What the channel needed until now is needed until the pointer is here.
-        shelf.need(also: needs.files.map(\.name))
-        try bringNow(needs.files)
-        if let pointer = change.pointer?.value {
-            try bringTrust(of: pointer)
-            // Whoever sees the pointer may ask for what it lists at once.
-            list(also: pointer)
-        }
-        for (path, history) in change.histories.sorted(by: { $0.key < $1.key }) {
-            if let history { try take(path, history.bytes, history.tag) } else { try forget(path) }
-        }
-        if let pointer = change.pointer {
-            try take(OriginLayout.pointer(channel), pointer.bytes, pointer.tag)
-        }
-        state.withLock { state in
-            state.needs[channel] = needs
-            if let pointer = change.pointer?.value { state.pointers[channel] = pointer }
-        }
-    }
-
-    /// The versions of the trust up to that of a pointer: who verifies it reads them.
-    private func bringTrust(of pointer: ChannelPointer) throws(StoreError) {
-        for version in 1...min(max(pointer.trustVersion ?? 1, 1), Self.trustMax) {
-            let path = OriginLayout.trust(version)
-            if state.withLock({ $0.tags[path] }) != nil { continue }
-            guard case .changed(let bytes, let tag) = try find(path, limit: TrustFile.byteCountMax)
-            else {
-                // The first has no file where keys were never changed.
-                if version > 1 { return }
-                continue
-            }
-            try take(path, bytes, tag)
-        }
-    }
-
-    private static var trustMax: Int64 { 1_000 }
 }

@@ -34,23 +34,32 @@ package final class OriginMirror: Sendable {
         /// Of the files that change and are here.
         var tags: [String: MirroredTag] = [:]
         var areTagsNoted = true
+        /// How many bytes the files have that change and are here.
+        var byteCounts: [String: Int64] = [:]
+        /// The digests of copies here that the log has proved, by their paths.
+        var proved: [String: ObjectID] = [:]
         /// The pointers that are here.
         var pointers: [ChannelName: ChannelPointer] = [:]
         /// What answers about a channel depend on.
         var needs: [ChannelName: ChannelNeeds] = [:]
+        /// The channels that were looked at: what they offer is here.
+        var seen: Set<ChannelName> = []
+        /// Why nothing is known yet of what other channels offer.
+        var unseen: [ChannelName: StoreError] = [:]
         /// What the pointers list, each once.
         var listed: [ListedRelease] = []
+        /// The documents that the pointers name.
+        var documents: [PlacedFile.Name: PlacedFile] = [:]
+        /// Where the files stand of what is listed; made when somebody asks.
+        var places = PlaceTable()
         /// The origin's channels, as it lists them.
         var channels: Set<ChannelName> = []
         /// Those whose pointers castree's own devices have asked for.
         var others: Set<ChannelName> = []
-        var placements: BoundedCache<ListedRelease, ReleasePlacement>
         /// What is being sent, by the tags of archives.
         var holds: [ObjectID: SharedHold] = [:]
         /// The holds of archives that were sent last, whether or not somebody sends them now; counted by their files.
         var idle = State.idleHolds
-        /// What was not in the bucket, by its key, and when that was.
-        var absent: BoundedCache<String, Int64>
 
         /// Lets those files go that nobody sends.
         mutating func forgetIdle() { idle = Self.idleHolds }
@@ -71,8 +80,9 @@ package final class OriginMirror: Sendable {
     let shelf: MirrorShelf
     let reach: MirrorReach
     let fetching: MirrorFetching
+    let absences = MirrorAbsences()
     let options: Options
-    let state: Mutex<State>
+    let state = Mutex(State())
     /// One look at a time.
     let turn = ThreadGate(limit: 1)
 
@@ -84,18 +94,23 @@ package final class OriginMirror: Sendable {
     ) throws(StoreError) {
         self.bucket = bucket
         self.options = options
-        let directory = try MirrorDirectory(
-            path, of: bucket.place, fileSystem: options.fileSystem)
+        let directory: MirrorDirectory
+        do throws(StoreError) {
+            directory = try MirrorDirectory(
+                path, of: bucket.place, fileSystem: options.fileSystem)
+        } catch {
+            throw MirrorDirectory.advised(error)
+        }
         let shelf = MirrorShelf(directory, MirrorIndex.Limit(byteCount: options.byteCount))
         let reach = MirrorReach(bucket.place, notice: options.notice)
-        let fetch = MirrorFetch(bucket: bucket, directory: directory, shelf: shelf, reach: reach)
+        let fetch = MirrorFetch(
+            bucket: bucket, directory: directory, shelf: shelf, reach: reach, absences: absences)
         self.directory = directory
         self.shelf = shelf
         self.reach = reach
-        fetching = MirrorFetching(threadMax: bucket.parallelCount) { fetch.fetch($0) }
-        state = Mutex(
-            State(
-                placements: BoundedCache(limit: 6 << 20), absent: BoundedCache(limit: 1_024)))
+        fetching = MirrorFetching(threadMax: bucket.parallelCount) { (file, isListed) in
+            isListed ? fetch.fetch(file) : fetch.fetchStray(file)
+        }
     }
 
     /// The directory.
@@ -154,6 +169,7 @@ package final class OriginMirror: Sendable {
             try directory.remove(path)
         }
         state.withLock { $0.tags = tags }
+        try countChangingFiles()
         for (channel, systems) in Self.channels(of: try mirroredConfigurations()) {
             try takeOverPointer(of: channel)
             let files = try needs(of: channel, systems)

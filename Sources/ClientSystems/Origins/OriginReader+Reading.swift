@@ -27,7 +27,10 @@ extension OriginReader {
         let pointer = try pointer(name, mayRead: mayRead)
         afterPointer()
         let history = try history(of: name, for: system, mayRead: mayRead)
-        guard let offered = try pointer.outcome.get() else { return (nil, pointer.reading) }
+        guard let offered = try pointer.outcome.get() else {
+            if let why = whyUnseen(name) { throw why }
+            return (nil, pointer.reading)
+        }
         if let trust, !trust.isInForce(offered, now: now()) {
             throw StoreError(
                 .untrusted,

@@ -88,6 +88,8 @@ package final class OriginReader: Sendable {
     let baseURL: String?
     let limits: Limits
     let now: @Sendable () -> Int64
+    /// Why nobody knows what a channel offers whose pointer is not here; `nil` if there is no such channel.
+    package let whyUnseen: @Sendable (ChannelName) -> StoreError?
     /// Called between the look at a pointer and that at its history; for tests.
     let afterPointer: @Sendable () -> Void
     let state: Mutex<State>
@@ -96,9 +98,11 @@ package final class OriginReader: Sendable {
     ///   - trust: whose pointers count; `nil` for what stands there.
     ///   - baseURL: where the server is for clients, whatever the configurations say; without a slash at its end.
     ///   - now: the clock, in seconds since 1970, by which signed pointers expire.
+    ///   - whyUnseen: asked of a channel whose pointer is not here; `nil` if there is no such channel.
     package init(
         _ origin: DirectoryOrigin, trust: OriginTrust? = nil, baseURL: String? = nil,
         limits: Limits = Limits(), now: @escaping @Sendable () -> Int64 = secondsNow,
+        whyUnseen: @escaping @Sendable (ChannelName) -> StoreError? = { _ in nil },
         afterPointer: @escaping @Sendable () -> Void = {}
     ) {
         self.origin = origin
@@ -106,6 +110,7 @@ package final class OriginReader: Sendable {
         self.baseURL = baseURL
         self.limits = limits
         self.now = now
+        self.whyUnseen = whyUnseen
         self.afterPointer = afterPointer
         state = Mutex(
             State(

@@ -94,7 +94,8 @@ struct ClientCopy: LogCopy {
         try bytes(in: state.entry, log, near: seen)
     }
 
-    private func bytes(
+    /// What it is after an entry; `nil` if the log knows nothing of it.
+    func bytes(
         in entry: LogEntry, _ log: OriginLog, near seen: Seen
     ) throws(StoreError) -> [UInt8]? {
         guard let place = place(in: entry) else { return nil }

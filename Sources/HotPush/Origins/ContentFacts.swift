@@ -13,7 +13,7 @@ package struct ContentFacts: Sendable, Hashable {
     }
 
     /// The twins that they name, each once, in ascending order of addresses.
-    var twins: [ObjectFacts.Twin] {
+    package var twins: [ObjectFacts.Twin] {
         Set(objects.compactMap(\.twin)).sorted { $0.address < $1.address }
     }
 

@@ -39,14 +39,14 @@ package enum OriginLayout {
     static let deliveries = "deliveries"
     static let epochs = "e"
     static let places = "places"
-    static let trust = "trust"
+    package static let trust = "trust"
     static let twins = "deflated"
     static let facts = "facts"
     /// What the clients of other systems are told.
     package static let clients = "for"
     static let clientConfiguration = "config.json"
     static let clientDocuments = "documents"
-    static let channels = "channels"
+    package static let channels = "channels"
     package static let channelList = "channels.json"
     static let suffix = ".json"
 
@@ -266,7 +266,7 @@ package enum OriginLayout {
     }
 
     /// The channel whose pointer stands at a path; `nil` if it is none's.
-    static func channel(ofPointer path: String) -> ChannelName? {
+    package static func channel(ofPointer path: String) -> ChannelName? {
         guard path.hasPrefix("\(channels)/") else { return nil }
         return channel(ofPointerFile: String(path.dropFirst(channels.count + 1)))
     }

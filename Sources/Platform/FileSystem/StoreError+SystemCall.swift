@@ -11,11 +11,23 @@ extension StoreError {
     /// The error of a system call that failed with `errno` on `path`.
     package init(systemCall name: String, errno number: Int32, path: String) {
         let (code, advice) = Self.meaning(of: number)
+        self.init(systemCall: name, errno: number, path: path, code, advice)
+    }
+
+    private init(
+        systemCall name: String, errno number: Int32, path: String, _ code: Code, _ advice: String
+    ) {
         let reason = String(cString: strerror(number))
         var message = "unable to \(Self.deed(of: name)) \(printable(path)): \(reason)"
         if !advice.isEmpty { message += "; \(advice)" }
         self.init(
             code, message, cause: .systemCall(name, errno: number, path: path))
+    }
+
+    /// The same error of a system call, where something else is to be done about it; any other error as it is.
+    package func advising(_ advice: String) -> StoreError {
+        guard case .systemCall(let name, let number, let path) = cause else { return self }
+        return StoreError(systemCall: name, errno: number, path: path, code, advice)
     }
 
     private static func meaning(of number: Int32) -> (Code, String) {
@@ -60,6 +72,8 @@ extension StoreError {
 }
 
 extension StoreError {
+    /// Whether no room is left on a disk (ENOSPC), or of a quota (EDQUOT).
+    package var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
     /// Whether the call failed because the name is taken (EEXIST).
     package var isExisting: Bool { errno == EEXIST || errno == ENOTEMPTY }
     /// Whether the file has as many links as the file system allows (EMLINK).

@@ -81,9 +81,46 @@ final class BucketPlace: @unchecked Sendable {
         store.set(name.path(in: epoch), try contents(name.path(in: 0)))
     }
 
-    /// The copies of the newest entry of the log, in the order in which they are written.
+    /// The copies of the newest entry of the log, in the order in which they are written; the entry is there before.
     private func steps() throws -> [Step] {
-        [(Self.historyKey, history.serialized()), (Self.pointerKey, pointer.serialized())]
+        try writeEntry()
+        return [(Self.historyKey, history.serialized()), (Self.pointerKey, pointer.serialized())]
+    }
+
+    /// Writes the newest entry of the log.
+    private func writeEntry(
+        _ configuration: ClientConfiguration? = nil
+    ) throws {
+        let system = try needed(ToldSystem(ModelDecider.system.rawValue))
+        let name = HistoryName(system: system, channel: .stable)
+        let file = try needed(HistoryFile.read(history.serialized(), of: name)).file
+        var entry = LogEntry(
+            kind: .publish, createdAt: 1, author: String(repeating: "0", count: 32), keptFrom: 1)
+        entry.channels = [.stable: log]
+        entry.pointers = [.stable: pointer]
+        entry.rows[name] = HistoryRows(
+            before: 0, count: Int64(file.offers.count), labelCount: file.labelCount,
+            offers: file.offers, digest: try file.digest())
+        var places = ClientPlaces(histories: [.stable: log])
+        if let configuration {
+            places.configuration = log
+            entry.configurations[system] = try JSONValue.parse(configuration.serialized())
+        }
+        entry.clients = [system: places]
+        store.set(OriginLayout.logEntry(log), entry.serialized())
+    }
+
+    /// Sets anew what the operator wants, in an entry of its own.
+    func configure(_ deployments: [String: ChannelName], baseURL: String) throws -> Step {
+        log += 1
+        var configuration = ClientConfiguration(
+            ModelDecider.system, baseURL: baseURL, deployments: deployments)
+        try writeEntry(configuration)
+        configuration.log = log
+        return (
+            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            configuration.serialized()
+        )
     }
 
     var history: ClientHistory {
@@ -144,13 +181,16 @@ final class BucketPlace: @unchecked Sendable {
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        notices: MirrorNotices = MirrorNotices()
+        notices: MirrorNotices = MirrorNotices(), on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = OriginMirror.Options()
         options.byteCount = byteCount
         options.notice = { notices.add($0) }
+        options.fileSystem = fileSystem
         let mirror = try open(bucket, directory.appending(name), options)
-        return (mirror, try Self.answers(mirror.begin()))
+        let reader = OriginReader(
+            try mirror.begin(), whyUnseen: { [weak mirror] in mirror?.whyUnseen($0) })
+        return (mirror, OriginAnswers(reader, deciders: [ModelDecider.self]))
     }
 
     /// The last thread of a mirror that has gone keeps its lock until it has ended.
@@ -164,10 +204,6 @@ final class BucketPlace: @unchecked Sendable {
             }
         }
         return try OriginMirror(bucket, at: path, options)
-    }
-
-    static func answers(_ origin: DirectoryOrigin) -> OriginAnswers {
-        OriginAnswers(OriginReader(origin), deciders: [ModelDecider.self])
     }
 
     /// The archive that the channel offers now.

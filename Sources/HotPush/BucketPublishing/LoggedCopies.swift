@@ -1,0 +1,32 @@
+package import Buckets
+package import CASStore
+import StrictJSON
+
+/// Holds copies of what the log of an origin in a bucket says against the log.
+package enum LoggedCopies {
+    /// Whether the entry that a file below `for/` names says what the file says.
+    ///
+    /// - Returns: `false` also if there is no such entry, or the file names none.
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; what reading throws:
+    ///   `.accessDenied` to those who may not read the log.
+    package static func prove(
+        _ bytes: [UInt8], at path: String, in bucket: any Bucket
+    ) throws(StoreError) -> Bool {
+        // What is no JSON names no entry.
+        let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
+        guard let copy = ClientCopy(path: path), let number = document?["log"]?.asInt64,
+            1...LogEntry.numberMax ~= number
+        else { return false }
+        let log = OriginLog(bucket)
+        guard let entry = try log.entry(number), copy.place(in: entry) == number else {
+            return false
+        }
+        switch copy.subject {
+        case .history(let name):
+            return try HistoryFile.read(bytes, of: name)?.file.digest() == entry.rows[name]?.digest
+        case .configuration:
+            let seen = ClientCopy.Seen(bytes: bytes, log: number)
+            return try copy.bytes(in: entry, log, near: seen) == bytes
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import Platform
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// docs/clients.md, "From a bucket": what strangers can cause, and what a cache takes on its disk.
+@Suite struct MirrorRoomTests {
+    private let place: BucketPlace
+
+    init() throws { place = try BucketPlace() }
+
+    private func has(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: place.directory.appending("cache/\(path)"))
+    }
+
+    @Test func `what no release lists is asked for only so often, and what one lists always`()
+        throws
+    {
+        try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
+        try place.publish("2", ["a": "three", "b": "two"], epoch: 3)
+        let gets = Mutex<[String]>([])
+        let (mirror, answers) = try place.mirror(
+            place.bucket { request in
+                gets.withLock { $0.append(request.key) }
+                return .answered
+            })
+        let files = try BucketPlace.archive(answers).files
+        gets.withLock { $0 = [] }
+        var refused = 0
+        for number in 0..<200 {
+            let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
+            let asked = PlacedFile(PlacedFile.Name(.object, address), in: Int64(number % 5))
+            do throws(StoreError) { try mirror.bringNow(asked) } catch {
+                expect(error.code, equals: .tooLarge)
+                refused += 1
+            }
+        }
+        expect(gets.withLock { $0.count }, equals: MirrorAbsences.strayCountMax)
+        expect(refused, equals: 200 - MirrorAbsences.strayCountMax)
+        // Devices get what is offered, wherever they think that it stands.
+        for file in files { try mirror.bringNow(PlacedFile(file.name, in: 0)) }
+        expect(files.allSatisfy { has($0.name.path(in: 0)) })
+        let manifest = try needed(place.pointer.releases.last?.version).manifest
+        try mirror.drop(PlacedFile.Name(.manifest, manifest))
+        try mirror.bringNow(PlacedFile(PlacedFile.Name(.manifest, manifest), in: 0))
+        expect(has(OriginLayout.manifest(manifest)))
+    }
+
+    @Test func `vain requests are forgotten after a minute`() {
+        let time = Atomic<Int64>(1_000)
+        let absences = MirrorAbsences { time.load(ordering: .relaxed) }
+        for number in 0..<MirrorAbsences.strayCountMax {
+            expect(!absences.areTooMany)
+            absences.countStray()
+            absences.note("\(number)")
+        }
+        expect(absences.areTooMany && absences.has("0") && !absences.has("none"))
+        absences.forgetKeys()
+        expect(absences.areTooMany && !absences.has("0"))
+        absences.note("1")
+        time.add(MirrorAbsences.lifetime - 1, ordering: .relaxed)
+        expect(absences.areTooMany && absences.has("1"))
+        time.add(1, ordering: .relaxed)
+        expect(!absences.areTooMany && !absences.has("1"))
+    }
+
+    @Test func `places of many releases are one table`() throws {
+        let names = try (0..<6).map { number in try ServedPlace.address(of: [UInt8(number)]) }
+        func release(_ members: [Int], _ epoch: Int64) throws -> (ListedRelease, ContentFacts) {
+            let facts = ContentFacts(
+                members.map {
+                    ObjectFacts(
+                        address: names[$0], byteCount: Int64($0), crc32: 0,
+                        md5: String(repeating: "0", count: 32), twin: nil)
+                })
+            let version = PublishedVersion(
+                name: try VersionName("\(epoch)"), manifest: names[0], manifestByteCount: 1,
+                content: names[0], epoch: epoch)
+            let offered = OfferedRelease(
+                .version(version), sequence: 1, createdAt: 1, facts: names[1])
+            return (try needed(ListedRelease(offered)), facts)
+        }
+        var table = PlaceTable()
+        func add(_ members: [Int], _ epoch: Int64) throws {
+            let (release, facts) = try release(members, epoch)
+            table.add(release) { () throws(StoreError) in
+                facts
+            } _: {
+                (address) throws(StoreError) in
+                throw StoreError(.mismatch, "no places: \(address)")
+            }
+        }
+        try add([1, 3, 4], 7)
+        try add([0, 3, 5], 9)
+        try add([], 11)
+        let epochs = names.map { table.file(PlacedFile.Name(.object, $0))?.epoch }
+        expect(epochs, equals: [9, 7, nil, 7, 7, 9])
+        expect(table.file(PlacedFile.Name(.object, names[5]))?.byteCount, equals: 5)
+        expect(table.file(PlacedFile.Name(.twin, names[5])) == nil && table.failure == nil)
+        // One release whose facts are broken hides none of the others'.
+        let (broken, _) = try release([2], 12)
+        table.add(broken) { () throws(StoreError) in
+            throw StoreError(.damagedOrigin, "broken")
+        } _: {
+            (_) throws(StoreError) in
+            []
+        }
+        expect(table.failure?.code, equals: .damagedOrigin)
+        expect(table.file(PlacedFile.Name(.object, names[5]))?.epoch, equals: 9)
+    }
+
+    @Test func `files that change count, and go when nobody asks for them any more`() throws {
+        try place.publish("1", ["a": "one"])
+        let (mirror, answers) = try place.mirror(place.bucket(), byteCount: 200 << 10)
+        let files = try BucketPlace.archive(answers).files
+        do { _ = try mirror.bringNow(files) }
+        expect(files.allSatisfy { has($0.name.path(in: 0)) } && has(BucketPlace.historyKey))
+        // A configuration of nearly that size.
+        var deployments: [String: ChannelName] = ["KEY": .stable]
+        for number in 0..<900 {
+            deployments["\(number)" + String(repeating: "k", count: 230)] = .stable
+        }
+        place.take(try place.configure(deployments, baseURL: "https://u.example.org"))
+        mirror.look()
+        expect(files.allSatisfy { !has($0.name.path(in: 0)) })
+        let release = try needed(place.pointer.releases.first)
+        // What answers depend on stays.
+        try expect(has(OriginLayout.facts(needed(release.facts))))
+        try expect(answers.text("/model/KEY/check").contains("1"))
+        // The channel is told to nobody any more: its history goes, and its pointer while the origin lists it stays.
+        place.take(try place.configure([:], baseURL: "https://u.example.org"))
+        mirror.look()
+        expect(!has(BucketPlace.historyKey) && has(BucketPlace.pointerKey))
+        place.store.set("channels.json", Array("{\"channels\":[]}\n".utf8), .pointer)
+        mirror.look()
+        expect(!has(BucketPlace.pointerKey))
+    }
+
+    @Test func `a full disk makes room, and its message speaks of the cache`() throws {
+        try place.publish("1", ["a": "one"])
+        let disk = FaultyFileSystem()
+        let notices = MirrorNotices()
+        let (mirror, answers) = try place.mirror(place.bucket(), notices: notices, on: disk)
+        let files = try BucketPlace.archive(answers).files
+        // Once full, it makes room; if that is not enough, it says so.
+        try place.publish("2", ["a": "two"], epoch: 2)
+        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "stable.json"))
+        mirror.look()
+        expect(disk.hasFired)
+        try expect(answers.text("/model/KEY/check").contains("\"2\", \"1\""))
+        disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/new/"))
+        _ = try mirror.bringNow(files)
+        expect(disk.hasFired)
+        disk.arm(.refuseChanges)
+        try place.publish("3", ["a": "three"], epoch: 2)
+        mirror.look()
+        let error = #expect(throws: StoreError.self) {
+            try mirror.bringNow(BucketPlace.archive(answers).files)
+        }
+        let said = notices.all.joined() + (error?.message ?? "")
+        expect(said.contains("--cache") && !said.contains("reading still works"), "\(said)")
+        let full = StoreError(systemCall: "write", errno: ENOSPC, path: "here")
+        expect(
+            full.advising("do that").message,
+            equals: "unable to write here: No space left on device; do that")
+        expect(full.advising("do that").code, equals: .outOfSpace)
+        expect(StoreError(.mismatch, "as it is").advising("do that").message, equals: "as it is")
+    }
+}

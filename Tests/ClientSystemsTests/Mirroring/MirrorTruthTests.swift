@@ -1,0 +1,240 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Foundation
+import Platform
+import StorageTestSupport
+import Synchronization
+import Testing
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// docs/clients.md, "From a bucket": what is believed of a bucket, and for how long.
+@Suite struct MirrorTruthTests {
+    private static let check = "/model/KEY/check"
+    private static let configurationKey = OriginLayout.clientConfiguration(
+        of: ModelDecider.system.rawValue)
+    private static func answer(_ names: String..., of count: Int) -> String {
+        "https://u.example.org \(names) of \(count)"
+    }
+
+    private let place: BucketPlace
+
+    init() throws { place = try BucketPlace() }
+
+    /// Fates of requests, by their keys.
+    private final class Fates: Sendable {
+        private let fates = Mutex<[String: RequestFate]>([:])
+        private let asked = Mutex<[String]>([])
+        var keys: [String] { asked.withLock { $0 } }
+        func set(_ fate: RequestFate?, of key: String) { fates.withLock { $0[key] = fate } }
+        func meet(_ request: ModelRequest) -> RequestFate {
+            asked.withLock { $0.append(request.key) }
+            return fates.withLock { $0[request.key] } ?? .answered
+        }
+    }
+
+    @Test func `a channel that never came is unknown, and one that is not there is none`() throws {
+        let fates = Fates()
+        let bucket = place.bucket { fates.meet($0) }
+        // Nothing was ever published.
+        let (none, nobody) = try place.mirror(bucket, at: "none")
+        try expect(nobody.text(Self.check), equals: "404")
+        do { _ = try place.mirror(bucket, at: "warm") }
+        try place.publish("1", ["a": "one"])
+        let release = try needed(place.pointer.releases.first)
+        let facts = OriginLayout.facts(try needed(release.facts))
+        for (name, key, fate) in [
+            ("cold", facts, RequestFate.turned), ("other", facts, .denied),
+            ("warm", BucketPlace.pointerKey, .lostAnswer),
+        ] {
+            fates.set(fate, of: key)
+            let notices = MirrorNotices()
+            let (mirror, answers) = try place.mirror(bucket, at: name, notices: notices)
+            // A device that asks for the pointer lets no others see it without what their answers depend on.
+            mirror.watch(.stable)
+            let error = #expect(throws: StoreError.self, "\(name)") { try answers.text(Self.check) }
+            expect(error?.code, equals: .unseenChannel)
+            expect(!notices.all.isEmpty, "\(key)")
+            // Who knew that there was none goes on saying so.
+            none.look()
+            try expect(nobody.text(Self.check), equals: "404")
+            fates.set(nil, of: key)
+            mirror.look()
+            try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+            expect(mirror.whyUnseen(.stable) == nil)
+        }
+        // A restart without the bucket knows no more than the cache.
+        fates.set(.denied, of: BucketPlace.pointerKey)
+        place.store.set(BucketPlace.pointerKey, nil)
+        do { _ = try place.mirror(bucket, at: "again") }
+        fates.set(.dropped, of: "origin.json")
+        let (kept, again) = try place.mirror(bucket, at: "again")
+        #expect(throws: StoreError.self) { try again.text(Self.check) }
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test func `a pointer that only devices ask for is unknown until it has come`() throws {
+        try place.publish("1", ["a": "one"])
+        let beta = try ChannelName("beta")
+        let key = OriginLayout.pointer(beta)
+        place.store.set("channels.json", Array("{\"channels\":[\"beta\",\"stable\"]}\n".utf8))
+        var pointer = place.pointer
+        pointer.channel = beta
+        place.store.set(key, pointer.serialized(), .pointer)
+        let fates = Fates()
+        fates.set(.lostAnswer, of: key)
+        let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
+        let asked = try needed(ServedFile(key))
+        expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == .pointer(beta))
+        mirror.watch(beta)
+        expect(mirror.whyUnseen(beta)?.code, equals: .unseenChannel)
+        let count = fates.keys.count
+        // A bucket that has just not answered is not asked again for each request.
+        mirror.watch(beta)
+        expect(fates.keys.count == count && mirror.lack(asked) == .pointer(beta))
+        fates.set(nil, of: key)
+        mirror.look()
+        mirror.watch(beta)
+        expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == nil)
+    }
+
+    @Test
+    func
+        `a copy that names a later entry than the log has stays no longer than the log can be read`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        try place.publish("2", ["a": "two"], epoch: 2)
+        let right = Self.answer("2", "1", of: 2)
+        let configured = try place.configure(
+            ["KEY": .stable], baseURL: "https://u.example.org")
+        place.take(configured)
+        let (history, setting) = (
+            place.history.serialized(), try needed(place.store.files[Self.configurationKey]?.bytes)
+        )
+        // An entry that is there, and does not say it; and one that is not.
+        for log in [place.log + 1, ChannelPointer.logMax] {
+            if log == place.log + 1 {
+                for step in try place.begin("3", ["a": "three"], epoch: 2) where step.bytes == nil {
+                    place.take(step)
+                }
+            }
+            var falseHistory = ClientHistory(ModelDecider.system, .stable)
+            falseHistory.log = log
+            var falseSetting = try ClientConfiguration(parsing: setting, of: ModelDecider.system)
+            falseSetting.baseURL = "https://wrong.example.org"
+            falseSetting.log = log
+            for (key, wrong, bytes) in [
+                (BucketPlace.historyKey, falseHistory.serialized(), history),
+                (Self.configurationKey, falseSetting.serialized(), setting),
+            ] {
+                let fates = Fates()
+                let notices = MirrorNotices()
+                let (mirror, answers) = try place.mirror(
+                    place.bucket { fates.meet($0) }, at: "\(log)-\(key.count)", notices: notices)
+                try expect(answers.text(Self.check), equals: right)
+                place.store.set(key, wrong, .pointer)
+                mirror.look()
+                let told = try answers.text(Self.check)
+                expect(told != right)
+                place.store.set(key, bytes, .pointer)
+                // Who may not read the log believes what came first, and says so once.
+                fates.set(.denied, of: OriginLayout.logEntry(log))
+                for _ in 0..<2 { mirror.look() }
+                try expect(answers.text(Self.check), equals: told)
+                expect(
+                    notices.all.filter { $0.contains("log/") }.count, equals: 1, "\(notices.all)")
+                fates.set(nil, of: OriginLayout.logEntry(log))
+                mirror.look()
+                try expect(answers.text(Self.check), equals: right, "\(key) \(log)")
+            }
+        }
+    }
+
+    @Test func `an older copy that the log does not speak for is asked about once`() throws {
+        try place.publish("1", ["a": "one"])
+        let first = try place.configure(["KEY": .stable], baseURL: "https://old.example.org")
+        let second = try place.configure(["KEY": .stable], baseURL: "https://u.example.org")
+        place.take(second)
+        let fates = Fates()
+        let notices = MirrorNotices()
+        let (mirror, answers) = try place.mirror(
+            place.bucket { fates.meet($0) }, notices: notices)
+        place.take(first)
+        for _ in 0..<3 { mirror.look() }
+        try expect(answers.text(Self.check), equals: Self.answer("1", of: 1))
+        expect(fates.keys.filter { $0.hasPrefix("log/") }.count, equals: 1)
+        expect(notices.all.filter { $0.contains("older copy") }.count, equals: 1)
+    }
+
+    @Test func `a known file that may not be read any more stays as it was, and the others do not`()
+        throws
+    {
+        for key in [
+            "origin.json", "channels.json", Self.configurationKey, BucketPlace.historyKey,
+            BucketPlace.pointerKey,
+        ] {
+            let place = try BucketPlace()
+            try place.publish("1", ["a": "one"])
+            let fates = Fates()
+            let notices = MirrorNotices()
+            let (mirror, answers) = try place.mirror(
+                place.bucket { fates.meet($0) }, notices: notices)
+            try place.publish("2", ["a": "two"], epoch: 2)
+            fates.set(.denied, of: key)
+            for _ in 0..<2 { mirror.look() }
+            let isOld = [BucketPlace.historyKey, BucketPlace.pointerKey].contains(key)
+            try expect(
+                answers.text(Self.check),
+                equals: isOld ? Self.answer("1", of: 1) : Self.answer("2", "1", of: 2), "\(key)")
+            expect(notices.all.count == 1 && notices.all[0].contains(key), "\(notices.all)")
+            fates.set(nil, of: key)
+            mirror.look()
+            try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2), "\(key)")
+        }
+    }
+
+    @Test func `a version of the trust is looked at again as long as a pointer names it`() throws {
+        try place.publish("1", ["a": "one"])
+        let key = try SigningKey.generate()
+        func sign(_ version: Int64) throws {
+            var pointer = place.pointer
+            pointer.sequence += version
+            pointer.origin = String(repeating: "0f", count: 16)
+            pointer.trustVersion = version
+            pointer.signatures = [
+                PointerSignature(
+                    key: key.verificationKey.id, signature: try key.sign(pointer.signedBytes))
+            ]
+            place.store.set(BucketPlace.pointerKey, pointer.serialized(), .pointer)
+        }
+        func kept(_ version: Int64) -> String? {
+            let path = place.directory.appending("cache/\(OriginLayout.trust(version))")
+            return (try? Data(contentsOf: URL(filePath: path))).map {
+                String(decoding: $0, as: UTF8.self)
+            }
+        }
+        try sign(3)
+        let fates = Fates()
+        let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
+        // One that lacks at first comes later, and a wrong one is replaced; what proves itself stays.
+        for (second, third, expected) in [
+            (nil, nil, (nil, nil)), ("wrong", nil, ("wrong", nil)),
+            ("right", "three", ("right", "three")), ("right", nil, ("right", "three")),
+        ] as [(String?, String?, (String?, String?))] {
+            place.store.set("trust/2.json", second.map { Array($0.utf8) })
+            place.store.set("trust/3.json", third.map { Array($0.utf8) })
+            mirror.look()
+            expect(kept(2) == expected.0 && kept(3) == expected.1, "\(second ?? "")")
+        }
+        expect(!fates.keys.contains("trust/1.json"))
+        // A pointer cannot have all numbers asked for.
+        try sign(1_000_000)
+        let count = fates.keys.count
+        mirror.look()
+        expect(fates.keys.count - count < 20)
+    }
+}
