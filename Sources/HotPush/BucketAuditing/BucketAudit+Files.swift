@@ -9,7 +9,7 @@ extension BucketAudit {
     ///
     /// - Returns: all files that the releases need, and whether every document could be read.
     func checkReleases(
-        _ releases: Set<LiveRelease>, _ survey: BucketSurvey
+        _ releases: [LiveRelease], _ survey: BucketSurvey
     ) throws(StoreError) -> (NeededFiles, Bool) {
         var needed = NeededFiles(survey.table)
         var areAllRead = true

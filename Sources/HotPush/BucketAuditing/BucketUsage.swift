@@ -64,7 +64,7 @@ package struct BucketUsage: Sendable {
         var owners = [Int32](repeating: 0, count: table.count)
         let all = Set(state.pointers.values.flatMap(\.liveReleases))
         for (release, number) in zip(all, 1...) {
-            for position in Set(try survey.files(of: release).flatMap(\.positions)) {
+            for position in try survey.positions(of: release) {
                 owners[Int(position)] = owners[Int(position)] == 0 ? Int32(number) : -1
             }
         }
@@ -90,7 +90,7 @@ package struct BucketUsage: Sendable {
         (strays, scratch) = (survey.strays, survey.scratchFigures)
         for channel in state.pointers.keys.sorted() {
             for release in state.pointers[channel]?.liveReleases ?? [] {
-                let files = Set(try survey.files(of: release).flatMap(\.positions))
+                let files = try survey.positions(of: release)
                 let own = files.filter { owners[Int($0)] != -1 }
                 releases.append(
                     Release(

@@ -49,7 +49,7 @@ extension BucketPruner {
         let newest = max(state.entry.prunedAt, keptFrom)
         let since = try log.liveReleases(keptFrom: newest, upTo: state)
         let now = try log.liveReleases(keptFrom: state.number, upTo: state)
-        return since != now
+        return Set(since) != Set(now)
     }
 
     /// The newest prune that is older than the grace, by the server's clock, and came after all copies were new.

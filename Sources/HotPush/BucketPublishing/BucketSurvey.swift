@@ -25,9 +25,11 @@ final class BucketSurvey {
     /// A file of another origin, which stands where this one has an epoch; its files look like this one's.
     private(set) var inner: String?
     /// What a release's files are never changes: no state of the log makes it necessary to read a manifest again.
-    private var contents: [PublishedVersion: ListedFiles] = [:]
-    private var packs: [PublishedDelivery: ListedFiles] = [:]
-    private var facts: [PublishedFacts: ListedFiles] = [:]
+    private var contents: [PublishedVersion: Int] = [:]
+    private var packs: [PublishedDelivery: Int] = [:]
+    private var facts: [PublishedFacts: Int] = [:]
+    /// What these are numbers of.
+    private var lists = ReleaseLists()
 
     init(_ bucket: any Bucket, _ log: OriginLog) {
         self.bucket = bucket
@@ -85,9 +87,11 @@ final class BucketSurvey {
     /// - Throws: `.damagedOrigin` if one of their manifests cannot be read.
     func live(keptFrom: Int64, upTo state: OriginState) throws(StoreError) -> KeySet {
         var live = KeySet(of: table)
+        var numbers: Set<Int> = []
         for release in try log.liveReleases(keptFrom: keptFrom, upTo: state) {
-            for files in try files(of: release) { live.insert(files) }
+            numbers.formUnion(try self.numbers(of: release))
         }
+        lists.insert(numbers, into: &live)
         live.insert(
             ListedFiles(try documents(keptFrom: keptFrom, upTo: state).map(\.key), in: table))
         return live
@@ -105,23 +109,33 @@ final class BucketSurvey {
         return try log.documents(of: systems, keptFrom: keptFrom, upTo: state)
     }
 
-    /// All files of a release: what it is without packs, its packs, and its facts with their twins.
+    /// Where the table has the files of a release, each once: what it is without packs, its packs, and its facts with their
+    /// twins.
     /// - Throws: as ``live(keptFrom:upTo:)``.
-    func files(of release: LiveRelease) throws(StoreError) -> [ListedFiles] {
+    func positions(of release: LiveRelease) throws(StoreError) -> Set<KeyTable.Position> {
+        var all: Set<KeyTable.Position> = []
+        for number in try numbers(of: release) { all.formUnion(lists.positions(number)) }
+        return all
+    }
+
+    /// The numbers of its lists.
+    private func numbers(of release: LiveRelease) throws(StoreError) -> [Int] {
         let reader = ReleaseFiles(release, bucket, nil)
-        let files =
+        let number =
             if let known = contents[release.version] { known } else {
-                ListedFiles(try reader.contents().map(\.key), in: table)
+                lists.add(ListedFiles(try reader.contents().map(\.key), in: table))
             }
-        contents[release.version] = files
-        var all = [files]
+        contents[release.version] = number
+        var all = [number]
         if let delivery = release.delivery {
-            let packed = if let known = packs[delivery] { known } else { try self.packed(reader) }
+            let packed =
+                if let known = packs[delivery] { known } else { lists.add(try packed(reader)) }
             packs[delivery] = packed
             all.append(packed)
         }
         if let published = release.facts {
-            let told = if let known = facts[published] { known } else { try self.told(reader) }
+            let told =
+                if let known = facts[published] { known } else { lists.add(try told(reader)) }
             facts[published] = told
             all.append(told)
         }

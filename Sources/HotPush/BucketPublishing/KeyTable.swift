@@ -172,9 +172,17 @@ struct KeySet {
     /// No file of a table.
     init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }
 
+    /// Adds files that the table has.
+    mutating func insert(_ positions: [KeyTable.Position]) {
+        for position in positions { insert(position) }
+    }
+
+    /// Adds files that the table does not have.
+    mutating func insert(_ others: [BucketKey]) { self.others.formUnion(others) }
+
     mutating func insert(_ files: ListedFiles) {
-        for position in files.positions { insert(position) }
-        others.formUnion(files.others)
+        insert(files.positions)
+        insert(files.others)
     }
 
     /// The files of a table at some positions.

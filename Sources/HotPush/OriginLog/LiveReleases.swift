@@ -31,8 +31,17 @@ struct LiveReleases {
     private(set) var prunes: [Prune]
     /// What each channel offers after the last entry.
     private var offered: [ChannelName: [LiveRelease]]
-    /// The last entry after which a release was offered by a pointer that is replaced by now.
-    private var ended: [LiveRelease: Int64] = [:]
+    /// The last entry after which a release was offered by a pointer that is replaced by now, and that pointer's channel.
+    private var ended: [LiveRelease: End] = [:]
+
+    private struct End: Comparable {
+        let channel: ChannelName
+        let number: Int64
+
+        static func < (left: End, right: End) -> Bool {
+            (left.channel, left.number) < (right.channel, right.number)
+        }
+    }
 
     /// Begins with what an origin is after an entry.
     init(_ state: OriginState) {
@@ -66,13 +75,23 @@ struct LiveReleases {
 
     /// What a channel offers was so up to the last entry.
     private mutating func end(_ channel: ChannelName) {
-        for release in offered[channel] ?? [] { ended[release] = number }
+        let end = End(channel: channel, number: number)
+        for release in offered[channel] ?? [] { ended[release] = end }
     }
 
-    /// What was offered after an entry, or after any that followed.
-    func releases(since number: Int64) -> Set<LiveRelease> {
-        var live = Set(offered.values.joined())
-        for (release, last) in ended where last >= number { live.insert(release) }
-        return live
+    /// What was offered after an entry, or after any that followed, each once: channel after channel what is offered no
+    /// more, as it ended, so that what was published together stands together; then what is.
+    func releases(since number: Int64) -> [LiveRelease] {
+        let present = offered.values.reduce(into: Set<LiveRelease>()) { $0.formUnion($1) }
+        let past = ended.filter { $0.value.number >= number && !present.contains($0.key) }
+        return past.sorted { ($0.value, $0.key.version.name) < ($1.value, $1.key.version.name) }
+            .map(\.key) + Self.distinct(offered)
+    }
+
+    /// What channels offer, each once: channel after channel, the oldest first.
+    static func distinct(_ offered: [ChannelName: [LiveRelease]]) -> [LiveRelease] {
+        var seen: Set<LiveRelease> = []
+        return offered.sorted { $0.key < $1.key }.flatMap { $0.value.reversed() }
+            .filter { seen.insert($0).inserted }
     }
 }

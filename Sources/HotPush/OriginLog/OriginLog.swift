@@ -172,14 +172,18 @@ final class OriginLog {
         return OriginState(number: number, entry: entry, pointers: pointers)
     }
 
-    /// Every release that the entries from ``LogEntry/keptFrom`` on offer: none of their files may go.
+    /// Every release that the entries from ``LogEntry/keptFrom`` on offer, each once: none of their files may go.
+    ///
+    /// What was published together stands together, and has most files in common.
     /// - Throws: also `.damagedOrigin` if they are too many.
     func liveReleases(
         keptFrom: Int64, upTo state: OriginState
-    ) throws(StoreError) -> Set<LiveRelease> {
-        let now = Set(state.pointers.values.flatMap(\.liveReleases))
+    ) throws(StoreError) -> [LiveRelease] {
+        let now = LiveReleases.distinct(state.pointers.mapValues(\.liveReleases))
         guard keptFrom < state.number else { return now }
-        return now.union(try read(from: keptFrom, before: state).releases(since: keptFrom))
+        let earlier = try read(from: keptFrom, before: state).releases(since: keptFrom)
+        let known = Set(earlier)
+        return earlier + now.filter { !known.contains($0) }
     }
 
     /// The prunes among the entries after one, up to that of a state, the newest first.

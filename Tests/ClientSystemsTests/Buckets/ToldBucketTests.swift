@@ -148,6 +148,31 @@ import VersionTree
         expect(world.broken, equals: [])
     }
 
+    @Test func `damaged facts keep all twins, and no prune from deleting them in the end`() throws {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        try world.enable(.codePush, by: world.publisher())
+        let facts = try require(world.store.files.keys.first { $0.contains("facts/") })
+        for version in ["2", "3", "4"] { try world.publish(version, by: world.publisher()) }
+        let twins = { world.store.files.keys.filter { $0.contains("deflated/") } }
+        let all = twins()
+        world.store.set(facts, [1])
+        // Not the world's publisher: it holds that no file of an origin is ever damaged.
+        let pruner = BucketPruner(
+            BucketPublisher(ModelBucket(world.store), now: { world.store.clock.now }))
+        // As long as it may be read that a release has them.
+        for _ in 0..<3 { _ = try pruner.prune(keeping: 1, grace: 3_600) }
+        expect(twins(), equals: all)
+        for _ in 0..<6 {
+            world.store.clock.advance(3_600)
+            _ = try pruner.prune(keeping: 1, grace: 3_600)
+        }
+        // Version 4 has three files.
+        expect(twins().count == 3 && world.store.files[facts] == nil)
+        expect(world.store.files.keys.filter { $0.contains("facts/") }.count, equals: 1)
+        world.checkEnd()
+    }
+
     @Test func `a system that is ended tells nothing, and knows everything again`() throws {
         let world = try ToldBucketWorld()
         try world.publish("1", by: world.publisher())

@@ -90,6 +90,39 @@ import VersionTree
         expect(thrownCode { try place.publisher().collect() }, equals: .damagedOrigin)
     }
 
+    @Test(
+        "wait for the pointers where facts that lead to some are damaged, and no prune is stopped")
+    func damagedOnTheirWayOut() throws {
+        try place.publish("1")
+        let before = try place.published().keys
+        try place.enable(.codePush)
+        let old = Set(try place.published().keys).subtracting(before)
+        try place.publish("3")
+        let facts = try require(old.first { $0.hasPrefix("facts/") })
+        let twin = try require(old.first { $0.hasPrefix("deflated/") })
+        let right = try Damage.contents(place.origin + "/" + facts)
+        let damages = [[], [1], Array(right.dropLast()), right.map { $0 ^ 1 }]
+        for (number, wrong) in damages.enumerated() {
+            let place = place.withOrigin("copy \(number)")
+            try FileManager.default.copyItem(atPath: self.place.origin, toPath: place.origin)
+            try Damage.overwriteOrCreate(place.origin + "/" + facts, with: wrong)
+            let retention = OriginRetention(releaseCount: 1, graceSeconds: 0)
+            // Whoever reads the pointer that could not be replaced finds all that it leads to.
+            let disk = FaultyFileSystem()
+            disk.arm(.fail(EIO, at: 1, of: [.rename], path: "channels/"))
+            expect(thrownCode { try place.publisher(on: disk).collect(retention) } != nil)
+            expect(disk.hasFired)
+            let kept = Set(try place.published().keys)
+            expect(kept.isSuperset(of: [facts, twin]))
+            let report = try place.publisher().collect(retention)
+            expect(report.facts.count == 1 && report.twins.count == 1)
+            let left = Set(try place.published().keys)
+            expect(left.isDisjoint(with: [facts, twin]))
+            // The release that stays has its own, whole.
+            try expect(place.channel(.codePush).live.count, equals: 1)
+        }
+    }
+
     @Test("are never taken for there when a prune has deleted their facts since somebody looked")
     func pruned() throws {
         try place.publish("1")

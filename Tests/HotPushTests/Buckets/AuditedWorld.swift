@@ -49,10 +49,9 @@ struct AuditedWorld {
         let state = try require(try OriginLog(bucket).state(from: 0))
         let pointer = try require(state.pointers[try ChannelName("beta")])
         let release = try require(pointer.liveReleases.first)
-        // Nothing was listed, so everything is beside the table.
-        let keys = try BucketSurvey(bucket, OriginLog(bucket)).files(of: release)
-            .flatMap(\.others).map(\.path)
-        return try require(keys.first { $0.contains("\(kind)/") })
+        let reader = ReleaseFiles(release, bucket, nil)
+        let files = try reader.contents() + reader.packed() + reader.told()
+        return try require(files.map(\.key.path).first { $0.contains("\(kind)/") })
     }
 
     func bytes(_ key: String) throws -> [UInt8] { try require(store.files[key]).bytes }

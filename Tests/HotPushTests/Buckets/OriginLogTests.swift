@@ -91,15 +91,16 @@ import VersionTree
             let live = (first...40).reduce(into: Set<LiveRelease>()) {
                 $0.formUnion(log.offered(after: $1))
             }
-            try expect(
-                reader.liveReleases(keptFrom: first, upTo: state), equals: live, "from \(first)")
+            let found = try reader.liveReleases(keptFrom: first, upTo: state)
+            expect(found.count, equals: live.count, "from \(first)")
+            expect(Set(found), equals: live, "from \(first)")
             let prunes = (first + 1..<41).reversed().filter {
                 log.entries[Int($0) - 1].prunedAt == $0
             }
-            let found = try reader.prunes(after: first, upTo: state)
-            expect(found.map(\.number), equals: prunes)
+            let pruned = try reader.prunes(after: first, upTo: state)
+            expect(pruned.map(\.number), equals: prunes)
             expect(
-                found.map(\.hasTrimmed),
+                pruned.map(\.hasTrimmed),
                 equals: prunes.map { !log.entries[Int($0) - 1].pointers.isEmpty })
         }
     }
