@@ -1,4 +1,5 @@
 package import Console
+import HotPush
 import StoreCommands
 
 // The commands whose first word is `origin`: clients of other systems update from a castree origin.
@@ -39,7 +40,9 @@ extension Command {
                 says. The access log has no queries, for these name devices.
 
                 With --trust only pointers count that the key has signed; if one does not, its \
-                channel's clients get 503, and standard error says why.
+                channel's clients get 503, and standard error says why. A server that begins knows \
+                nothing but the keys: if these have changed, --trust-version says of which version they \
+                are (castree trust rotate names it), and no older pointer counts.
                 """,
             arguments: [.servedOrigin],
             options: [
@@ -47,7 +50,7 @@ extension Command {
                     "listen", placeholder: "ADDRESS:PORT",
                     "listen there; [::1]:8090 for IPv6, port 0 for any that is free",
                     fallback: "127.0.0.1:8090"),
-                .baseURL, .servedTrust,
+                .baseURL, .servedTrust, .servedTrustVersion,
                 .integer("workers", in: 1...64, "threads that serve", fallback: 1),
                 .text(
                     "access-log", placeholder: "FILE",
@@ -92,7 +95,7 @@ extension Command {
                 .text(
                     "output", placeholder: "FILE", "write the body of the answer to this file",
                     completion: .files),
-                .baseURL, .servedTrust,
+                .baseURL, .servedTrust, .servedTrustVersion,
             ] + Option.mirroring.filter { $0.name != "refresh" }, statuses: .served, run: run
         ).reportingAbsence
     }
@@ -130,4 +133,9 @@ extension Option {
         "trust", placeholder: "FILE",
         "answer only from what this public key has signed; repeatable, one of them is enough",
         repeats: true, completion: .files)
+
+    /// Which keys these are, as `trust add` takes it.
+    fileprivate static let servedTrustVersion = Option.integer(
+        "trust-version", in: 1...Int(TrustFile.versions.upperBound),
+        "these are all keys of this version of the origin's trust: what is older counts not")
 }

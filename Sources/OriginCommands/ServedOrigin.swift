@@ -65,10 +65,18 @@ extension Invocation {
 
     private func servedTrust() throws -> OriginTrust? {
         let files = values("trust")
-        guard !files.isEmpty else { return nil }
+        let version = try integer("trust-version").map { Int64($0) }
+        if files.isEmpty {
+            guard version == nil else {
+                throw CommandError.usage(
+                    "--trust-version says of which version the keys of --trust are: name these, too"
+                )
+            }
+            return nil
+        }
         var keys: [VerificationKey] = []
         for file in files { keys.append(try VerificationKey(file: file)) }
-        return try OriginTrust(keys)
+        return try OriginTrust(keys, version: version)
     }
 
     private func baseURL() throws -> String? {

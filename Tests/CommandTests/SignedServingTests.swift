@@ -38,6 +38,7 @@ import Testing
             return ["v1", "v2", "v3"].first { answer.body.contains("\"label\":\"\($0)\"") }
         }
         try expect(label(), equals: "v1")
+        let first = try place.contents("site/channels/stable.json")
         try castree(
             "trust rotate site --add next.key.pub --remove release.key.pub --sign-key release.key "
                 + "--sign-key next.key --no-sync")
@@ -70,5 +71,26 @@ import Testing
         let again = try place.castree(
             "origin", "answer", "site", "GET", Self.check, "--trust", "release.key.pub")
         expect(again.status == 0 && again.text.contains("\"label\":\"v2\""), "\(again)")
+        try replay(first, new)
+    }
+
+    /// A pointer from before the change of keys is there again, and a server begins: it has seen nothing yet.
+    private func replay(_ old: String, _ new: String) throws {
+        func ask(_ options: String...) throws -> Finished {
+            let keys = ["--trust", "release.key.pub", "--trust", "next.key.pub"]
+            return try place.run(
+                .castree, ["origin", "answer", "site", "GET", Self.check] + keys + options)
+        }
+        try place.write(["stable.json": old], to: "site/channels")
+        let unaware = try ask()
+        expect(unaware.status == 0 && unaware.text.contains("\"label\":\"v1\""), "\(unaware)")
+        let refused = try ask("--trust-version", "2")
+        expect(refused.status == 22 && refused.errors.contains("goes back to"), "\(refused)")
+        try place.write(["stable.json": new], to: "site/channels")
+        let known = try ask("--trust-version", "2")
+        expect(known.status == 0 && known.text.contains("\"label\":\"v2\""), "\(known)")
+        let bare = try place.castree(
+            "origin", "answer", "site", "GET", Self.check, "--trust-version", "2")
+        expect(bare.status == 2 && bare.errors.contains("--trust"), "\(bare)")
     }
 }

@@ -5,15 +5,22 @@ import VersionTree
 /// What somebody who only reads an origin takes from it: pointers that enough of the named keys have signed.
 ///
 /// It remembers in memory what it has verified: later trust of the origin, and the newest sequence of each channel. So a
-/// process never goes back, and a new one begins with the named keys. Several threads may use it at once.
+/// process never goes back, and a new one begins with the named keys, and with their version if it is told. Several threads
+/// may use it at once.
 package final class OriginTrust: Sendable {
     private let origin: Mutex<TrustedOrigin>
 
+    /// - Parameter version: the version of the origin's trust of which these are all keys: no older pointer counts; `nil`
+    ///   for keys that may be of any.
     /// - Throws: `.badKey` for keys that cannot be trusted together.
-    package init(_ keys: [VerificationKey], threshold: Int = 1) throws(StoreError) {
+    package init(
+        _ keys: [VerificationKey], threshold: Int = 1, version: Int64? = nil
+    ) throws(StoreError) {
         let trusted = try TrustedKeys(keys, threshold: threshold)
-        origin = Mutex(
-            TrustedOrigin(places: [], id: nil, keys: trusted.keys, threshold: trusted.threshold))
+        var named = TrustedOrigin(
+            places: [], id: nil, keys: trusted.keys, threshold: trusted.threshold)
+        named.version = version
+        origin = Mutex(named)
     }
 
     /// Takes a pointer, if it counts.

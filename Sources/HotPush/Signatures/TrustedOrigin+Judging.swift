@@ -22,7 +22,7 @@ extension TrustedOrigin {
         let known = self.version ?? floor
         if version < known {
             return
-                "it goes back to version \(version) of the origin's trust, and \(known) was seen before"
+                "it goes back to version \(version) of the origin's trust, and version \(known) is known"
         }
         signers = keys
         return nil

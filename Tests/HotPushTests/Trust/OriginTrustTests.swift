@@ -13,13 +13,13 @@ import VersionTree
     init() throws { keys = try (0..<3).map { _ throws(StoreError) in try SigningKey.generate() } }
 
     private func pointer(
-        _ channel: String, _ sequence: Int64, _ version: Int64?, by key: SigningKey
+        _ channel: String, _ sequence: Int64, _ version: Int64?, by keys: SigningKey...
     ) throws -> ChannelPointer {
         var pointer = ChannelPointer.empty(try ChannelName(channel), now: 100)
         pointer.sequence = sequence
         pointer.origin = SignedOrigin.id
         pointer.trustVersion = version
-        pointer.signatures = try SignedOrigin.signatures(of: pointer.signedBytes, by: [key])
+        pointer.signatures = try SignedOrigin.signatures(of: pointer.signedBytes, by: keys)
         return pointer
     }
 
@@ -79,5 +79,37 @@ import VersionTree
         expect(refusal { try trust.admit(old, reading: read) }?.code, equals: .untrusted)
         let older = try pointer("stable", 8, 3, by: keys[2])
         expect(refusal { try trust.admit(older, reading: read) }?.code, equals: .untrusted)
+    }
+
+    @Test("that begins with the keys of a version takes nothing older, and follows from there")
+    func version() throws {
+        // Two keys of version 2, of which the first has signed before it, too.
+        let named = keys[0...1].map(\.verificationKey)
+        let old = try pointer("stable", 9, nil, by: keys[0])
+        try OriginTrust(named).admit(old, reading: read)
+        let trust = try OriginTrust(named, version: 2)
+        let refused = refusal { try trust.admit(old, reading: read) }
+        expect(refused?.code, equals: .untrusted)
+        expect(refused?.message.contains("back to version 1") == true, "\(refused as Any)")
+        try trust.admit(pointer("stable", 5, 2, by: keys[0]), reading: read)
+        // Whom the keys have signed for, and nobody else: version 3 follows from them.
+        let stranger = try SigningKey.generate()
+        for (sequence, version, key) in [
+            (6, 1, keys[1]), (6, 2, stranger), (6, 3, stranger), (4, 2, keys[1]),
+        ] as [(Int64, Int64, SigningKey)] {
+            let pointer = try pointer("stable", sequence, version == 1 ? nil : version, by: key)
+            expect(refusal { try trust.admit(pointer, reading: read) }?.code, equals: .untrusted)
+        }
+        try trust.admit(pointer("stable", 6, 3, by: keys[2]), reading: read)
+        // They are all keys of the version that is named: its file is not asked for again.
+        let three = try OriginTrust([keys[2].verificationKey], version: 3)
+        try three.admit(pointer("stable", 6, 3, by: keys[2])) { (_) throws(StoreError) in
+            throw StoreError(.io, "read")
+        }
+        expect(
+            refusal {
+                try three.admit(pointer("stable", 7, 2, by: keys[1], keys[2]), reading: read)
+            }?
+            .code, equals: .untrusted)
     }
 }
