@@ -55,6 +55,28 @@ import Testing
         return try finished.document(SignedDocument.self).signedBy
     }
 
+    /// Whether OpenSSL takes the signature of the pointer, by docs/origin-format.md.
+    private func isVerified(by key: String) throws -> Bool {
+        let file = place.directory.appending(path: "site/channels/stable.json")
+        let read = try JSONSerialization.jsonObject(with: Data(contentsOf: file))
+        var pointer = try require(read as? [String: Any])
+        let all = try require(pointer.removeValue(forKey: "signatures") as? [[String: String]])
+        let signature = try require(Data(base64Encoded: all.first?["signature"] ?? ""))
+        // RFC 8785, for names and texts in ASCII and whole numbers.
+        let canonical = try JSONSerialization.data(
+            withJSONObject: pointer, options: [.sortedKeys, .withoutEscapingSlashes])
+        try (Data("castree-pointer 1\n".utf8) + canonical).write(
+            to: place.directory.appending(path: "signed"))
+        try signature.write(to: place.directory.appending(path: "signature"))
+        let said = try place.run(
+            .shell,
+            [
+                "-c",
+                "openssl pkeyutl -verify -rawin -pubin -inkey \(key) -in signed -sigfile signature",
+            ])
+        return said.status == 0 && said.text.contains("Verified Successfully")
+    }
+
     @Test func `a key is made in two files, shown, and never written over`() throws {
         let id = try makeKey("release.key")
         let modes = try ["release.key", "release.key.pub"].map {
@@ -78,6 +100,7 @@ import Testing
     {
         let (one, two) = (try makeKey("one.key"), try makeKey("two.key"))
         try expect(signers(publish("1", "site", "--sign-key", "one.key")), equals: [one])
+        try expect(isVerified(by: "one.key.pub") && !isVerified(by: "two.key.pub"))
         let both = try publish(
             "2", "site", "--sign-key", "one.key", "--sign-key", "two.key", "--trust", "one.key.pub")
         try expect(signers(both), equals: [one, two].sorted())

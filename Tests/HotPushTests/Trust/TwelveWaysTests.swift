@@ -344,4 +344,35 @@ import VersionTree
         }
         try expect(scene.origin.state(), equals: state)
     }
+
+    /// Nobody signs that; devices of castree look at none of it.
+    @Test(
+        "gets nothing done by what it tells the clients of other systems",
+        arguments: SignedOrigin.Kind.allCases)
+    func clients(_ kind: SignedOrigin.Kind) throws {
+        let scene = try Scene(kind)
+        scene.put(scene.current)
+        _ = try scene.origin.pull()
+        let state = try scene.origin.state()
+        let manifest = #"{"format":"web-program-pre1","manifest":[],"version":"9"}"#
+        for system in ["capgo", "chcp", "codepush", "expo", "hot-updater", "meteor"] {
+            let configuration =
+                #"{"baseURL":"https://evil.example","castreeClients":1,"deployments":{"k":"evil"},"system":"\#(system)"}"#
+            for (file, text) in [
+                ("config.json", configuration), ("stable.json", "{}"),
+                ("k/__cordova/manifest.json", manifest), ("manifest", "{}"),
+            ] {
+                scene.origin.write(Array(text.utf8), at: "for/\(system)/\(file)")
+            }
+        }
+        for isForced in [false, true] {
+            let pull = try scene.origin.client { $0.isForced = isForced }
+            var reply = try pull.inquire(scene.origin.url)
+            _ = try pull.carryOut(&reply, of: scene.origin.url)
+            try expect(scene.origin.state(), equals: state)
+        }
+        expect(scene.origin.requests.allSatisfy { !$0.path.contains("/for/") })
+        scene.put(try scene.origin.signed(scene.next))
+        try expect(scene.origin.pull()?.version, equals: "3")
+    }
 }
