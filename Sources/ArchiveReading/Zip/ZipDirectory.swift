@@ -14,29 +14,47 @@ struct ZipDirectory {
     }
 
     private static let endByteCount = 22
+    private static let commentByteCountMax = 0xFFFF
     private static let locatorByteCount = 20
 
-    /// The files, in the order of the directory.
-    /// - Parameter commentByteCount: the length of the archive's comment, as libzip has found it.
+    /// The files, in the order of the directory, and the length of the archive's comment.
     /// - Throws: `.badArchive`, `.badPath`.
-    func files(commentByteCount: Int) throws(StoreError) -> [ZipFile] {
-        let end = size - Int64(Self.endByteCount + commentByteCount)
-        guard end >= 0 else { throw damaged("it has no end record") }
-        let record = try source.read(at: end, count: Self.endByteCount + commentByteCount)
-        guard record.starts(with: Zip.signature(5, 6)),
-            Zip.number(record, 20, 2) == commentByteCount
-        else { throw damaged("something follows its end record") }
-        // Which of two end records counts, each reader decides for itself.
-        let comment = record[Self.endByteCount...]
-        for position in comment.indices
-        where comment[position...].starts(with: Zip.signature(5, 6)) {
-            throw damaged("its comment contains another end record")
-        }
+    func read() throws(StoreError) -> (files: [ZipFile], commentByteCount: Int) {
+        let (end, record) = try end()
         let directory = try extent(record, end)
         var layout = ZipLayout(source, before: directory.offset)
         try readHeaders(directory, into: &layout)
         try layout.check()
-        return layout.files
+        return (layout.files, record.count - Self.endByteCount)
+    }
+
+    /// Where the end record begins, and its bytes with the archive's comment.
+    ///
+    /// Zeros may follow it: bsdtar fills up what it writes into a pipe. Whoever reads such an archive finds the same one, for
+    /// in zeros there is no other.
+    private func end() throws(StoreError) -> (position: Int64, record: [UInt8]) {
+        let start = max(0, size - Int64(Self.endByteCount + Self.commentByteCountMax))
+        let tail = try source.read(at: start, count: Int(size - start))
+        let contentEnd = (tail.lastIndex { $0 != 0 } ?? -1) + 1
+        let signature = Zip.signature(5, 6)
+        var last: Int?
+        var ends: [Range<Int>] = []
+        for index in tail.indices
+        where tail[index] == signature[0] && tail[index...].starts(with: signature) {
+            last = index
+            guard tail.count - index >= Self.endByteCount else { continue }
+            let end = index + Self.endByteCount + Int(Zip.number(tail[index...], 20, 2))
+            if end >= contentEnd, end <= tail.count { ends.append(index..<end) }
+        }
+        guard let last else {
+            throw source.name.refusal("it is damaged, or cut off: it has no end record")
+        }
+        guard let end = ends.last else { throw damaged("something follows its end record") }
+        // Which of two end records counts, each reader decides for itself.
+        guard ends.count == 1, end.lowerBound == last else {
+            throw damaged("its comment contains another end record")
+        }
+        return (start + Int64(end.lowerBound), Array(tail[end]))
     }
 
     private struct Extent {

@@ -39,6 +39,8 @@ struct ZipHeader {
     private(set) var start: Int64 = 0
     /// Central: what that system says of it (4.4.15).
     private(set) var attributes: Int64 = 0
+    /// Central: what somebody says about the file (4.4.26).
+    private(set) var comment: [UInt8] = []
 
     static let hasDescriptor: Int64 = 8
     private static let isUTF8: Int64 = 0x800
@@ -48,6 +50,10 @@ struct ZipHeader {
     var entry: String { String(decoding: name, as: UTF8.self) }
     /// Whether it says that its name is UTF-8.
     var saysUTF8: Bool { flags & Self.isUTF8 != 0 || otherName == name }
+    /// Whether it says that its comment is UTF-8, which that is not: libzip takes the whole archive for damaged.
+    var hasWrongComment: Bool {
+        flags & Self.isUTF8 != 0 && String(validating: comment, as: UTF8.self) == nil
+    }
     /// Whether it was made on Unix or macOS (4.4.2.2).
     var isFromUnix: Bool { system == 3 || system == 19 }
     /// The Unix mode; 0 if it has none.
@@ -82,7 +88,9 @@ struct ZipHeader {
             throw archive.refusal("its name contains NUL", entry: entry, .badPath)
         }
         if place == .central {
-            headerByteCount += Int(Zip.number(bytes, 32, 2))
+            let commentByteCount = Int(Zip.number(bytes, 32, 2))
+            comment = Array(bytes.dropFirst(headerByteCount).prefix(commentByteCount))
+            headerByteCount += commentByteCount
             (system, attributes) = (Zip.number(bytes, 5, 1), Zip.number(bytes, 38, 4))
             start = Zip.number(bytes, 42, 4)
         }

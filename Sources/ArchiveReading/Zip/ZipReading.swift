@@ -2,13 +2,13 @@ internal import CZip
 internal import Platform
 internal import VersionTree
 
-/// Reads a zip archive: what libzip takes for one, and `ZipDirectory` and `ZipLayout` for one that no program reads
-/// otherwise.
+/// Reads a zip archive: what `ZipDirectory` and `ZipLayout` take for one that no program reads otherwise, and libzip for
+/// the same.
 ///
 /// All that the directory says is judged before the first byte is unpacked.
 final class ZipReading {
     private let source: ArchiveSource
-    private let handle: OpaquePointer
+    private var handle: OpaquePointer?
     private var files: [Member] = []
     /// The bytes of all files.
     private(set) var byteCount: Int64 = 0
@@ -28,22 +28,21 @@ final class ZipReading {
         _ source: ArchiveSource, size: Int64, _ rules: EntryRules, _ expansion: Expansion
     ) throws(StoreError) {
         self.source = source
+        let directory = try ZipDirectory(source, size: size).read()
+        try list(directory.files, size, rules, expansion)
         var failure: Int32 = 0
-        guard let handle = zip_open(source.path, ZIP_RDONLY, &failure) else {
-            throw Self.unopened(source, failure)
-        }
-        self.handle = handle
+        handle = zip_open(source.path, ZIP_RDONLY, &failure)
+        guard handle != nil else { throw Self.unopened(source, failure) }
         var commentByteCount: Int32 = 0
         _ = zip_get_archive_comment(handle, &commentByteCount, ZIP_FL_ENC_RAW)
-        let files = try ZipDirectory(source, size: size)
-            .files(commentByteCount: Int(commentByteCount))
-        guard zip_get_num_entries(handle, 0) == Int64(files.count) else {
+        guard zip_get_num_entries(handle, 0) == Int64(directory.files.count),
+            Int(commentByteCount) == directory.commentByteCount
+        else {
             throw source.name.refusal("it is damaged: the number of its entries is wrong")
         }
-        try list(files, size, rules, expansion)
     }
 
-    deinit { zip_discard(handle) }
+    deinit { if let handle { zip_discard(handle) } }
 
     private static func unopened(_ source: ArchiveSource, _ failure: Int32) -> StoreError {
         var error = zip_error_t()
@@ -83,14 +82,22 @@ final class ZipReading {
         // By the specification, what is not said to be UTF-8 is code page 437. On Unix and macOS nobody writes that:
         // there a name is its bytes, and UTF-8 if it can be; unzip, bsdtar and macOS unpack it as such. Made elsewhere,
         // or in another encoding, it has another name for each program.
-        guard header.isASCII || header.saysUTF8 || header.isFromUnix,
-            let name = String(validating: header.name, as: UTF8.self)
-        else {
+        let name = String(validating: header.name, as: UTF8.self)
+        if name == nil, header.saysUTF8 {
+            throw source.name.refusal(
+                "its name is said to be UTF-8, and is not: programs make different names of it; give the file another "
+                    + "name, and make the archive anew", entry: header.entry, .badPath)
+        }
+        guard header.isASCII || header.saysUTF8 || header.isFromUnix, let name else {
             throw source.name.refusal(
                 "its name is not ASCII, and neither is it said to be UTF-8, nor is it UTF-8 made on Unix; make the "
                     + "archive with a program that says so (bsdtar, jar, 7-Zip, python3 -m zipfile), or make a "
                     + "tar archive, or unpack it and add the directory", entry: header.entry,
                 .badPath)
+        }
+        guard !header.hasWrongComment else {
+            throw source.name.refusal(
+                "its comment is said to be UTF-8, and is not; make the archive anew", entry: name)
         }
         return name
     }

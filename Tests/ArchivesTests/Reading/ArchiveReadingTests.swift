@@ -95,7 +95,7 @@ import VersionTree
     @Test func `is refused if something is joined with it`() throws {
         var zips = Array(repeating: ForeignZip(.init("a")), count: 5)
         zips[0].before = Array("#!/bin/sh\n".utf8)
-        zips[1].after = [0]
+        zips[1].after = [0, 1, 0]
         zips[2].comment = Array("PK\u{5}\u{6}".utf8)
         // The whole of another archive, in the comment.
         zips[3].comment = ForeignZip(.init("b")).bytes()
@@ -111,6 +111,19 @@ import VersionTree
         // The end of a large archive.
         package.largeEnd = []
         try expect(reader.files(package.bytes(), "a.zip"), equals: ["a": "content"])
+        // bsdtar fills up with zeros what it writes into a pipe, after the comment, too.
+        for comment in ["", "comment\0"] {
+            for count in [1, 21, 22, 10_000] {
+                var padded = ForeignZip(.init("a"))
+                (padded.comment, padded.after) = (
+                    Array(comment.utf8), [UInt8](repeating: 0, count: count)
+                )
+                try expect(reader.files(padded.bytes(), "a.zip"), equals: ["a": "content"])
+            }
+        }
+        // Where other programs no longer find its end.
+        let far = ForeignZip(.init("a")).bytes() + [UInt8](repeating: 0, count: 70_000)
+        try expect(reader.refusal(far, "a.zip")?.message.contains("no end record"), equals: true)
         for (name, bytes) in try Self.tars() {
             try expect(reader.refusal(bytes + [1], name)?.code, equals: .badArchive, "\(name)")
         }

@@ -35,6 +35,8 @@ struct ForeignZip {
         var after: [UInt8] = []
         /// Where the central header says that the file begins.
         var offset: UInt32?
+        /// What the central header says about the file.
+        var comment: [UInt8] = []
 
         init(_ name: String, _ content: String = "content", mode: UInt32 = 0o100644) {
             self.name = Array(name.utf8)
@@ -94,9 +96,10 @@ struct ForeignZip {
             archive += entry.after
             directory += [0x50, 0x4b, 1, 2] + Self.le(UInt64(entry.madeBy), 2)
             directory += common(entry.flags, entry.method, numbers, entry.name, entry.extra)
-            directory += Self.le(0, 6) + Self.le(UInt64(entry.mode) << 16, 4)
-            directory +=
-                Self.le(UInt64(entry.offset ?? UInt32(offset)), 4) + entry.name + entry.extra
+            directory += Self.le(UInt64(entry.comment.count), 2) + Self.le(0, 4)
+            directory += Self.le(UInt64(entry.mode) << 16, 4)
+            directory += Self.le(UInt64(entry.offset ?? UInt32(offset)), 4)
+            directory += entry.name + entry.extra + entry.comment
         }
         archive += between
         let start = archive.count

@@ -172,10 +172,16 @@ import VersionTree
             try expectRefusal([entry], naming: "caf", "UTF-8", code: .badPath)
         }
         var wrong = ForeignZip.Entry("x")
-        wrong.name = [0xfc]
+        wrong.name = Array("caf".utf8) + [0xfc]
         wrong.flags = 0x800
-        let zip = ForeignZip(wrong).bytes()
-        try expect(reader.refusal(zip, "a.zip")?.code, equals: .badArchive)
+        try expectRefusal([wrong], naming: "\"caf", "said to be UTF-8", code: .badPath)
+        // By Info-ZIP's field instead of the flag.
+        wrong.flags = 0
+        wrong.extra = ForeignZip.field(0x7075, [1, 0, 0, 0, 0] + wrong.name)
+        try expectRefusal([wrong], naming: "\"caf", "said to be UTF-8", code: .badPath)
+        var noted = ForeignZip.Entry("noted")
+        (noted.flags, noted.comment) = (0x800, [0xfc])
+        try expectRefusal([noted], naming: "\"noted\"", "its comment")
         var entry = ForeignTar.Entry("x")
         entry.name = Array("caf".utf8) + [0xfc]
         let tar = try reader.refusal(ForeignTar(entry).bytes(), "a.tar")
