@@ -142,6 +142,7 @@ fuzz: ## fuzz every reader of foreign bytes (TARGET=all SECONDS=60)
 docs: setup ## build the site of the libraries' documentation, .build/docs
 	$(SWIFT) build $(debug) --target CurlTransport
 	$(SWIFT) build $(debug) --target ServeFromCAS
+	$(SWIFT) build $(debug) --target ArchiveReading
 	@SWIFT=$(SWIFT) scripts/docs
 
 errors: setup ## let every call to the disk fail with every error that fits, under every verb

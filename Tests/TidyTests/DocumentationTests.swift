@@ -29,7 +29,7 @@ import Testing
         expect(shown.count >= 30)
     }
 
-    @Test(arguments: ["CASStore", "VersionTree", "HotPush", "ServeFromCAS"])
+    @Test(arguments: ["CASStore", "VersionTree", "ArchiveReading", "HotPush", "ServeFromCAS"])
     func `a library has an overview, and its topics`(_ library: String) throws {
         let page = try require(
             Self.pages.first { $0.path == "Sources/\(library)/\(library).docc/\(library).md" })
