@@ -262,4 +262,38 @@ import VersionTree
             #expect(throws: StoreError.self, "\(fields)") { _ = try pointer(fields) }
         }
     }
+
+    /// A release of thousands of files that are signed one by one takes as much of the log as any: what grows with it is a
+    /// document.
+    @Test func `an entry of the log does not grow with the signed files of a release`() throws {
+        struct Signer: ClientSigner {
+            // As long as one of RSA with 2,048 bits.
+            func sign(_ message: [UInt8]) throws(StoreError) -> [UInt8] {
+                [UInt8](repeating: message.first ?? 0, count: 256)
+            }
+        }
+        let shelf = try TemporaryStore()
+        var files = ["index.ios.bundle": "run()"]
+        // Their signatures alone are more than an entry may have.
+        for number in 0..<3100 { files["assets/\(number).png"] = "\(number % 5)" }
+        try shelf.add("1", files)
+        let world = try ToldBucketWorld(shelf)
+        let publisher = world.publisher()
+        try world.publish("1", by: publisher)
+        let configuration = ClientConfiguration(
+            .hotUpdater, baseURL: "https://u.example.org",
+            deployments: ["ios/production": .stable])
+        let telling = ClientTelling(
+            rules: [HotUpdaterPublishing.self], signers: [.hotUpdater: Signer()])
+        _ = try telling.enable(configuration, by: publisher, with: world.versions)
+        let offer = try require(try world.history(.hotUpdater).offers.last)
+        let document = try require(offer.documents.first)
+        let path = OriginLayout.clientDocument(document.address, of: "hot-updater")
+        let manifest = String(decoding: try require(world.store.files[path]).bytes, as: UTF8.self)
+        expect(manifest.split(separator: "\"signature\"").count, equals: files.count + 1)
+        expect(manifest.utf8.count > 1 << 20 && offer.manifestDigest == document.address)
+        let entries = world.store.files.filter { $0.key.hasPrefix("log/") }
+        expect(entries.values.allSatisfy { $0.bytes.count < 8 << 10 })
+        expect(world.broken, equals: [])
+    }
 }
