@@ -41,10 +41,11 @@ extension Command {
 
                     castree publish 42 s3://updates/app --endpoint https://s3.example.org
 
-                To move an origin from a directory to a bucket, copy it whole, and from then on publish only \
-                to the bucket. An interrupted copy goes on when it is repeated.
+                To move an origin from a directory or a bucket to a bucket, copy it whole, and from then on \
+                publish only there. An interrupted copy goes on when it is repeated.
 
                     castree publish --all-of /srv/www/updates s3://updates/app
+                    castree publish --all-of s3://updates/app s3://elsewhere/app
 
                 Where pointers stand in a bucket and no log is, publish refuses to begin one. --take-over \
                 begins it with these pointers: those of a directory that another tool has copied there, or \
@@ -72,9 +73,7 @@ extension Command {
                 """,
             arguments: [.publishedVersion, .originDirectory],
             options: Option.offering + Option.telling + Option.packing + Option.signing
-                + Option.publishing
-                + Option.bucket,
-            run: run)
+                + Option.publishing + Option.bucket, run: run)
     }
 }
 
@@ -109,8 +108,8 @@ extension Option {
         .flag("verify", "read what the origin has already, also packs; replace what is wrong"),
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(
-            "all-of", placeholder: "DIR",
-            "copy the origin in this directory whole into a bucket that has none; without VERSION",
+            "all-of", placeholder: "FROM",
+            "copy this origin whole, a directory or s3://BUCKET/PREFIX, into a bucket that has none; without VERSION",
             completion: .directories),
         .flag(
             "take-over",

@@ -13,7 +13,7 @@ import VersionTree
 extension Invocation {
     /// `publish` to a bucket.
     func publishToBucket() throws -> ExitStatus {
-        if let directory = try value("all-of") { return try copyToBucket(directory) }
+        if let from = try value("all-of") { return try copyToBucket(from) }
         let name = try publishedVersion()
         let offer = try offer(of: name)
         if flag("packs-later") {
@@ -83,7 +83,7 @@ extension Invocation {
     }
 
     /// `publish --all-of`: a whole origin.
-    private func copyToBucket(_ directory: String) throws -> ExitStatus {
+    private func copyToBucket(_ from: String) throws -> ExitStatus {
         let allowed = Option.bucket.map(\.name) + ["all-of"]
         for option in command.options where isGiven(option.name) {
             guard !allowed.contains(option.name) else { continue }
@@ -92,13 +92,31 @@ extension Invocation {
         guard optionalArgument("VERSION") == nil else {
             throw CommandError.usage("--all-of copies a whole origin: give no VERSION")
         }
-        guard case .directory(let path) = try origin(directory).location else {
-            throw CommandError.usage("--all-of takes the directory of an origin")
+        let reference = try origin(from)
+        guard reference.channel == nil else {
+            throw CommandError.usage("--all-of takes an origin, not the pointer of a channel")
         }
         let bar = progress("Copying")
         defer { bar.finish() }
         let publisher = try bucketPublisher { bar.report($0.bytes, of: $0.bytesTotal) }
-        let copy = try OriginCopy(publisher, from: path).run()
+        let copy: OriginCopy.Report
+        switch reference.location {
+        case .directory(let path):
+            copy = try OriginCopy(publisher, from: path).run()
+        case .bucket(let location):
+            let target = try bucketOrigin(argument("ORIGIN"))
+            guard !location.overlaps(target) else {
+                throw CommandError.usage(
+                    "\(location) and \(target) are one place, or one is within the other; choose another prefix"
+                )
+            }
+            copy = try BucketCopy(
+                publisher, from: openBucket(location), scratch: environment("TMPDIR") ?? "/tmp"
+            ).run()
+        case .web:
+            throw CommandError.usage(
+                "--all-of takes the directory of an origin, or its bucket: s3://BUCKET/PREFIX")
+        }
         bar.finish()
         for channel in copy.behind {
             diagnostics.warn(
@@ -108,7 +126,7 @@ extension Invocation {
         }
         return try report { writer in
             writer.member("origin", argument("ORIGIN"))
-            writer.member("from", path)
+            writer.member("from", reference.location.description)
             writer.member("files", copy.sent.count)
             writer.member("bytes", copy.sent.byteCount)
             writer.member("found", copy.foundCount)

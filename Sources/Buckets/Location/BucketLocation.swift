@@ -22,6 +22,13 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     /// `s3://BUCKET/PREFIX/KEY`: names a file, and is nothing that a network knows.
     package func url(_ relative: String) -> String { "s3://\(bucket)/\(key(relative))" }
 
+    /// Whether one is the other, or within it.
+    package func overlaps(_ other: BucketLocation) -> Bool {
+        guard bucket == other.bucket, endpoint == other.endpoint else { return false }
+        let (mine, theirs) = (key(""), other.key(""))
+        return mine.hasPrefix(theirs) || theirs.hasPrefix(mine)
+    }
+
     /// `s3://BUCKET/PREFIX`: without endpoint and region.
     package var description: String { "s3://\(bucket)/\(prefix)" }
 

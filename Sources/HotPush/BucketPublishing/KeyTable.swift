@@ -167,7 +167,8 @@ struct KeyTable {
 /// Some files of a bucket: one bit for each that a table has, and what it does not have.
 struct KeySet {
     private var bits: [UInt64]
-    private var others: Set<BucketKey> = []
+    /// Those that the table has no position of.
+    private(set) var others: Set<BucketKey> = []
 
     /// No file of a table.
     init(of table: KeyTable) { bits = Array(repeating: 0, count: (table.count + 63) / 64) }

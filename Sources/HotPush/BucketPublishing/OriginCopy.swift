@@ -101,14 +101,7 @@ package struct OriginCopy: Sendable {
     ) throws(StoreError) -> Report {
         let state = try tell(clients, upon: state, log)
         var report = report
-        for channel in state.pointers.keys.sorted() {
-            do throws(StoreError) {
-                try PointerCopies(log, publisher.pause).write(channel, of: state)
-            } catch {
-                // The entry stands; devices see it with the next command.
-                report.behind.append(channel)
-            }
-        }
+        report.behind = publisher.writeCopies(of: state, log)
         report.figures = bucket.figures
         return report
     }
@@ -158,5 +151,22 @@ package struct OriginCopy: Sendable {
             }
             return file
         }
+    }
+}
+
+extension BucketPublisher {
+    /// Writes what devices and the clients of other systems see of a log that was copied.
+    /// - Returns: the channels of which it could not be written.
+    func writeCopies(of state: OriginState, _ log: OriginLog) -> [ChannelName] {
+        var behind: [ChannelName] = []
+        for channel in state.pointers.keys.sorted() {
+            do throws(StoreError) {
+                try PointerCopies(log, pause).write(channel, of: state)
+            } catch {
+                // The entry stands; devices see it with the next command.
+                behind.append(channel)
+            }
+        }
+        return behind
     }
 }

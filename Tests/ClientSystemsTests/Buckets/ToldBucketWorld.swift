@@ -160,6 +160,8 @@ final class ToldBucketWorld: Sendable {
         let changeCount = store.changeCount
         guard checkedCount.exchange(changeCount, ordering: .relaxed) != changeCount else { return }
         let files = store.files
+        // Without its first entry there is no log.
+        guard files["log/0000000001.json"] != nil else { return checkCopies(files, when) }
         let entries = entries(files)
         guard let end = entries.last else { return }
         let kept = end["kept"] as? Int ?? 1

@@ -1,0 +1,223 @@
+package import Buckets
+package import CASStore
+import VersionTree
+
+/// Copies an origin from one bucket into another that has none, or goes on where an earlier copy ended.
+///
+/// The log goes along as it is, and with it the epochs in which files stand and the entries that pointers name: so
+/// signatures stay right. All files that its entries need come first, then the entries, the first one last: until that
+/// stands, the bucket has no log and offers nothing. Then devices' copies.
+///
+/// Others may publish to the source meanwhile: what they have added is copied, too, until nothing is new. May be repeated
+/// after any interruption; what is there is not sent again.
+package struct BucketCopy: Sendable {
+    private let publisher: BucketPublisher
+    private let source: any Bucket
+    private let scratch: String
+    private let fileSystem: any FileSystem
+    private var bucket: any Bucket { publisher.bucket }
+
+    /// - Parameters:
+    ///   - publisher: writes to the bucket that gets the copy.
+    ///   - source: the bucket with the origin.
+    ///   - scratch: a directory for files on their way; none is left there, whatever happens.
+    package init(
+        _ publisher: BucketPublisher, from source: any Bucket, scratch: String,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) {
+        self.publisher = publisher
+        self.source = source
+        self.scratch = scratch
+        self.fileSystem = fileSystem
+    }
+
+    /// Copies it.
+    ///
+    /// - Throws: `.noOrigin`; `.damagedOrigin` if something that the source offers is missing there, or is not what its
+    ///   name says; `.badOrigin` if the bucket has an origin of its own; `.unsuitableStore`; what a bucket throws.
+    package func run() throws(StoreError) -> OriginCopy.Report {
+        let (from, log) = (OriginLog(source), OriginLog(bucket))
+        guard var state = try from.state(from: 0) else {
+            throw try OriginTraces(of: source).absence(namedBy: nil)
+        }
+        var copied = try copiedCount(of: state, from, in: log)
+        var report = OriginCopy.Report()
+        while true {
+            do throws(StoreError) {
+                try sendFiles(of: state, from, log, &report)
+            } catch {
+                // A prune may have deleted meanwhile what it keeps no more.
+                guard error.code == .damagedOrigin,
+                    let newer = try from.state(from: state.number), newer.number > state.number
+                else { throw error }
+                state = newer
+                continue
+            }
+            try sendTrust()
+            try sendMarker()
+            try sendEntries(after: copied, through: state.number)
+            copied = state.number
+            guard let newer = try from.state(from: copied), newer.number > copied else { break }
+            state = newer
+        }
+        guard let there = try log.state(from: copied) else { throw occupied("a log") }
+        report.channelCount = there.pointers.count
+        report.behind = publisher.writeCopies(of: there, log)
+        report.figures = bucket.figures
+        return report
+    }
+
+    /// How many entries of the log an earlier copy has brought, to the first one.
+    /// - Throws: `.badOrigin` if what is there is another origin.
+    private func copiedCount(
+        of state: OriginState, _ from: OriginLog, in log: OriginLog
+    ) throws(StoreError) -> Int64 {
+        try OriginFoundation(publisher, log).checkMarker()
+        if let (number, entry) = try log.end(from: 0) {
+            guard number <= state.number, try from.pastEntry(number) == entry,
+                try from.pastEntry(1) == log.pastEntry(1)
+            else { throw occupied("a log of its own") }
+            return number
+        }
+        guard try OriginTraces(of: bucket).channels.isEmpty else { throw occupied("pointers") }
+        _ = try StoreProbe(bucket).run()
+        return 0
+    }
+
+    private func occupied(_ what: String) -> StoreError {
+        StoreError(
+            .badOrigin,
+            "\(bucket.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
+                + "choose an empty prefix, or publish to it")
+    }
+
+    // MARK: Files
+
+    /// Sends all files that the entries need which the source keeps, up to that of a state.
+    private func sendFiles(
+        of state: OriginState, _ from: OriginLog, _ log: OriginLog,
+        _ report: inout OriginCopy.Report
+    ) throws(StoreError) {
+        let survey = try BucketSurvey(source, from).run()
+        let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
+        let there = try BucketSurvey(bucket, log).run().table
+        var lacking: [SizedKey] = []
+        var foundCount = 0
+        func add(_ file: SizedKey) {
+            if there.byteCount(of: file.key) == file.byteCount {
+                foundCount += 1
+            } else {
+                lacking.append(file)
+            }
+        }
+        for position in survey.table.positions where live.contains(position) {
+            add(survey.table[position])
+        }
+        for key in live.others.sorted(by: { $0.path < $1.path }) {
+            // A listing is a hint.
+            let listed = survey.table.byteCount(of: key)
+            let byteCount =
+                if let listed { listed } else { try source.head(key.path)?.byteCount }
+            guard let byteCount else { throw missing(key) }
+            add(SizedKey(key: key, byteCount: byteCount))
+        }
+        if report.sent.count == 0 { report.foundCount = foundCount }
+        let directory = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, scratch, .directoryFollowingLinks, mode: 0)
+        let sending = FileSending(of: lacking.byteCount, SeenFiles(in: bucket), publisher.options)
+        let raw = directory.raw
+        let sent = try sending.run(lacking) { (wanted) throws(StoreError) in
+            try fetched(wanted, into: raw)
+        }
+        report.sent.count += sent.count
+        report.sent.byteCount += sent.byteCount
+    }
+
+    /// A file of the source, on this machine's disk under no name; on any thread.
+    private func fetched(_ wanted: SizedKey, into directory: Int32) throws(StoreError) -> Descriptor
+    {
+        let name = ".castree-\(try randomToken())"
+        let file = try fileSystem.open(directory, name, .creating, mode: 0o600)
+        try fileSystem.remove(directory, name, directory: false)
+        var digester = try Digester(.sha256)
+        let request = ReadRequest(byteCountMax: wanted.byteCount)
+        let outcome = try source.get(wanted.key.path, request) { (piece) throws(StoreError) in
+            digester.update(piece)
+            try fileSystem.write(file.raw, piece)
+        }
+        guard case .found = outcome else { throw missing(wanted.key) }
+        guard digester.finish({ ObjectID(unchecked: $0) }) == wanted.key.address else {
+            throw StoreError(
+                .damagedOrigin,
+                "\(wanted.key.path) in \(source.place) is not what its name says; castree fsck --repair mends it there",
+                object: wanted.key.address)
+        }
+        return file
+    }
+
+    private func missing(_ key: BucketKey) -> StoreError {
+        StoreError(
+            .damagedOrigin,
+            "\(key.path) is not in \(source.place), and something that is offered needs it; castree fsck --repair mends "
+                + "it there", object: key.address)
+    }
+
+    /// Sends whose signatures count, all versions: devices that are behind follow them.
+    private func sendTrust() throws(StoreError) {
+        var versions: [Int64] = []
+        try source.listAll(OriginLayout.trust + "/") { (page) throws(StoreError) in
+            for file in page.files where OriginLayout.isTrust(file.key) {
+                let name = file.key.dropFirst(OriginLayout.trust.utf8.count + 1)
+                if let version = OriginLayout.trustVersion(ofFile: String(name)) {
+                    versions.append(version)
+                }
+            }
+            return true
+        }
+        for version in versions.sorted() {
+            let (outcome, bytes) = try source.bytes(
+                OriginLayout.trust(version),
+                ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax)))
+            guard case .found = outcome else { continue }
+            try publisher.write(TrustFile(parsing: bytes, version: version))
+        }
+    }
+
+    /// Sends the file that says that an origin stands there, as it is.
+    private func sendMarker() throws(StoreError) {
+        let (outcome, bytes) = try source.bytes(
+            OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
+        guard case .found = outcome else { return }
+        try OriginMarker.check(bytes, of: source.place)
+        let written = try bucket.put(OriginLayout.marker, try BucketBody(bytes), .pointer)
+        if case .unknown(let why) = written {
+            throw StoreError(
+                why.refusal ?? .network,
+                "no answer came to \(OriginLayout.marker) in \(bucket.place): \(why)")
+        }
+    }
+
+    // MARK: The log
+
+    /// Writes the entries after those that are there; of a log that begins, the first one last.
+    private func sendEntries(after copied: Int64, through last: Int64) throws(StoreError) {
+        guard copied < last else { return }
+        if copied > 0 {
+            // Each is the newest for a while, and so there is no gap.
+            for number in copied + 1...last { try sendEntry(number) }
+            return
+        }
+        try bucket.inParallel(Int(last - 1)) { (index) throws(StoreError) in
+            try sendEntry(Int64(index) + 2)
+        }
+        try sendEntry(1)
+    }
+
+    /// Writes an entry, on any thread.
+    private func sendEntry(_ number: Int64) throws(StoreError) {
+        if publisher.options.isInterrupted() { throw OriginWriter.interruption }
+        let entry = try OriginLog(source).pastEntry(number)
+        let commit = try LogCommit(entry, number, OriginLog(bucket), publisher.pause)
+        guard try commit.carryOut() else { throw occupied("another log") }
+    }
+}

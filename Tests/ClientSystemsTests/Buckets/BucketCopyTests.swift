@@ -1,0 +1,169 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+/// An origin that is copied from one bucket to another: docs/buckets.md, "From one bucket to another".
+@Suite struct BucketCopyTests {
+    private let scratch = TemporaryDirectory(inMemory: true)
+
+    /// An origin that has told clients of other systems, and was pruned: its files stand in two epochs.
+    private func source() throws -> ToldBucketWorld {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher())
+        }
+        try world.publish("2", by: world.publisher())
+        try world.prune()
+        try world.publish("3", to: "beta", by: world.publisher())
+        try world.publish("3", by: world.publisher())
+        return world
+    }
+
+    private func copy(
+        _ source: ToldBucketWorld, to world: ToldBucketWorld,
+        schedule: @escaping RequestSchedule = { _ in .answered }
+    ) throws -> OriginCopy.Report {
+        let from = ModelBucket(source.store, actor: "reader")
+        return try BucketCopy(
+            world.publisher("copier", schedule: schedule), from: from, scratch: scratch.path
+        ).run()
+    }
+
+    private func refusal(_ body: () throws -> Void) -> StoreError? {
+        #expect(throws: StoreError.self, performing: body)
+    }
+
+    /// Everything that an origin consists of, but for what was left by looking what a store can do.
+    private func files(_ world: ToldBucketWorld) -> [String: [UInt8]] {
+        world.store.files.filter { !$0.key.hasPrefix("probe/") }.mapValues(\.bytes)
+    }
+
+    private func findings(_ world: ToldBucketWorld) throws -> [BucketFinding] {
+        var options = BucketAuditOptions()
+        options.check.isDeep = true
+        let clock = world.store.clock
+        options.pause = { _ in clock.advance(1) }
+        return try BucketAudit(ModelBucket(world.store), options).run().findings
+    }
+
+    /// The copy has no byte that is another one, lacks nothing, and is published to and pruned like the source.
+    private func expectWhole(_ world: ToldBucketWorld, of source: ToldBucketWorld) throws {
+        let (copied, there) = (files(world), files(source))
+        for (path, bytes) in copied {
+            // A prune of the source deletes there what was copied before.
+            let isKept = path.hasPrefix("log/") || path.hasSuffix("stable.json")
+            expect(there[path] == bytes || there[path] == nil && !isKept, "\(path)")
+        }
+        let lacking = Set(there.keys).subtracting(copied.keys)
+        // What no release needs stays behind.
+        expect(lacking.allSatisfy { !$0.hasPrefix("log/") && !$0.hasSuffix("stable.json") })
+        try expect(findings(world), equals: [])
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+
+    @Test func `all that it offers goes along, under the same log, and is published to as before`()
+        throws
+    {
+        let source = try source()
+        let world = try ToldBucketWorld()
+        let report = try copy(source, to: world)
+        expect(report.channelCount == 2 && report.behind.isEmpty && report.foundCount == 0)
+        try expectWhole(world, of: source)
+        expect(files(world).keys.contains { $0.hasPrefix("e/") })
+        let again = try copy(source, to: world)
+        expect(again.sent.count == 0 && again.foundCount == report.sent.count)
+        // What was published since goes along as well.
+        try source.publish("4", by: source.publisher())
+        try source.prune()
+        _ = try copy(source, to: world)
+        try expectWhole(world, of: source)
+        try world.publish("1", by: world.publisher())
+        try world.prune()
+        try expect(world.history(.codePush).offers.map(\.label).last, equals: "v5")
+        try expectWhole(world, of: world)
+        // It goes on by itself now, and takes nothing of the other any more.
+        let before = files(world)
+        expect(refusal { _ = try copy(source, to: world) }?.code, equals: .badOrigin)
+        expect(files(world), equals: before)
+        expect(Damage.names(scratch.path), equals: [])
+    }
+
+    @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {
+        let source = try source()
+        let whole = try copy(source, to: ToldBucketWorld())
+        let share = TestShare(oneIn: 9)
+        for number in 1...whole.figures.requestCount where share.takes(number) {
+            let world = try ToldBucketWorld()
+            _ = try? copy(source, to: world) {
+                $0.number == number ? .end(isApplied: number % 2 == 0) : .answered
+            }
+            // Until it is whole, it offers nothing: no pointer stands before the log does.
+            let there = world.store.files
+            expect(
+                there["channels/stable.json"] == nil || there["log/0000000001.json"] != nil)
+            _ = try copy(source, to: world)
+            try expectWhole(world, of: source)
+        }
+    }
+
+    @Test func `what is published and pruned meanwhile is not missed, and not missing`() throws {
+        let quiet = try source()
+        let whole = try copy(quiet, to: ToldBucketWorld())
+        let share = TestShare(oneIn: 9)
+        for number in 1...whole.figures.requestCount where share.takes(number) {
+            let source = ToldBucketWorld(copying: quiet)
+            let world = try ToldBucketWorld()
+            _ = try copy(source, to: world) { request in
+                guard request.number == number else { return .answered }
+                _ = try? source.publish("4", by: source.publisher("busy"))
+                for _ in 0..<3 { try? source.prune(source.publisher("busy")) }
+                return .answered
+            }
+            // Whole as it is; what came too late for it is the next one's.
+            try expect(findings(world), equals: [])
+            _ = try copy(source, to: world)
+            try expectWhole(world, of: source)
+            expect(source.broken, equals: [])
+        }
+    }
+
+    @Test func `a bucket with an origin of its own is refused, and so is one that is damaged`()
+        throws
+    {
+        let source = try source()
+        let other = try ToldBucketWorld()
+        try other.publish("1", by: other.publisher())
+        let before = other.store.files
+        expect(refusal { _ = try copy(source, to: other) }?.code, equals: .badOrigin)
+        expect(other.store.files, equals: before)
+        let pointers = try ToldBucketWorld()
+        pointers.store.set("channels/stable.json", Array("{}".utf8))
+        expect(refusal { _ = try copy(source, to: pointers) }?.code, equals: .badOrigin)
+        expect(
+            refusal { _ = try copy(ToldBucketWorld(), to: ToldBucketWorld()) }?.code,
+            equals: .noOrigin)
+        let sound = source.store.files
+        for part in ["objects/", "manifests/", "deflated/", "documents/"] {
+            let key = try require(
+                sound.keys.filter { $0.hasPrefix("e/") && $0.contains(part) }.max()
+                    ?? sound.keys.filter { $0.contains(part) }.max())
+            for damage: [UInt8]? in [nil, sound[key].map { Array($0.bytes.reversed()) }] {
+                source.store.set(key, damage)
+                let world = try ToldBucketWorld()
+                let refused = refusal { _ = try copy(source, to: world) }
+                expect(refused?.code, equals: .damagedOrigin, "\(key)")
+                expect(world.store.files.keys.filter { $0.hasPrefix("log/") }, equals: [])
+            }
+            source.store.set(key, sound[key]?.bytes)
+        }
+    }
+}
