@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from . import memory
+from .patience import Patience, requests_of
 
 MEGABYTES = {"ext4": 64, "xfs": 300, "btrfs": 128}
 MAKERS = {
@@ -83,14 +84,13 @@ class Disk:
 
     def unmount(self):
         """Unmounts; waits for whoever was killed and has not let go yet."""
-        end = time.monotonic() + 60
+        patience = Patience(*([requests_of(self.device)] if self.device else []))
         while self.is_mounted():
             try:
                 run("umount", self.mount_point)
             except OSError as error:
-                if time.monotonic() > end:
+                if patience.ends():
                     raise Busy(f"{self.mount_point} stays busy") from error
-                time.sleep(0.01)
 
     def is_mounted(self):
         with open("/proc/mounts", encoding="utf-8") as mounts:

@@ -4,10 +4,10 @@ import os
 import random
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 
 from . import disks
+from .patience import LOOKS, Patience, requests_of, work_of
 from .recorder import FLUSH, RECORD, WRITE
 
 # The least that a disk writes whole: what it calls a sector. ext4 and xfs ask for no more (their logs know a torn
@@ -32,8 +32,8 @@ class Entry:
 class RecordedDisk:
     """A disk whose writes are recorded. With `first` and `count` some of them fail."""
 
-    def __init__(self, disk, directory, first=0, count=1):
-        self.disk = disk
+    def __init__(self, disk, directory, first=0, count=1, looks=LOOKS):
+        self.disk, self.looks = disk, looks
         self.fuse = os.path.join(directory, "fuse")
         self.record = os.path.join(directory, "record")
         os.makedirs(self.fuse, exist_ok=True)
@@ -42,32 +42,35 @@ class RecordedDisk:
         here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorder.py")
         words = [sys.executable, here, disk.image, self.fuse, self.record]
         self.process = subprocess.Popen(words + ([str(first), str(count)] if first else []))
-        end = time.monotonic() + 60
+        patience = self.patience()
         while not os.path.exists(os.path.join(self.fuse, "disk")):
-            if self.process.poll() is not None or time.monotonic() > end:
+            if self.process.poll() is not None or patience.ends():
                 raise OSError("the recorder does not start")
-            time.sleep(0.005)
         disk.device = disks.run("losetup", "--find", "--show", os.path.join(self.fuse, "disk")).strip()
 
     def position(self):
         """How long the record is: what is noted now happened before what comes behind it."""
-        return os.path.getsize(self.record)
+        return os.path.getsize(self.record) if os.path.exists(self.record) else 0
 
     def end(self):
         """Takes everything apart. The image holds what the disk has got."""
         self.disk.unmount()
         disks.run("losetup", "--detach", self.disk.device)
         device, self.disk.device = self.disk.device, None
-        limit = time.monotonic() + 60
+        patience = self.patience(requests_of(device))
         while disks.run("losetup", "--list", "--noheadings", "--output", "NAME").find(device + "\n") >= 0:
-            if time.monotonic() > limit:
+            if patience.ends():
                 break
-            time.sleep(0.01)
         while subprocess.run(["umount", self.fuse], capture_output=True, check=False).returncode:
-            if time.monotonic() > limit:
+            if patience.ends():
                 raise disks.Busy(f"{self.fuse} stays busy")
-            time.sleep(0.01)
-        self.process.wait(60)
+        while self.process.poll() is None:
+            if patience.ends():
+                raise disks.Busy("the recorder does not end")
+
+    def patience(self, *signs):
+        """How long the recorder is waited for: while it does anything, or its record grows."""
+        return Patience(work_of(self.process.pid), self.position, *signs, looks=self.looks)
 
 
 def read_record(path):
