@@ -9,14 +9,31 @@
 extension System {
     /// Returns the path of the program that runs, with symbolic links resolved.
     ///
-    /// Falls back to the name it was called by, if the system does not tell.
+    /// If its file was replaced while it runs, as an upgrade does, it is where that file was. Falls back to the name
+    /// it was called by, if the system does not tell.
     package static func programPath() -> String? {
-        for name in ["/proc/self/exe", CommandLine.arguments.first ?? ""] where !name.isEmpty {
-            guard let resolved = realpath(name, nil) else { continue }
-            defer { free(resolved) }
-            return String(cString: resolved)
+        let link = "/proc/self/exe"
+        return resolved(link) ?? formerTarget(of: link)
+            ?? CommandLine.arguments.first.flatMap { resolved($0) }
+    }
+
+    private static func resolved(_ name: String) -> String? {
+        guard !name.isEmpty, let resolved = realpath(name, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    /// Where a file was that the link of a process leads to, and that has no name any more (proc(5), /proc/pid/exe).
+    private static func formerTarget(of link: String) -> String? {
+        let mark = " (deleted)"
+        return withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
+            let bytes = buffer.bindMemory(to: CChar.self)
+            guard let start = bytes.baseAddress else { return nil }
+            let count = readlink(link, start, bytes.count)
+            guard count > 0, count < bytes.count else { return nil }
+            let target = String(decoding: buffer[..<count], as: UTF8.self)
+            return target.hasSuffix(mark) ? String(target.dropLast(mark.count)) : nil
         }
-        return nil
     }
 
     /// Whether the path is a file that this process may run.

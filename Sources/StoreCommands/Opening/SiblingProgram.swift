@@ -70,7 +70,8 @@ package struct SiblingProgram: Sendable {
             code: code,
             message:
                 "the program \(name), which \(deed), is not installed: it belongs "
-                + "in \(Self.directories.joined(separator: " or "))")
+                + (Self.directories.isEmpty
+                    ? "beside castree" : "in \(Self.directories.joined(separator: " or "))"))
     }
 
     /// Where it is installed; nil if it is not.
