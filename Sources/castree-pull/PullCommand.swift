@@ -244,7 +244,10 @@ extension Invocation {
         _ plan: DownloadPlan, _ choice: DeliveryChoice?, _ reply: OriginReply
     ) throws -> ExitStatus {
         let version = plan.release.version.description
-        let least = plan.isLowerBound ? "at least " : ""
+        let size =
+            plan.isLowerBound && plan.byteCount == 0
+            ? " of unknown size"
+            : (plan.isLowerBound ? ", at least " : ", ") + sizes.text(plan.byteCount)
         let ways = choice?.ways(missing: plan.contents.count, plan.byteCount) ?? []
         return try reported { writer in
             writer.member("version", version)
@@ -268,8 +271,7 @@ extension Invocation {
         } text: { output in
             output.print(
                 """
-                Would pull version \(version): fetch \(counted(plan.contents.count, "object")), \
-                \(least)\(sizes.text(plan.byteCount)); \
+                Would pull version \(version): fetch \(counted(plan.contents.count, "object"))\(size); \
                 already here: \(counted(plan.reusedObjects, "object")), \
                 \(sizes.text(plan.reusedBytes)).
                 """)

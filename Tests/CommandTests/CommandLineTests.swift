@@ -32,7 +32,9 @@ import Testing
             let text = try place.run(.castree, words + ["--help"]).text
             let lines = text.split(separator: "\n").drop { $0 != "Exit status:" }.dropFirst()
                 .prefix { $0.hasPrefix("  ") }
-            return Set(lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } })
+            let statuses = lines.compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }
+            expect(statuses, equals: statuses.sorted())
+            return Set(statuses)
         }
         try expect(numbers(codes[..<pulls.lowerBound]), equals: helped())
         try expect(numbers(codes[...]), equals: helped("pull"))

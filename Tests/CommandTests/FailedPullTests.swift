@@ -67,4 +67,12 @@ import Testing
         expect(failed.status, equals: 1, "\(failed)")
         expect(place.exists("device/manifests/1.json"))
     }
+
+    @Test func `a plan says so where the format tells no sizes, which nobody knows then`() throws {
+        let file = #"{"path":"a.js","route":"/a.js"}"#
+        try place.write(
+            ["manifest.json": #"{"commit":"c","files":[\#(file)]}"#, "a.js": "a"], to: "frontend")
+        let plan = try place.castree("pull", "frontend", "--format", "8fit", "--dry-run")
+        expect(plan.text.contains("fetch 1 object of unknown size; already here"), "\(plan)")
+    }
 }

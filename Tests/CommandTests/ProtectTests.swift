@@ -71,6 +71,11 @@ import Testing
         try expect(place.castree("retire", "www").status, equals: 0)
         try expect(place.castree("unprotect", "www").status, equals: 3)
         try expect(place.castree("protect", "nothing").status, equals: 3)
+        // Unprotecting does not help what is current.
+        try place.castree("activate", "2")
+        try place.castree("protect", "2")
+        let current = try place.castree("retire", "2").errors
+        expect(current.hasSuffix("it is the current version; activate another one first\n"))
     }
 
     @Test("is shown as such")

@@ -71,6 +71,7 @@ import Testing
         let told = try page.hear("version-ready")
         expect(told.detail["version"] as? String == "2")
         expect(told.detail["reload"] as? Bool == true)
+        try kiosk.hear("version 2 is here", "open pages load it now")
         try expect(kiosk.visit(), equals: "<h1>two</h1>")
     }
 

@@ -37,14 +37,13 @@ extension ExitStatuses {
 
     /// Of pulls.
     package static let pull = ExitStatuses(
-        help: failures + [
+        help: (failures + [
             (.banned, "what the origin offers is banned here"),
             (.olderCopy, "the origin's answer is older than one seen before"),
             (.untrusted, "what came is not what was promised, or who signed it is not trusted"),
             (.offline, "the origin cannot be reached"),
-        ] + endings + [
-            (.mandatoryWaits, "a mandatory release is here and waits for the next start")
-        ])
+            (.mandatoryWaits, "a mandatory release is here and waits for the next start"),
+        ] + endings).sorted { $0.status.rawValue < $1.status.rawValue })
 
     /// Of what answers from an origin.
     package static let served = ExitStatuses(

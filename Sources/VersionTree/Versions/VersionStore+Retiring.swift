@@ -66,8 +66,9 @@ extension VersionStore {
             let isLast = try self.isLastKnownGood(version, lifecycle)
             let last = isLast ? "it is the last known good version" : nil
             if let need = lifecycle.need(of: version) ?? last {
+                let isShown = lifecycle.current == version || lifecycle.pending == version
                 let advice =
-                    lifecycle.protected.contains(version)
+                    lifecycle.protected.contains(version) && !isShown
                     ? "unprotect it first (castree unprotect \(version))"
                     : "activate another one first"
                 throw StoreError(

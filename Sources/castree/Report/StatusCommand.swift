@@ -13,8 +13,8 @@ extension Command {
             At most ten lines, and nothing is read but names and the index, so a timer may ask \
             every minute: castree fsck reads the content. A line 'wrong' is something that does \
             not mend itself: what is shown lacks something, the last check left problems, the \
-            newest version is banned, a process is stopped, the disk is full, a file of the store \
-            cannot be read, an origin has not answered for a week, it answers and updates \
+            newest version is banned, starts of the current one fail and there is none to go back to, \
+            a process is stopped, the disk is full, a file of the store cannot be read, an origin has not answered for a week, it answers and updates \
             have failed for an hour, three at least, or one has failed for a reason that no other \
             try mends: the disk is too small for it, keys that this store does not trust have \
             signed it. So is a version that has come in part, when nobody has asked for the rest \
@@ -65,6 +65,7 @@ extension StoreStatus {
         writer.member("versions", versions.count)
         writer.member("current", lifecycle.current)
         writer.member("pending", lifecycle.pending)
+        writer.member("mandatory", isForced)
         writer.member("wayBack", wayBack)
         writer.member("uses", uses) { writer, use in
             writer.member("use", use.kind.rawValue)
@@ -105,12 +106,6 @@ extension StoreStatus {
 
 extension StoreStatus {
     private static let lineCountMax = 10
-
-    /// Where a failing version would be left for.
-    private var wayBack: String? {
-        let known = lifecycle.knownGood + [lifecycle.wayBack, lifecycle.embedded].compactMap { $0 }
-        return known.first { $0 != lifecycle.current }
-    }
 
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
         var rows: [(DisplayText, DisplayText)] = [("store", storeText(sizes))]
@@ -163,11 +158,12 @@ extension StoreStatus {
     /// What waits, and whether a start of it has failed already.
     private func text(ofPending pending: String) -> DisplayText {
         let content = versions.first { $0.version == pending }?.content
+        let pending: DisplayText = "\(pending, .yellow)\(isForced ? ", mandatory" : "")"
         guard let trial = lifecycle.trials.first(where: { $0.content == content }),
             trial.strikes > 0
-        else { return "\(pending, .yellow)" }
+        else { return pending }
         let starts = counted(trial.strikes, "start")
-        return "\(pending, .yellow), \(starts + " failed", .red); it waits for another"
+        return "\(pending), \(starts + " failed", .red); it waits for another"
     }
 
     /// Each process once, with all that it does.

@@ -27,6 +27,8 @@ struct StoreStatus {
 
     let path: String
     var lifecycle = Lifecycle()
+    /// Whether what waits, or is current and was not started yet, is mandatory.
+    var isForced = false
     var versions: [VersionSummary] = []
     var uses: [StoreUse] = []
     var downloads: [Download] = []
@@ -60,6 +62,8 @@ struct StoreStatus {
         }
         // A damaged lifecycle is one of the findings.
         lifecycle = (try? store.lifecycle()) ?? lifecycle
+        // A damaged note of what is owed is one, too.
+        isForced = (try? store.isForced(lifecycle)) ?? false
         versions = found { () throws(StoreError) in try store.versions() } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
         // A damaged event log is one of the findings, too.
@@ -106,6 +110,7 @@ struct StoreStatus {
                 "version \(newest.version), the newest, is banned: \(ban.reason); publish or add another"
             )
         }
+        judgeTrial()
         if let check = lastCheck, check.findingCount > check.repairedCount {
             let left = counted(check.findingCount - check.repairedCount, "problem")
             note(
@@ -120,6 +125,24 @@ struct StoreStatus {
         }
         for origin in origins { judge(origin, now) }
         judgeDownloads(now)
+    }
+
+    /// Finds a current version whose starts all fail, and that stays because nothing else can be shown.
+    private mutating func judgeTrial() {
+        guard let current = lifecycle.current, wayBack == nil, lifecycle.pending == nil,
+            let trial = lifecycle.trials.first(where: { $0.version == current }),
+            trial.strikes > Lifecycle.usualStrikes
+        else { return }
+        note(
+            "unconfirmed", version: current,
+            "version \(current) was started \(trial.strikes) times and never confirmed, and there is "
+                + "no version to go back to: add or publish another, or castree confirm this one")
+    }
+
+    /// Where a failing version would be left for.
+    var wayBack: String? {
+        let known = lifecycle.knownGood + [lifecycle.wayBack, lifecycle.embedded].compactMap { $0 }
+        return known.first { $0 != lifecycle.current }
     }
 
     /// Finds the versions that have come in part, and that nobody goes on with.

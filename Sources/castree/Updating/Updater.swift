@@ -248,9 +248,11 @@ final class Updater: Sendable {
             let isNews = before.pending != version && before.current != version
             if isNews {
                 let mandatory = isForced ? ", and is mandatory" : ""
-                tell(
-                    "version \(version) is here\(mandatory); it waits for \(wait ?? "the next page")"
-                )
+                let rule = SwitchingRule(settings.policy, isForced: isForced, isBackground: false)
+                let turn =
+                    wait == nil && rule.reloads
+                    ? "open pages load it now" : "it waits for \(wait ?? "the next page")"
+                tell("version \(version) is here\(mandatory); \(turn)")
             }
             announce(.ready(version: version, waitsFor: wait, isMandatory: isForced))
         }
