@@ -24,12 +24,12 @@ import Testing
             self.text = text
             lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             code = lines.filter { !$0.utf8.drop(while: { $0 == 32 }).starts(with: "//".utf8) }
-            imports = Set(
-                code.lazy.filter { $0.utf8.count < 100 && $0.utf8.first != 125 }
-                    .map { $0.split(separator: " ") }
-                    .filter { $0.count > 1 && $0[$0.count - 2] == "import" }.map {
-                        $0[$0.count - 1]
-                    })
+            var imports: Set<Substring> = []
+            for line in code where line.utf8.count < 100 {
+                let words = line.split(separator: " ").suffix(2)
+                if words.count == 2, words.first == "import" { imports.formUnion(words.suffix(1)) }
+            }
+            self.imports = imports
         }
 
         /// Whether a word is anywhere in the file, comments as well: quicker than a pattern.
