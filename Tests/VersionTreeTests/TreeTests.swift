@@ -123,18 +123,24 @@ import Testing
     }
 
     /// A file system on which a file has at most ten names (EMLINK of link(2)).
-    private struct FewLinks: FileSystemWrapper {
+    private final class FewLinks: FileSystemWrapper {
         let base: any FileSystem = POSIXFileSystem()
+        private let turn = Shared(())
 
         func link(
             _ source: Int32, _ sourcePath: UnsafePointer<CChar>,
             to target: Int32, _ targetPath: UnsafePointer<CChar>
         ) throws(StoreError) {
-            if let status = try base.status(source, sourcePath), status.linkCount >= 10 {
-                throw StoreError(
-                    systemCall: "link", errno: EMLINK, path: String(cString: targetPath))
+            let outcome: Result<Void, StoreError> = turn.with { _ in
+                do throws(StoreError) {
+                    if let status = try base.status(source, sourcePath), status.linkCount >= 10 {
+                        throw StoreError(
+                            systemCall: "link", errno: EMLINK, path: String(cString: targetPath))
+                    }
+                    return .success(try base.link(source, sourcePath, to: target, targetPath))
+                } catch { return .failure(error) }
             }
-            try base.link(source, sourcePath, to: target, targetPath)
+            try outcome.get()
         }
     }
 
@@ -152,7 +158,8 @@ import Testing
         try expect(readTree(temporary.tree("1")), equals: files)
         let names = Dictionary(grouping: tree.values, by: \.inode).values.map(\.count)
         expect(names.count >= 10 && names.allSatisfy { $0 <= 10 }, "\(names)")
-        try temporary.expectClean()
+        // Where a file has so few names, a real file system would have given more.
+        try expect(temporary.versions.check().findings.allSatisfy { $0.kind == .copiedInTree })
         try versions.retire("1")
         try expect(versions.store.collect().objectCount, equals: 1)
         try expect(snapshot(temporary.path + "/objects").isEmpty)
