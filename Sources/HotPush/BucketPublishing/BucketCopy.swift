@@ -80,8 +80,25 @@ package struct BucketCopy: Sendable {
             return number
         }
         guard try OriginTraces(of: bucket).channels.isEmpty else { throw occupied("pointers") }
+        // A copy that was interrupted has left them. As soon as the first one stands, they count: of another origin's
+        // log they would offer what is in no log of this one.
+        if let number = try newestEntryListed() {
+            guard number <= state.number, try from.pastEntry(number) == log.pastEntry(number) else {
+                throw occupied("entries of another log")
+            }
+        }
         _ = try StoreProbe(bucket).run()
         return 0
+    }
+
+    private func newestEntryListed() throws(StoreError) -> Int64? {
+        var newest: Int64?
+        try bucket.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
+            newest =
+                page.files.compactMap { OriginLayout.number(ofLogEntry: $0.key) }.max() ?? newest
+            return true
+        }
+        return newest
     }
 
     private func occupied(_ what: String) -> StoreError {

@@ -136,6 +136,35 @@ import VersionTree
         }
     }
 
+    @Test func `entries that a copy of another origin has left are never joined to its log`() throws
+    {
+        func entries(_ world: ToldBucketWorld) -> [String] {
+            world.store.files.keys.filter { $0.hasPrefix("log/") }.sorted()
+        }
+        let (source, first) = (try source(), "log/0000000001.json")
+        let world = try ToldBucketWorld()
+        _ = try? copy(source, to: world) {
+            $0.verb == .putIfAbsent && $0.key == first ? .end(isApplied: false) : .answered
+        }
+        expect(entries(world), equals: entries(source).filter { $0 != first })
+        // Several are written at once: any of them may lack.
+        world.store.set("log/0000000002.json", nil)
+        let before = files(world)
+        let other = try ToldBucketWorld()
+        try other.publish("1", by: other.publisher())
+        // With a shorter log, with one as long, and with a longer one.
+        for _ in 0..<3 {
+            expect(refusal { _ = try copy(other, to: world) }?.code, equals: .badOrigin)
+            expect(files(world), equals: before)
+            let count = entries(other).count
+            while entries(other).count < max(count + 1, entries(source).count) {
+                for version in ["2", "1"] { try other.publish(version, by: other.publisher()) }
+            }
+        }
+        _ = try copy(source, to: world)
+        try expectWhole(world, of: source)
+    }
+
     @Test func `a bucket with an origin of its own is refused, and so is one that is damaged`()
         throws
     {
