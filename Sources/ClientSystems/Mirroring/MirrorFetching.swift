@@ -7,12 +7,12 @@ import Synchronization
 /// nothing is left.
 final class MirrorFetching: Sendable {
     private struct Job: Sendable {
-        var file: PlacedFile
         var waiting: [MirrorErrand]
     }
 
     private struct State: Sendable {
-        var jobs: [PlacedFile.Name: Job] = [:]
+        /// By the files where they are asked for: elsewhere the same file may not be there.
+        var jobs: [PlacedFile: Job] = [:]
         var listed = Line()
         var strays = Line()
         var threadCount = 0
@@ -21,24 +21,24 @@ final class MirrorFetching: Sendable {
 
     /// Files in the order in which they were asked for.
     private struct Line: Sendable {
-        private var names: [PlacedFile.Name] = []
+        private var files: [PlacedFile] = []
         private var head = 0
 
-        var isEmpty: Bool { head == names.count }
+        var isEmpty: Bool { head == files.count }
 
-        mutating func append(_ name: PlacedFile.Name) { names.append(name) }
+        mutating func append(_ file: PlacedFile) { files.append(file) }
 
-        mutating func next() -> PlacedFile.Name? {
+        mutating func next() -> PlacedFile? {
             guard !isEmpty else { return nil }
             defer {
                 head += 1
                 // Strangers can keep a line from ever being empty.
-                if head * 2 >= names.count {
-                    names.removeFirst(head)
+                if head * 2 >= files.count {
+                    files.removeFirst(head)
                     head = 0
                 }
             }
-            return names[head]
+            return files[head]
         }
     }
 
@@ -69,15 +69,15 @@ final class MirrorFetching: Sendable {
             guard state.jobs.count + files.count <= Self.jobCountMax else { return (false, 0) }
             var news = 0
             for file in files {
-                if state.jobs[file.name] != nil {
-                    state.jobs[file.name]?.waiting.append(errand)
+                if state.jobs[file] != nil {
+                    state.jobs[file]?.waiting.append(errand)
                     continue
                 }
-                state.jobs[file.name] = Job(file: file, waiting: [errand])
+                state.jobs[file] = Job(waiting: [errand])
                 if areListed {
-                    state.listed.append(file.name)
+                    state.listed.append(file)
                 } else {
-                    state.strays.append(file.name)
+                    state.strays.append(file)
                 }
                 news += 1
             }
@@ -95,11 +95,11 @@ final class MirrorFetching: Sendable {
     private func work() {
         while let (file, isListed) = next() {
             var failure: StoreError?
-            var waiting = leave(file.name, isListed, onlyIfUnwanted: true)
+            var waiting = leave(file, isListed, onlyIfUnwanted: true)
             let isWanted = waiting == nil
             if isWanted {
                 failure = fetch(file, isListed)
-                waiting = leave(file.name, isListed, onlyIfUnwanted: false)
+                waiting = leave(file, isListed, onlyIfUnwanted: false)
             }
             for errand in waiting ?? [] { errand.end(failure, wasTried: isWanted) }
         }
@@ -109,12 +109,12 @@ final class MirrorFetching: Sendable {
     ///
     /// Who has lost one file needs no other.
     private func leave(
-        _ name: PlacedFile.Name, _ isListed: Bool, onlyIfUnwanted: Bool
+        _ file: PlacedFile, _ isListed: Bool, onlyIfUnwanted: Bool
     ) -> [MirrorErrand]? {
         state.withLock { state in
-            let waiting = state.jobs[name]?.waiting ?? []
+            let waiting = state.jobs[file]?.waiting ?? []
             if onlyIfUnwanted, waiting.contains(where: { !$0.hasFailed }) { return nil }
-            state.jobs[name] = nil
+            state.jobs[file] = nil
             if !isListed { state.strayCount -= 1 }
             return waiting
         }
@@ -122,14 +122,10 @@ final class MirrorFetching: Sendable {
 
     private func next() -> (PlacedFile, isListed: Bool)? {
         state.withLock { state in
-            if let name = state.listed.next(), let job = state.jobs[name] {
-                return (job.file, true)
-            }
-            if state.strayCount < Self.strayThreadMax, let name = state.strays.next(),
-                let job = state.jobs[name]
-            {
+            if let file = state.listed.next() { return (file, true) }
+            if state.strayCount < Self.strayThreadMax, let file = state.strays.next() {
                 state.strayCount += 1
-                return (job.file, false)
+                return (file, false)
             }
             state.threadCount -= 1
             return nil

@@ -97,7 +97,9 @@ extension OriginMirror {
         _ file: PlacedFile, then: @escaping @Sendable (StoreError?) -> Void
     ) {
         // Where the documents of a release are damaged, a device may know its files from elsewhere.
-        let listed = try? find([file.name])[file.name]
+        let listed =
+            (try? find([file.name])[file.name])
+            ?? (absences.areTooMany ? deviceFile(file.name) : nil)
         fetch([listed ?? file], areListed: listed != nil) { [self] failure in
             guard let failure, MirrorFetch.isAbsence(failure) else { return then(failure) }
             absences.note(file.key)
@@ -213,6 +215,23 @@ extension OriginMirror {
         return table
     }
 
+    /// Where a file stands that the documents list which devices fetch first: strangers who ask for what nobody offers keep
+    /// no device from it.
+    private func deviceFile(_ name: PlacedFile.Name) -> PlacedFile? {
+        guard name.kind == .object || name.kind == .pack else { return nil }
+        let known = state.withLock { $0.devices }
+        var devices = known
+        devices.read(has: shelf.has) { (name) throws(StoreError) in
+            try document(name, limit: Int(name.byteCountMax))
+        }
+        if !devices.isSame(as: known) {
+            state.withLock { state in
+                if state.devices.isOfSameReleases(as: devices) { state.devices = devices }
+            }
+        }
+        return devices.file(name)
+    }
+
     private func document(
         _ name: PlacedFile.Name, limit: Int
     ) throws(StoreError) -> [UInt8] {
@@ -252,6 +271,7 @@ extension OriginMirror {
             state.documents = pointers.reduce(into: [:]) { documents, pointer in
                 documents.merge(pointer.placedDocuments) { known, _ in known }
             }
+            state.devices.offer(pointers)
             // What lacked may be here now.
             if state.places.failure != nil { state.places = PlaceTable() }
             return (

@@ -52,6 +52,8 @@ package final class OriginMirror: Sendable {
         var documents: [PlacedFile.Name: PlacedFile] = [:]
         /// Where the files stand of what is listed; made when somebody asks.
         var places = PlaceTable()
+        /// What castree's own devices are offered; read when strangers ask for too much.
+        var devices = DeviceFiles()
         /// The origin's channels, as it lists them.
         var channels: Set<ChannelName> = []
         /// Those whose pointers castree's own devices have asked for.

@@ -1,5 +1,6 @@
 import CASStore
 import HotPush
+import VersionTree
 
 /// Where the objects and twins of releases stand: one look-up, however many releases there are.
 struct PlaceTable: Sendable {
@@ -9,6 +10,10 @@ struct PlaceTable: Sendable {
     private(set) var failure: StoreError?
     private var objects: [Row] = []
     private var twins: [Row] = []
+    private var packs: [Row] = []
+
+    /// How many files it has.
+    var count: Int { objects.count + twins.count + packs.count }
 
     private struct Row: Sendable {
         var address: ObjectID
@@ -35,6 +40,26 @@ struct PlaceTable: Sendable {
             // What other releases list is found all the same.
             failure = failure ?? error
         }
+    }
+
+    /// Adds the objects of a version.
+    ///
+    /// - Parameter bytes: the bytes of places.
+    mutating func add(
+        _ manifest: Manifest, of version: PublishedVersion,
+        _ bytes: (ObjectID) throws(StoreError) -> [UInt8]
+    ) throws(StoreError) {
+        let own = try Self.rows(
+            manifest.references.map { ($0.address, $0.byteCount) }, version, bytes)
+        objects = Self.merged(objects, own)
+    }
+
+    /// Adds the packs of a delivery.
+    mutating func add(_ delivery: Delivery, in epoch: Int64) {
+        let own = delivery.packs.map {
+            Row(address: $0.address, byteCount: $0.byteCount, epoch: epoch)
+        }
+        packs = Self.merged(packs, own.sorted { $0.address < $1.address })
     }
 
     /// The rows of files in the order of their addresses, as places count them.
@@ -79,6 +104,7 @@ struct PlaceTable: Sendable {
         switch name.kind {
         case .object: rows = objects
         case .twin: rows = twins
+        case .pack: rows = packs
         default: return nil
         }
         var (low, high) = (0, rows.count)

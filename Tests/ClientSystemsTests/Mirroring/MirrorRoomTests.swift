@@ -55,6 +55,71 @@ import VersionTree
         expect(has(OriginLayout.manifest(manifest)))
     }
 
+    @Test func `strangers keep no device from what a channel offers that no other system gets`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        let stable = place.pointer
+        try place.publish("2", ["a": "one", "b": "two"], epoch: 3)
+        var pointer = place.pointer
+        pointer.channel = try ChannelName("beta")
+        place.store.set(
+            "channels.json", Array("{\"channels\":[\"beta\",\"stable\"]}\n".utf8))
+        place.store.set(OriginLayout.pointer(pointer.channel), pointer.serialized(), .pointer)
+        place.store.set(BucketPlace.pointerKey, stable.serialized(), .pointer)
+        let gets = Mutex<[String]>([])
+        let (mirror, _) = try place.mirror(
+            place.bucket { request in
+                gets.withLock { $0.append(request.key) }
+                return .answered
+            })
+        mirror.watch(pointer.channel)
+        let offered = try needed(pointer.releases.first?.version)
+        for name in [
+            PlacedFile.Name(.manifest, offered.manifest),
+            PlacedFile.Name(.places, try needed(offered.places)),
+        ] { try mirror.bringNow(PlacedFile(name, in: offered.epoch)) }
+        for number in 0..<2 * MirrorAbsences.strayCountMax {
+            let address = try ServedPlace.address(of: Array("nobody's \(number)".utf8))
+            try? mirror.bringNow(PlacedFile(PlacedFile.Name(.object, address), in: 3))
+        }
+        gets.withLock { $0 = [] }
+        let object = PlacedFile.Name(.object, try ServedPlace.address(of: Array("two".utf8)))
+        // Where it is asked for, strangers say; where it stands, the release does.
+        try mirror.bringNow(PlacedFile(object, in: 9))
+        expect(has(object.path(in: 0)))
+        expect(gets.withLock { $0 }, equals: [object.path(in: 3)])
+        let unknown = try ServedPlace.address(of: Array("nobody's".utf8))
+        #expect(throws: StoreError.self) {
+            try mirror.bringNow(PlacedFile(PlacedFile.Name(.object, unknown), in: 3))
+        }
+    }
+
+    @Test func `who asks for a file where it stands shares no failure of who asks elsewhere`()
+        throws
+    {
+        let name = PlacedFile.Name(.object, try ServedPlace.address(of: Array("one".utf8)))
+        let gate = ThreadBell()
+        let fetching = MirrorFetching(threadMax: 1) { (file, _) in
+            guard file.epoch == 9 else { return nil }
+            gate.wait()
+            return StoreError(.missingFromBucket, "it is not there")
+        }
+        let failures = Mutex<[Int64: Bool]>([:])
+        let bells = [Int64(9), 3].map { epoch in
+            let bell = ThreadBell()
+            let errand = MirrorErrand(1) { failure in
+                failures.withLock { $0[epoch] = failure != nil }
+                bell.ring()
+            }
+            expect(fetching.add([PlacedFile(name, in: epoch)], areListed: false, for: errand))
+            return bell
+        }
+        gate.ring()
+        for bell in bells { bell.wait() }
+        expect(failures.withLock { $0 }, equals: [9: true, 3: false])
+    }
+
     @Test func `vain requests are forgotten after a minute`() {
         let time = Atomic<Int64>(1_000)
         let absences = MirrorAbsences { time.load(ordering: .relaxed) }
