@@ -132,7 +132,8 @@ extension Invocation {
             output.print(
                 "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again. An older "
                     + "release than the newest of its channel is offered anew by that, before the newest and under a new "
-                    + "label: publish the newest again afterwards, or withdraw the older one instead."
+                    + "label: publish the newest again afterwards, or withdraw the older one instead. What only releases need "
+                    + "that are offered no longer goes with a prune."
             )
         }
     }

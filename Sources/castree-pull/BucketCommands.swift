@@ -134,9 +134,13 @@ extension Invocation {
             writer.member("pointerBehind", !copy.behind.isEmpty)
             copy.figures.writeMembers(to: &writer)
         } text: { output in
+            let next =
+                if case .bucket = reference.location {
+                    "repeat this when nobody publishes to \(reference.location) any more; from then on publish only there"
+                } else { "from now on publish only there" }
             output.print(
                 "Copied \(counted(copy.sent.count, "file")), \(sizes.text(copy.sent.byteCount)), to "
-                    + "\(argument("ORIGIN")); from now on publish only there.")
+                    + "\(argument("ORIGIN")); \(next).")
         }
     }
 

@@ -136,7 +136,8 @@ struct StoreStatus {
         note(
             "unconfirmed", version: current,
             "version \(current) was started \(trial.strikes) times and never confirmed, and there is "
-                + "no version to go back to: add or publish another, or castree confirm this one")
+                + "no version to go back to: add or publish another, or confirm this one (castree lifecycle "
+                + "shows the token)")
     }
 
     /// Where a failing version would be left for.
