@@ -38,10 +38,14 @@ extension LockHolder {
 
     /// The process that has a lock on a file.
     package static func find(of file: FileStatus) -> LockHolder {
-        let locks = text("/proc/locks", limit: 4 << 20)
-        let found = processes(locking: file, in: locks).map { LockHolder($0) }
-        // Name the one that will not let go.
-        return found.first { $0.isStopped } ?? found.first ?? LockHolder()
+        // The kernel lists locks in pieces, and passes one over if others come and go meanwhile: so look again.
+        for _ in 0..<3 {
+            let locks = text("/proc/locks", limit: 4 << 20)
+            let found = processes(locking: file, in: locks).map { LockHolder($0) }
+            // Name the one that will not let go.
+            if let holder = found.first(where: { $0.isStopped }) ?? found.first { return holder }
+        }
+        return .unknown
     }
 
     init(_ process: Int32) {
