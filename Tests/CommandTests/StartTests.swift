@@ -207,13 +207,16 @@ import Testing
             try place.add("3", third)
             let watcher = try Served(place, patient)
             try expect(watcher.get().body, equals: Release.second["index.html"])
+            // The answer may be here before the watch has begun.
+            while try !place.castree("lifecycle").text.contains("watched by") { sched_yield() }
             watcher.signal(SIGSTOP)
             let file = "/proc/\(watcher.processIdentifier)/stat"
             while try !String(contentsOfFile: file, encoding: .utf8).contains(") T ") {
                 sched_yield()
             }
             let name = "process \(watcher.processIdentifier) (serve, stopped)"
-            try expect(place.castree("lifecycle").text.contains("watched by  \(name)"))
+            let shown = try place.castree("lifecycle").text
+            expect(shown.contains("watched by  \(name)"), "\(shown)")
             try expect(place.run(.castree, ["boot"]).errors.contains(name))
             try place.castree("activate", "3")
             let other = try Served(place, patient)
