@@ -101,12 +101,7 @@ package struct BucketCopy: Sendable {
         return newest
     }
 
-    private func occupied(_ what: String) -> StoreError {
-        StoreError(
-            .badOrigin,
-            "\(bucket.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "
-                + "choose an empty prefix, or publish to it")
-    }
+    private func occupied(_ what: String) -> StoreError { OriginCopy.occupied(bucket, what) }
 
     // MARK: Files
 
@@ -195,7 +190,13 @@ package struct BucketCopy: Sendable {
             let (outcome, bytes) = try source.bytes(
                 OriginLayout.trust(version),
                 ReadRequest(byteCountMax: Int64(TrustFile.byteCountMax)))
-            guard case .found = outcome else { continue }
+            guard case .found = outcome else {
+                // Nothing takes one away, and without it devices that are behind could not follow.
+                throw StoreError(
+                    .damagedOrigin,
+                    "\(OriginLayout.trust(version)) is listed in \(source.place), and is not there; repeat the copy"
+                )
+            }
             try publisher.write(TrustFile(parsing: bytes, version: version))
         }
     }

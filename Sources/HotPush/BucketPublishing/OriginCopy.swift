@@ -106,7 +106,10 @@ package struct OriginCopy: Sendable {
         return report
     }
 
-    private func occupied(_ what: String) -> StoreError {
+    private func occupied(_ what: String) -> StoreError { Self.occupied(bucket, what) }
+
+    /// The refusal to copy over something of an origin of its own.
+    static func occupied(_ bucket: any Bucket, _ what: String) -> StoreError {
         StoreError(
             .badOrigin,
             "\(bucket.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "

@@ -41,6 +41,22 @@ import VersionTree
         #expect(throws: StoreError.self, performing: body)
     }
 
+    @Test func `whose keys are listed and do not come is not begun`() throws {
+        let (source, world) = (try source(), try ToldBucketWorld())
+        source.store.set(OriginLayout.trust(1), Array("{}".utf8))
+        let from = ModelBucket(
+            source.store, actor: "reader",
+            schedule: { request in
+                request.verb == .get && request.key == OriginLayout.trust(1) ? .stale : .answered
+            })
+        let refused = refusal {
+            _ = try BucketCopy(world.publisher("copier"), from: from, scratch: scratch.path).run()
+        }
+        expect(refused?.code, equals: .damagedOrigin)
+        expect(refused?.message.contains(OriginLayout.trust(1)), equals: true)
+        expect(files(world).keys.filter { $0.hasPrefix("log/") }, equals: [])
+    }
+
     /// Everything that an origin consists of, but for what was left by looking what a store can do.
     private func files(_ world: ToldBucketWorld) -> [String: [UInt8]] {
         world.store.files.filter { !$0.key.hasPrefix("probe/") }.mapValues(\.bytes)
