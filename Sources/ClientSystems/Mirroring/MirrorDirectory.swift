@@ -179,6 +179,17 @@ final class MirrorDirectory: Sendable {
     }
 
     private func directory(_ path: String, isMade: Bool) throws(StoreError) -> Descriptor? {
+        do throws(StoreError) {
+            return try openDirectory(path, isMade: isMade)
+        } catch {
+            guard error.isNotDirectory else { throw error }
+            throw error.advising(
+                "what stands there is not the cache's; stop the server and delete \(printable(self.path)): all of it comes "
+                    + "anew")
+        }
+    }
+
+    private func openDirectory(_ path: String, isMade: Bool) throws(StoreError) -> Descriptor? {
         var directory = try fileSystem.open(root.raw, ".", .directory, mode: 0)
         for part in path.split(separator: "/") {
             if isMade {

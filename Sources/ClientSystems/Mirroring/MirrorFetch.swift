@@ -45,7 +45,7 @@ struct MirrorFetch: Sendable {
             reach.note(nil)
             return nil
         } catch {
-            reach.note(error)
+            if reach.isLost(error) { reach.note(error) }
             return error
         }
     }

@@ -14,6 +14,7 @@ final class MirrorReach: Sendable {
     }
 
     private let place: String
+    private let probe: @Sendable () throws(StoreError) -> Void
     private let notice: @Sendable (String) -> Void
     private let state = Mutex(State())
 
@@ -21,14 +22,33 @@ final class MirrorReach: Sendable {
     private static let respite: Int64 = 5_000
     private static let toldMax = 256
 
-    init(_ place: String, notice: @escaping @Sendable (String) -> Void) {
+    /// - Parameters:
+    ///   - place: the bucket, for messages.
+    ///   - probe: asks for a file that every origin has; throws if no answer comes.
+    init(
+        _ place: String, probe: @escaping @Sendable () throws(StoreError) -> Void,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
         self.place = place
+        self.probe = probe
         self.notice = notice
     }
 
-    /// Whether an error says that nothing of the bucket can be had now.
+    /// Whether an error may mean that nothing of the bucket can be had now.
     static func isLoss(_ error: StoreError) -> Bool {
         [.network, .bucketAnswer, .noBucket, .credentials].contains(error.code)
+    }
+
+    /// Whether an error means that, and not only that one file cannot be had: asks for another one.
+    func isLost(_ error: StoreError) -> Bool {
+        guard Self.isLoss(error) else { return false }
+        do throws(StoreError) {
+            try probe()
+            noteAnswer()
+            return false
+        } catch {
+            return Self.isLoss(error)
+        }
     }
 
     /// Notes how a request has ended.
@@ -68,11 +88,20 @@ final class MirrorReach: Sendable {
     }
 
     /// Says something about a part of the origin, once as long as it stays so; `nil`: it is well.
-    func tell(_ sentence: String?, of part: String) {
+    func tell(_ sentence: String?, of part: String) { tell(sentence, known: sentence, of: part) }
+
+    /// Says what is wrong with a part of the origin, in a sentence with the error's message.
+    func tell(_ error: StoreError, of part: String, _ sentence: (String) -> String) {
+        // How an answer fails to come differs from one try to the next.
+        let known = Self.isLoss(error) ? error.code.description : error.message
+        tell(sentence(error.message), known: known, of: part)
+    }
+
+    private func tell(_ sentence: String?, known: String?, of part: String) {
         let isNews = state.withLock { state in
             if state.told.count >= Self.toldMax { state.told = [:] }
-            defer { state.told[part] = sentence }
-            return sentence != nil && state.told[part] != sentence
+            defer { state.told[part] = known }
+            return known != nil && state.told[part] != known
         }
         if isNews, let sentence { notice(sentence) }
     }

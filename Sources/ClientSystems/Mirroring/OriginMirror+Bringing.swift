@@ -102,6 +102,8 @@ extension OriginMirror {
             ?? (absences.areTooMany ? deviceFile(file.name) : nil)
         fetch([listed ?? file], areListed: listed != nil) { [self] failure in
             guard let failure, MirrorFetch.isAbsence(failure) else { return then(failure) }
+            // What a release lists is there: a refusal may pass.
+            guard listed == nil || failure.code != .accessDenied else { return then(failure) }
             absences.note(file.key)
             then(nil)
         }
@@ -168,7 +170,7 @@ extension OriginMirror {
         guard !pieces.isEmpty else { return [] }
         var unique: [PlacedFile.Name: Int64] = [:]
         for piece in pieces { unique[piece.name] = piece.byteCount }
-        let found = try find(Set(unique.keys))
+        let found = try find(Set(unique.keys), isThorough: true)
         return try unique.map { (name, byteCount) throws(StoreError) in
             guard let file = found[name], file.byteCount == byteCount else {
                 throw StoreError(
@@ -181,8 +183,9 @@ extension OriginMirror {
     }
 
     /// Where files stand, of what the pointers list.
+    /// - Parameter isThorough: whether the documents of releases are read that the table has no room for.
     private func find(
-        _ names: Set<PlacedFile.Name>
+        _ names: Set<PlacedFile.Name>, isThorough: Bool = false
     ) throws(StoreError) -> [PlacedFile.Name: PlacedFile] {
         var found = state.withLock { state in
             names.reduce(into: [:]) { found, name in found[name] = state.documents[name] }
@@ -190,7 +193,14 @@ extension OriginMirror {
         guard found.count < names.count else { return found }
         let places = places()
         for name in names where found[name] == nil { found[name] = places.file(name) }
-        if let failure = places.failure, found.count < names.count { throw failure }
+        var failure = places.failure
+        for release in isThorough ? places.beyond : [] where found.count < names.count {
+            var own = PlaceTable()
+            add(release, to: &own)
+            for name in names where found[name] == nil { found[name] = own.file(name) }
+            failure = failure ?? own.failure
+        }
+        if let failure, found.count < names.count { throw failure }
         return found
     }
 
@@ -202,17 +212,25 @@ extension OriginMirror {
         let isGrown = before.isSubset(of: listed)
         var table = isGrown ? known : PlaceTable()
         for release in listed where !(isGrown && before.contains(release)) {
-            table.add(release) { () throws(StoreError) in
-                let name = PlacedFile.Name(.facts, release.facts)
-                return try ContentFacts(
-                    document(name, limit: ContentFacts.byteCountMax), named: release.facts)
-            } _: { (address) throws(StoreError) in
-                try document(PlacedFile.Name(.places, address), limit: Int(Places.byteCountMax))
+            if table.count < options.tableCountMax {
+                add(release, to: &table)
+            } else {
+                table.beyond.append(release)
             }
         }
         table.releases = listed
         state.withLock { $0.places = table }
         return table
+    }
+
+    private func add(_ release: ListedRelease, to table: inout PlaceTable) {
+        table.add(release) { () throws(StoreError) in
+            let name = PlacedFile.Name(.facts, release.facts)
+            return try ContentFacts(
+                document(name, limit: ContentFacts.byteCountMax), named: release.facts)
+        } _: { (address) throws(StoreError) in
+            try document(PlacedFile.Name(.places, address), limit: Int(Places.byteCountMax))
+        }
     }
 
     /// Where a file stands that the documents list which devices fetch first: strangers who ask for what nobody offers keep

@@ -31,9 +31,8 @@ extension OriginMirror {
             reach.tell(change.complaint, of: part)
         } catch {
             noteUnseen(channel, because: error)
-            guard !MirrorReach.isLoss(error), error.code != .interrupted else { throw error }
-            reach.tell(
-                "channel \(channel) stays as it was here: \(error.message)", of: part)
+            guard !reach.isLost(error), error.code != .interrupted else { throw error }
+            reach.tell(error, of: part) { "channel \(channel) stays as it was here: \($0)" }
         }
     }
 

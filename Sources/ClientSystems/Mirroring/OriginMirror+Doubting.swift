@@ -20,7 +20,7 @@ extension OriginMirror {
                 try LoggedCopies.prove(bytes, at: path, in: bucket)
             else { return nil }
         } catch {
-            if MirrorReach.isLoss(error) || error.code == .interrupted { throw error }
+            if reach.isLost(error) || error.code == .interrupted { throw error }
             return "\(older) until the log says which of them is right: \(error.message)"
         }
         if let digest { state.withLock { $0.proved[path] = digest } }

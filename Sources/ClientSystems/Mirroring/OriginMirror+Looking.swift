@@ -99,8 +99,8 @@ extension OriginMirror {
         }
     }
 
-    /// What the bucket says of a file that concerns a part of the origin: one that is too large, or that may not be read
-    /// any more, must not keep the mirror from the other parts.
+    /// What the bucket says of a file that concerns a part of the origin: one that is too large, that may not be read
+    /// any more, or that alone is not answered must not keep the mirror from the other parts.
     func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
         let part = "reading \(path)"
         do throws(StoreError) {
@@ -108,8 +108,12 @@ extension OriginMirror {
             reach.tell(nil, of: part)
             return finding
         } catch {
-            guard [.tooLarge, .accessDenied].contains(error.code) else { throw error }
-            reach.tell("\(error.message); what it said before counts", of: part)
+            guard
+                [.tooLarge, .accessDenied].contains(error.code)
+                    || MirrorReach.isLoss(error) && path != OriginLayout.marker
+                        && !reach.isLost(error)
+            else { throw error }
+            reach.tell(error, of: part) { "\($0); what it said before counts" }
             return .same
         }
     }

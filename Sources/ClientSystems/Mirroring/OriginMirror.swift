@@ -19,6 +19,8 @@ package final class OriginMirror: Sendable {
     package struct Options: Sendable {
         /// The most bytes of files on the disk; what all answers depend on counts, and stays.
         package var byteCount: Int64 = 10 << 30
+        /// When the places of so many files are in memory, those of other releases are read for each request: about 50 MB.
+        package var tableCountMax = 1 << 20
         /// What reaches the directory.
         package var fileSystem: any FileSystem = POSIXFileSystem()
         /// The clock, in seconds since 1970.
@@ -104,7 +106,11 @@ package final class OriginMirror: Sendable {
             throw MirrorDirectory.advised(error)
         }
         let shelf = MirrorShelf(directory, MirrorIndex.Limit(byteCount: options.byteCount))
-        let reach = MirrorReach(bucket.place, notice: options.notice)
+        let reach = MirrorReach(bucket.place) { () throws(StoreError) in
+            _ = try bucket.head(OriginLayout.marker)
+        } notice: {
+            options.notice($0)
+        }
         let fetch = MirrorFetch(
             bucket: bucket, directory: directory, shelf: shelf, reach: reach, absences: absences)
         self.directory = directory

@@ -4,8 +4,10 @@ import VersionTree
 
 /// Where the objects and twins of releases stand: one look-up, however many releases there are.
 struct PlaceTable: Sendable {
-    /// The releases whose files are here, or cannot be found out.
+    /// The releases whose files are here, are beyond its room, or cannot be found out.
     var releases: [ListedRelease] = []
+    /// Those of them that it has no room for: their documents say where their files stand.
+    var beyond: [ListedRelease] = []
     /// Why the files of a release cannot be found out.
     private(set) var failure: StoreError?
     private var objects: [Row] = []

@@ -13,15 +13,8 @@ import VersionTree
 @Suite struct BucketCopyTests {
     private let scratch = TemporaryDirectory(inMemory: true)
 
-    /// An origin that has told clients of other systems, and was pruned: its files stand in two epochs.
     private func source() throws -> ToldBucketWorld {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher())
-        }
-        try world.publish("2", by: world.publisher())
-        try world.prune()
+        let world = try ToldBucketWorld.pruned()
         try world.publish("3", to: "beta", by: world.publisher())
         try world.publish("3", by: world.publisher())
         return world

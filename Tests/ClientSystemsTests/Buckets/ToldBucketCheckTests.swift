@@ -13,13 +13,7 @@ import VersionTree
 /// Checking, repairing and moving origins in buckets from which the clients of other systems update.
 @Suite struct ToldBucketCheckTests {
     private func told() throws -> ToldBucketWorld {
-        let world = try ToldBucketWorld()
-        try world.publish("1", by: world.publisher())
-        for system in [ClientSystem.codePush, .expo] {
-            try world.enable(system, by: world.publisher())
-        }
-        try world.publish("2", by: world.publisher())
-        try world.prune()
+        let world = try ToldBucketWorld.pruned()
         try world.publish("3", by: world.publisher())
         return world
     }

@@ -39,6 +39,18 @@ final class ToldBucketWorld: Sendable {
         store = ModelStore(dialect)
     }
 
+    /// An origin that has told clients of two systems, and was pruned: its files stand in two epochs.
+    static func pruned() throws -> ToldBucketWorld {
+        let world = try ToldBucketWorld()
+        try world.publish("1", by: world.publisher())
+        for system in [ClientSystem.codePush, .expo] {
+            try world.enable(system, by: world.publisher())
+        }
+        try world.publish("2", by: world.publisher())
+        try world.prune()
+        return world
+    }
+
     /// A world of its own in which all has happened that happened in another one.
     init(copying other: ToldBucketWorld) {
         shelf = other.shelf

@@ -181,10 +181,12 @@ final class BucketPlace: @unchecked Sendable {
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        notices: MirrorNotices = MirrorNotices(), on fileSystem: any FileSystem = POSIXFileSystem()
+        tableCountMax: Int? = nil, notices: MirrorNotices = MirrorNotices(),
+        on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = OriginMirror.Options()
         options.byteCount = byteCount
+        options.tableCountMax = tableCountMax ?? options.tableCountMax
         options.notice = { notices.add($0) }
         options.fileSystem = fileSystem
         let mirror = try open(bucket, directory.appending(name), options)

@@ -258,6 +258,15 @@ import VersionTree
         try make("file", "x", "x")
         expect(refusal("file/x", place.bucket()) != nil)
         expect(refusal("no/such/parent", place.bucket()), equals: .notFound)
+        // What stands in place of a folder is not followed, and the message says what to do.
+        do { _ = try place.mirror(place.bucket(), at: "linked") }
+        let objects = place.directory.appending("linked/objects")
+        try? manager.removeItem(atPath: objects)
+        try manager.createSymbolicLink(atPath: objects, withDestinationPath: "/")
+        let linked = #expect(throws: StoreError.self) {
+            try place.mirror(place.bucket(), at: "linked")
+        }
+        expect(linked?.message.contains("delete") == true, "\(linked?.message ?? "")")
         // A disk of its own is empty but for this.
         try manager.createDirectory(
             atPath: place.directory.appending("disk/lost+found"), withIntermediateDirectories: true)

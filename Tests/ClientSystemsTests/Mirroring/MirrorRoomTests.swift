@@ -183,6 +183,45 @@ import VersionTree
         expect(table.file(PlacedFile.Name(.object, names[5]))?.epoch, equals: 9)
     }
 
+    @Test func `what the table of places has no room for is answered all the same`() throws {
+        try place.publish("1", ["a": "one", "b": "two"], epoch: 1)
+        let (_, first) = try place.mirror(place.bucket(), at: "first")
+        let files = try BucketPlace.archive(first).files
+        try place.publish("2", ["a": "three", "c": "four"], epoch: 3)
+        let (mirror, answers) = try place.mirror(place.bucket(), tableCountMax: 1)
+        // Newest first: the table has those of one release.
+        _ = try mirror.bringNow(BucketPlace.archive(answers).files)
+        _ = try mirror.bringNow(files)
+        expect(files.allSatisfy { has($0.name.path(in: 0)) })
+        let facts = OriginLayout.facts(try needed(place.pointer.releases.last?.facts))
+        try mirror.drop(try needed(files.first?.name))
+        try FileManager.default.removeItem(
+            atPath: place.directory.appending("cache/\(facts)"))
+        let error = #expect(throws: StoreError.self) { try mirror.bringNow(files) }
+        expect(error?.message.contains("facts/") == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `a file of a release that is refused for a moment is not said to be missing`() throws
+    {
+        try place.publish("1", ["a": "one"])
+        let isRefused = Atomic(false)
+        let (mirror, answers) = try place.mirror(
+            place.bucket { request in
+                isRefused.load(ordering: .relaxed) && request.key.hasPrefix("objects/")
+                    ? .denied : .answered
+            })
+        let name = try needed(BucketPlace.archive(answers).files.first?.name)
+        let asked = try needed(ServedFile(name.path(in: 0)))
+        isRefused.store(true, ordering: .relaxed)
+        let error = #expect(throws: StoreError.self) {
+            try mirror.bringNow(PlacedFile(name, in: 0))
+        }
+        expect(error?.code == .accessDenied && mirror.lack(asked) != nil)
+        isRefused.store(false, ordering: .relaxed)
+        try mirror.bringNow(PlacedFile(name, in: 0))
+        expect(has(name.path(in: 0)) && mirror.lack(asked) == nil)
+    }
+
     @Test func `files that change count, and go when nobody asks for them any more`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, answers) = try place.mirror(place.bucket(), byteCount: 200 << 10)

@@ -85,8 +85,8 @@ import Testing
         pointer.channel = beta
         place.store.set(key, pointer.serialized(), .pointer)
         let fates = Fates()
-        fates.set(.lostAnswer, of: key)
         let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
+        for lost in [key, OriginLayout.marker] { fates.set(.lostAnswer, of: lost) }
         let asked = try needed(ServedFile(key))
         expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == .pointer(beta))
         mirror.watch(beta)
@@ -95,9 +95,12 @@ import Testing
         // A bucket that has just not answered is not asked again for each request.
         mirror.watch(beta)
         expect(fates.keys.count == count && mirror.lack(asked) == .pointer(beta))
-        fates.set(nil, of: key)
+        fates.set(nil, of: OriginLayout.marker)
         mirror.look()
         mirror.watch(beta)
+        expect(mirror.whyUnseen(beta)?.code, equals: .unseenChannel)
+        fates.set(nil, of: key)
+        mirror.look()
         expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == nil)
     }
 
@@ -170,13 +173,14 @@ import Testing
         expect(notices.all.filter { $0.contains("older copy") }.count, equals: 1)
     }
 
-    @Test func `a known file that may not be read any more stays as it was, and the others do not`()
-        throws
-    {
+    @Test(arguments: [RequestFate.denied, .dropped])
+    func `a known file that cannot be read any more stays as it was, and the others do not`(
+        fate: RequestFate
+    ) throws {
         for key in [
             "origin.json", "channels.json", Self.configurationKey, BucketPlace.historyKey,
             BucketPlace.pointerKey,
-        ] {
+        ] where fate == .denied || key != OriginLayout.marker {
             let place = try BucketPlace()
             try place.publish("1", ["a": "one"])
             let fates = Fates()
@@ -184,7 +188,7 @@ import Testing
             let (mirror, answers) = try place.mirror(
                 place.bucket { fates.meet($0) }, notices: notices)
             try place.publish("2", ["a": "two"], epoch: 2)
-            fates.set(.denied, of: key)
+            fates.set(fate, of: key)
             for _ in 0..<2 { mirror.look() }
             let isOld = [BucketPlace.historyKey, BucketPlace.pointerKey].contains(key)
             try expect(
