@@ -28,7 +28,7 @@ LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 MIB = 1 << 20
 
 
-PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-bytes")
+PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-raw", "update-bytes")
 
 
 def all_rows() -> list[Comparison]:
@@ -40,6 +40,7 @@ def all_rows() -> list[Comparison]:
         Comparison("packs-ostree", "the same", "ostree pull", 0.2),
         Comparison("packs-raw", "the same", "the calls alone, in plain C, from local files", 1.5),
         Comparison("packs-update", "1 % of the files changed, in a pack", "the first pull, raw", 0.1),
+        Comparison("update-raw", "the same", "its tree of hard links alone, in plain C", 2.5),
         Comparison("update-bytes", "the same, bytes sent", "the first pull, in a pack", 0.02, "B"),
         Comparison("signed", "10,000 files of 4 to 6 KB into an empty store, in a pack, signed", "the same, not signed", 1.02),
         Comparison("pull-none", "nothing new", "curl -s", 1.5),
@@ -84,7 +85,7 @@ class PullBench:
         for origin in ("first", "both"):
             self.castree.call(publishing, "publish", "1", self.site / origin)
         with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree", "packs-ostree"))
-        with_raw = not self.raw.missing and bool(self.wants("packs-raw"))
+        with_raw = not self.raw.missing and bool(self.wants("packs-raw", "update-raw"))
         with_packs = self.castree.knows_packs() and bool(self.wants(*PACKS))
         with_signatures = self.castree.knows_signatures() and bool(self.wants("signed"))
         if with_signatures:
@@ -112,9 +113,11 @@ class PullBench:
                     for row in self.wants(name):
                         if ours in samples and theirs in samples:
                             row.add(samples[ours], samples[theirs])
-                for row in self.wants("packs-update"):
-                    if with_packs:
+                if with_packs:
+                    for row in self.wants("packs-update"):
                         row.add(samples["packs update"], samples["castree"])
+                    for row in self.wants("update-raw") if with_raw else []:
+                        row.add(samples["packs update"], self._links(number))
                 if with_signatures:
                     self._signed(server, files, number)
                 self._nothing_new(server, number)
@@ -122,7 +125,7 @@ class PullBench:
             row.problem = "" if with_signatures else SIGNATURELESS
         for row in self.wants("pull-ostree", "packs-ostree"):
             row.problem = f"not measured: {self.ostree.missing}" if self.ostree.missing else ""
-        for row in self.wants("packs-raw"):
+        for row in self.wants("packs-raw", "update-raw"):
             row.problem = f"not measured: {self.raw.missing}" if self.raw.missing else ""
         for row in self.wants(*PACKS):
             row.problem = row.problem if self.castree.knows_packs() else PACKLESS
@@ -206,6 +209,14 @@ class PullBench:
         sample, output = self.stopwatch.run([self.stopwatch.raw["add"], files.root, store, "v1"])
         demand(output.split()[:2] == [str(FILES), str(FILES)], f"raw add did {output.strip()}")
         return {"raw": sample}
+
+    def _links(self, number: int) -> Sample:
+        """What any store must ask of the machine to make the tree of the update, once it has the objects."""
+        self._sync()
+        tree = self._place("packs", number) / "versions" / "2"
+        sample, output = self.stopwatch.run([self.stopwatch.raw["checkout"], tree, self._fresh("links", number)])
+        demand(output.split()[0] == str(FILES), f"raw checkout did {output.strip()}")
+        return sample
 
     @property
     def _key(self) -> Path:

@@ -69,7 +69,9 @@ extension Invocation {
             writer.member("reason", report.reason)
         } text: { output in
             guard report.isNew else {
-                return output.print("Version \(report.version) was adopted before.")
+                return output.print(
+                    "Version \(report.version) was adopted before"
+                        + (flag("compare") ? "." : "; --compare would compare its files, too."))
             }
             let objects = counted(report.newObjects, "new object")
             output.print(
