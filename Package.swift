@@ -10,13 +10,23 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+// Quick tests: only the Makefile asks for them, as a package with unsafe flags can be nobody's dependency.
+let isQuick = Context.environment["CASTREE_OPTIMIZE_HOT"] == "1"
 // What takes a quarter of the tests' time unless it is optimized, and compiles in seconds; others take longer than they
-// save. Assertions stay. Only the Makefile asks for it: a package with unsafe flags can be nobody's dependency.
+// save. Assertions stay.
 let hot: [SwiftSetting] =
-    Context.environment["CASTREE_OPTIMIZE_HOT"] == "1"
+    isQuick
     ? settings + [
         .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))
     ] : settings
+// Tests start programs by the thousand, and more than half of a start is looking for what is linked then.
+let prelinked: [String] = [
+    "-static-stdlib", "-Xlinker", "-s", "-Xlinker", "--no-export-dynamic", "-Xlinker",
+    "--as-needed", "-Xclang-linker", "-no-pie", "-Xclang-linker", "-static-libgcc",
+    "-L\(Context.packageDirectory)/Sources/castree-pull/Linking",
+]
+let tested: [LinkerSetting] =
+    isQuick ? [.unsafeFlags(prelinked, .when(platforms: [.linux], configuration: .debug))] : []
 
 // Wholly static: a program of a few milliseconds must not spend them on linking itself. By lld: others warn at each build
 // that looking up names (the proxy's) takes the C library of the machine, which is so.
@@ -29,13 +39,7 @@ let standalone: [LinkerSetting] = [
 // else that would be looked up then is settled before: no position independence, no symbols for others,
 // and (the first -L) the static library of C++, which Swift's runtime is written in.
 let networked: [LinkerSetting] = [
-    .unsafeFlags(
-        [
-            "-static-stdlib", "-Xlinker", "-s", "-Xlinker", "--no-export-dynamic",
-            "-Xlinker", "--as-needed", "-Xclang-linker", "-no-pie",
-            "-Xclang-linker", "-static-libgcc",
-            "-L\(Context.packageDirectory)/Sources/castree-pull/Linking",
-        ], .when(platforms: [.linux], configuration: .release))
+    .unsafeFlags(prelinked, .when(platforms: [.linux], configuration: .release))
 ]
 
 let package = Package(
@@ -156,18 +160,18 @@ let package = Package(
                 "OriginCommands", "StoreCommands", "Console", "ClientSystems", "HotPush",
                 "ServeFromCAS", "UsagePage", "VersionTree",
                 "CASStore", "StrictJSON",
-            ], swiftSettings: settings, linkerSettings: standalone),
+            ], swiftSettings: settings, linkerSettings: standalone + tested),
         .executableTarget(
             name: "castree-pull",
             dependencies: [
                 "OriginCommands", "StoreCommands", "Console", "ClientSystems", "CurlTransport",
                 "HotPush", "Buckets", "VersionTree", "CASStore", "StrictJSON",
-            ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked),
+            ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "castree-import",
             dependencies: [
                 "StoreCommands", "Console", "ArchiveReading", "HotPush", "VersionTree", "CASStore",
-            ], swiftSettings: settings, linkerSettings: networked),
+            ], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "castree-origin",
             dependencies: [
@@ -175,10 +179,10 @@ let package = Package(
                 "CurlTransport", "Buckets",
                 "WebServer", "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON",
                 "Platform",
-            ], swiftSettings: settings, linkerSettings: networked),
+            ], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "fsck", dependencies: ["StoreCommands", "Console"], path: "tools",
-            sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone),
+            sources: ["fsck.swift"], swiftSettings: settings, linkerSettings: standalone + tested),
 
         .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: settings),
         .target(
@@ -223,11 +227,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
-            name: "CommandTests",
-            dependencies: [
-                "ProgramTestSupport", "SocketTestSupport", "castree", "castree-pull",
-                "castree-import", "castree-origin", "fsck",
-            ],
+            name: "CommandTests", dependencies: ["ProgramTestSupport", "SocketTestSupport"],
             swiftSettings: settings),
         // A server whose time goes by in steps.
         .executableTarget(
@@ -238,11 +238,11 @@ let package = Package(
             name: "StartTests",
             dependencies: [
                 "StorageTestSupport", "ProgramTestSupport", "ServeFromCAS", "VersionTree",
-                "CASStore", "castree", "SteppedServer",
+                "CASStore",
             ], exclude: ["SteppedServer"], swiftSettings: settings),
         .testTarget(
             name: "StressTests",
-            dependencies: ["StorageTestSupport", "castree", "castree-pull", "fsck", "callfault"],
+            dependencies: ["StorageTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore", "Platform"],

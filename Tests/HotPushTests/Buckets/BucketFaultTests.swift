@@ -91,7 +91,7 @@ import VersionTree
     func `one fault at any request breaks no promise, and the command can be said again`(
         verb: Verb, fate: RequestFate
     ) throws {
-        try enumerate("\(verb) \(fate)", oneIn: 90, upon: verb) { world, number in
+        try enumerate("\(verb) \(fate)", oneIn: 120, upon: verb) { world, number in
             world.hold(grace: verb.grace)
             let once = Once(number, fate)
             // How it ends is its own affair; what is promised holds.
@@ -119,7 +119,7 @@ import VersionTree
         verb: Verb, other: Verb
     ) throws {
         guard (verb == .first) == (other == .first) else { return }
-        try enumerate("\(verb) \(other)", oneIn: 120, upon: verb) { world, number in
+        try enumerate("\(verb) \(other)", oneIn: 160, upon: verb) { world, number in
             world.hold(grace: min(verb.grace, other.grace))
             let wasReached = Atomic<Bool>(false)
             try? verb.run(world, "one") { request in
@@ -138,7 +138,7 @@ import VersionTree
 
     @Test(arguments: Verb.allCases)
     func `prunes that come true late take nothing that is used again`(verb: Verb) throws {
-        try enumerate("late \(verb)", oneIn: 60, upon: verb) { world, number in
+        try enumerate("late \(verb)", oneIn: 90, upon: verb) { world, number in
             let wasReached = Atomic<Bool>(false)
             try? Verb.prune.run(world, "one") { request in
                 guard request.verb == .delete, request.number <= number else { return .answered }

@@ -57,7 +57,7 @@ import VersionTree
 
     @Test(
         "are what du and find say, and what comes back",
-        arguments: [(true, TestShare.isWhole ? 100_000 : 2000), (false, 300)])
+        arguments: [(true, TestShare.isWhole ? 100_000 : 1000), (false, 300)])
     func measured(onDisk: Bool, count: Int) throws {
         let temporary = try TemporaryStore(onDisk: onDisk)
         for version in 1...3 {
