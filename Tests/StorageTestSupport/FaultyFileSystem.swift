@@ -23,6 +23,8 @@ package final class FaultyFileSystem: FileSystemWrapper {
         var position: Int
         var verbs: Set<Verb>
         var path: String
+        /// What else must be true of an operation that counts.
+        private var fits: (@Sendable (Operation) -> Bool)?
 
         /// Throws `errno` at the n-th operation that matches, once.
         /// - Parameters:
@@ -55,6 +57,18 @@ package final class FaultyFileSystem: FileSystemWrapper {
         }
 
         package var description: String { "\(kind) \(position) (errno \(errno))" }
+
+        /// The same fault, which counts only what also fits.
+        package func counting(_ fits: @escaping @Sendable (Operation) -> Bool) -> Fault {
+            var fault = self
+            fault.fits = fits
+            return fault
+        }
+
+        fileprivate func matches(_ operation: Operation) -> Bool {
+            verbs.contains(operation.verb) && (path.isEmpty || operation.path.contains(path))
+                && fits?(operation) ?? true
+        }
 
         /// Throws EROFS at everything that would change the disk, until disarmed.
         package static let refuseChanges = Fault(
@@ -150,9 +164,7 @@ package final class FaultyFileSystem: FileSystemWrapper {
                 state.firedAt = operation
                 return .throwing(fault.errno)
             }
-            guard fault.verbs.contains(operation.verb),
-                fault.path.isEmpty || operation.path.contains(fault.path)
-            else { return .go }
+            guard fault.matches(operation) else { return .go }
             state.matches += 1
             switch fault.kind {
             case .stop:

@@ -53,45 +53,46 @@ final class ErrorBench {
         after = try Facts(place, place.open())
     }
 
+    /// A call of the verb: the n-th, from 1, of those at its place.
+    typealias Call = (number: Int, operation: FaultyFileSystem.Operation)
+
     /// The calls of a run that fail: of those that are alike the first `count`, which stand for all.
-    func calls(
-        _ count: Int, alike: (FaultyFileSystem.Operation) -> String
-    ) -> [(position: Int, operation: FaultyFileSystem.Operation)] {
+    func calls(_ count: Int) -> [Call] {
         var seen: [String: Int] = [:]
-        var result: [(Int, FaultyFileSystem.Operation)] = []
-        for (index, operation) in operations.enumerated() {
-            let before = seen[alike(operation), default: 0]
-            seen[alike(operation)] = before + 1
-            if before < count { result.append((index + 1, operation)) }
+        var result: [Call] = []
+        for operation in operations {
+            let alike = operation.place(in: place.root)
+            let number = seen[alike, default: 0] + 1
+            seen[alike] = number
+            if number <= count { result.append((number, operation)) }
         }
         return result
     }
 
     /// Lets a call fail, and if it is a write, first makes half of it; says where.
-    func fail(
-        _ call: (position: Int, operation: FaultyFileSystem.Operation), with number: Int32,
-        tearing: Bool = false
-    ) throws -> Tally {
+    func fail(_ call: Call, with number: Int32, tearing: Bool = false) throws -> Tally {
+        let alike = call.operation.place(in: place.root)
         let fault: FaultyFileSystem.Fault =
-            tearing
-            ? .tear(number, at: call.position, ofAll: true) : .fail(number, at: call.position)
-        // Threads may take another way than in the run that was counted, and meet it where it does not fit.
+            tearing ? .tear(number, at: call.number) : .fail(number, at: call.number)
+        // Threads may take another way than in the run that was counted, and make fewer calls there.
         var tally = Tally(asked: 1)
         for _ in 0..<5 where tally.firedCount == 0 {
-            let once = try survive(fault, number)
+            let once = try survive(fault, alike, number)
             (tally.fired, tally.refused) = (once.fired, once.refused)
             tally.problems += once.problems
         }
         tally.problems = tally.problems.map {
             "\(scenario.testDescription), \(tearing ? "half a write, " : "")"
-                + "\(String(cString: strerror(number))) at \(call.position) "
-                + "(\(call.operation.place)): \($0)"
+                + "\(String(cString: strerror(number))) at \(call.number) "
+                + "of \(alike): \($0)"
         }
         return tally
     }
 
     /// Runs the verb on a fresh copy with a fault; it was met if it fits the call.
-    private func survive(_ fault: FaultyFileSystem.Fault, _ errno: Int32) throws -> Tally {
+    private func survive(
+        _ fault: FaultyFileSystem.Fault, _ alike: String, _ errno: Int32
+    ) throws -> Tally {
         number += 1
         let here = place.moved(to: directory.appending("run-\(number)"))
         defer { Damage.remove(here.root) }
@@ -105,7 +106,8 @@ final class ErrorBench {
             _ = try here.open().store.usage()
         }
         let disk = FaultyFileSystem()
-        disk.arm(fault)
+        let root = here.root
+        disk.arm(fault.counting { $0.place(in: root) == alike })
         var failure: StoreError?
         do { try scenario.run(here, disk, true) } catch let error as StoreError {
             failure = error

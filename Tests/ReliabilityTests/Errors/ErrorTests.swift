@@ -27,7 +27,7 @@ import Testing
                 let bench = try ErrorBench(all[index])
                 var tally = ErrorBench.Tally()
                 // Of each kind of call the first; of the others, by what they are about, one in three.
-                let calls = bench.calls(1) { $0.place }
+                let calls = bench.calls(1)
                 let share = TestShare(oneIn: 16, of: all[index].testDescription)
                 var kinds: Set<String> = []
                 for (turn, call) in calls.enumerated() {
@@ -84,7 +84,7 @@ import Testing
     func failing(_ scenario: Scenario) throws {
         let bench = try ErrorBench(scenario)
         var tally = ErrorBench.Tally()
-        let calls = bench.calls(Self.isThorough ? .max : 2) { $0.place }
+        let calls = bench.calls(Self.isThorough ? .max : 2)
         for (turn, call) in calls.enumerated() {
             let all = call.operation.fittingErrors
             for number in Self.isThorough ? all : [all[turn % all.count]] {

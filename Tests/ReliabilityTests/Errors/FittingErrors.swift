@@ -33,9 +33,13 @@ extension FaultyFileSystem.Operation {
     }
 
     /// What call it is, whatever the names of this run: hexadecimal digits and process ids left out.
-    var place: String {
+    var place: String { place(in: "") }
+
+    /// The same, as seen from a directory.
+    func place(in root: String) -> String {
+        let below = path.hasPrefix(root) ? path.dropFirst(root.utf8.count) : path[...]
         var result = ""
-        for component in path.split(separator: "/") {
+        for component in below.split(separator: "/") {
             let isName =
                 component.utf8.count >= 20
                 || component.utf8.allSatisfy { $0 >= 48 && $0 <= 57 } || component.contains("-")
