@@ -210,16 +210,29 @@ final class MirrorDirectory: Sendable {
 
     // MARK: Files that come
 
+    /// Whatever name was drawn for what comes, a full disk is one sentence: it is said once.
+    private func staging<Value: ~Copyable>(
+        _ work: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) { return try work() } catch {
+            guard error.isDiskFull, case .systemCall(let name, let number, _) = error.cause else {
+                throw Self.advised(error)
+            }
+            let place = "\(path)/\(Self.work)/\(Self.new)"
+            throw Self.advised(StoreError(systemCall: name, errno: number, path: place))
+        }
+    }
+
     /// Begins a file that has no name yet.
     func stage(_ token: String) throws(StoreError) -> Descriptor {
-        try Self.advised { () throws(StoreError) in
+        try staging { () throws(StoreError) in
             try fileSystem.open(arriving.raw, token, .creating, mode: Self.fileMode)
         }
     }
 
     /// Adds bytes to a staged file.
     func write(_ staged: borrowing Descriptor, _ bytes: UnsafeRawBufferPointer) throws(StoreError) {
-        try Self.advised { () throws(StoreError) in try fileSystem.write(staged.raw, bytes) }
+        try staging { () throws(StoreError) in try fileSystem.write(staged.raw, bytes) }
     }
 
     /// Gives a staged file its name, in place of what stands there.

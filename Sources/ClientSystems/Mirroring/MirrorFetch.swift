@@ -1,5 +1,6 @@
 import Buckets
 import CASStore
+import Platform
 
 /// Fetches one file into a mirror.
 struct MirrorFetch: Sendable {
@@ -8,6 +9,7 @@ struct MirrorFetch: Sendable {
     let shelf: MirrorShelf
     let reach: MirrorReach
     let absences: MirrorAbsences
+    let laggards: MirrorLaggards
 
     /// Fetches a file that no document of the origin names, unless too many such were not in the bucket.
     /// - Returns: why it has not come.
@@ -19,7 +21,7 @@ struct MirrorFetch: Sendable {
                 "files that \(bucket.place) does not have are asked for over and over; those that no release lists are looked for "
                     + "again in a minute")
         }
-        let failure = fetch(file)
+        let failure = fetch(file, isListed: false)
         if let failure, Self.isAbsence(failure) { absences.countStray() }
         return failure
     }
@@ -30,10 +32,13 @@ struct MirrorFetch: Sendable {
     }
 
     /// Fetches a file, unless it is there.
+    ///
+    /// - Parameter isListed: whether a document of the origin names it.
     /// - Returns: why it has not come.
-    func fetch(_ file: PlacedFile) -> StoreError? {
+    func fetch(_ file: PlacedFile, isListed: Bool = true) -> StoreError? {
         if shelf.has(file.name) { return nil }
         if let refusal = reach.refusal { return refusal }
+        let began = SystemClock.milliseconds
         do throws(StoreError) {
             do throws(StoreError) {
                 try receive(file)
@@ -45,6 +50,10 @@ struct MirrorFetch: Sendable {
             reach.note(nil)
             return nil
         } catch {
+            // Looks wait for documents alone.
+            if isListed, ![.object, .twin, .pack].contains(file.name.kind) {
+                laggards.note(file.key, error, since: began)
+            }
             if reach.isLost(error) { reach.note(error) }
             return error
         }

@@ -24,7 +24,7 @@ final class MirrorReach: Sendable {
 
     /// - Parameters:
     ///   - place: the bucket, for messages.
-    ///   - probe: asks for a file that every origin has; throws if no answer comes.
+    ///   - probe: asks for files that every origin has; throws if no answer comes to any of them.
     init(
         _ place: String, probe: @escaping @Sendable () throws(StoreError) -> Void,
         notice: @escaping @Sendable (String) -> Void
@@ -42,12 +42,15 @@ final class MirrorReach: Sendable {
     /// Whether an error means that, and not only that one file cannot be had: asks for another one.
     func isLost(_ error: StoreError) -> Bool {
         guard Self.isLoss(error) else { return false }
+        if refusal != nil { return true }
         do throws(StoreError) {
             try probe()
             noteAnswer()
             return false
         } catch {
-            return Self.isLoss(error)
+            guard Self.isLoss(error) else { return false }
+            state.withLock { $0.lostAt = SystemClock.milliseconds }
+            return true
         }
     }
 

@@ -133,6 +133,7 @@ extension OriginMirror {
     func bringNow(_ files: [PlacedFile]) throws(StoreError) {
         for file in files { try proveDocument(file) }
         let lacking = files.filter { !shelf.has($0.name) }
+        for file in lacking { if let failure = laggards.failure(of: file.key) { throw failure } }
         try waiting { then in fetch(lacking, areListed: true, then: then) }
     }
 

@@ -1,6 +1,7 @@
 import Buckets
 import CASStore
 package import HotPush
+import Platform
 import Synchronization
 
 // The files that change: what the bucket says now, in the order that keeps answers whole.
@@ -75,6 +76,8 @@ extension OriginMirror {
 
     /// What the bucket says of a file that changes.
     func find(_ path: String, limit: Int) throws(StoreError) -> Finding {
+        if let failure = laggards.failure(of: path) { throw failure }
+        let began = SystemClock.milliseconds
         let known = state.withLock { $0.tags[path] }
         var request = ReadRequest(byteCountMax: Int64(limit))
         if let tag = known?.tag, !tag.isEmpty { request.unlessTag = EntityTag(tag) }
@@ -83,8 +86,11 @@ extension OriginMirror {
             read = try bucket.bytes(path, request)
             reach.noteAnswer()
         } catch {
+            laggards.note(path, error, since: began)
             // Who may not list is refused what is not there.
-            guard error.code == .accessDenied, known == nil else { throw error }
+            guard error.code == .accessDenied, known == nil, path != OriginLayout.marker else {
+                throw error
+            }
             return .same
         }
         switch read.outcome {
@@ -103,18 +109,30 @@ extension OriginMirror {
     /// any more, or that alone is not answered must not keep the mirror from the other parts.
     func findPart(_ path: String, limit: Int) throws(StoreError) -> Finding {
         let part = "reading \(path)"
+        // What has no marker is no origin: there is nothing that could stay.
+        let mayStay = path != OriginLayout.marker || state.withLock { $0.tags[path] != nil }
         do throws(StoreError) {
             let finding = try find(path, limit: limit)
             reach.tell(nil, of: part)
             return finding
         } catch {
-            guard
+            guard mayStay, path != OriginLayout.marker || !areAllRefused(error),
                 [.tooLarge, .accessDenied].contains(error.code)
-                    || MirrorReach.isLoss(error) && path != OriginLayout.marker
-                        && !reach.isLost(error)
+                    || MirrorReach.isLoss(error) && !reach.isLost(error)
             else { throw error }
             reach.tell(error, of: part) { "\($0); what it said before counts" }
             return .same
+        }
+    }
+
+    /// Whether the bucket refuses the other file that every origin has, too: then keys or rights are gone, which is said once.
+    private func areAllRefused(_ error: StoreError) -> Bool {
+        guard error.code == .accessDenied else { return false }
+        do throws(StoreError) {
+            _ = try bucket.head(OriginLayout.channelList)
+            return false
+        } catch {
+            return error.code == .accessDenied
         }
     }
 

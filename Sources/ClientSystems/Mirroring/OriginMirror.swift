@@ -1,6 +1,7 @@
 package import Buckets
 package import CASStore
 package import HotPush
+import Platform
 import StrictJSON
 import Synchronization
 
@@ -21,6 +22,8 @@ package final class OriginMirror: Sendable {
         package var byteCount: Int64 = 10 << 30
         /// When the places of so many files are in memory, those of other releases are read for each request: about 50 MB.
         package var tableCountMax = 1 << 20
+        /// A file that has kept a look waiting so long and did not come is asked for beside the next ones, in milliseconds.
+        package var patience: Int64 = 2_000
         /// What reaches the directory.
         package var fileSystem: any FileSystem = POSIXFileSystem()
         /// The clock, in seconds since 1970.
@@ -85,6 +88,7 @@ package final class OriginMirror: Sendable {
     let reach: MirrorReach
     let fetching: MirrorFetching
     let absences = MirrorAbsences()
+    let laggards: MirrorLaggards
     let options: Options
     let state = Mutex(State())
     /// One look at a time.
@@ -106,19 +110,53 @@ package final class OriginMirror: Sendable {
             throw MirrorDirectory.advised(error)
         }
         let shelf = MirrorShelf(directory, MirrorIndex.Limit(byteCount: options.byteCount))
+        let laggards = MirrorLaggards(patience: options.patience) { (key) throws(StoreError) in
+            _ = try bucket.get(key, ReadRequest(byteCountMax: Self.askedMax)) { _ in }
+        }
         let reach = MirrorReach(bucket.place) { () throws(StoreError) in
-            _ = try bucket.head(OriginLayout.marker)
+            try Self.probe(bucket, laggards)
         } notice: {
             options.notice($0)
         }
         let fetch = MirrorFetch(
-            bucket: bucket, directory: directory, shelf: shelf, reach: reach, absences: absences)
+            bucket: bucket, directory: directory, shelf: shelf, reach: reach, absences: absences,
+            laggards: laggards)
+        self.laggards = laggards
         self.directory = directory
         self.shelf = shelf
         self.reach = reach
-        fetching = MirrorFetching(threadMax: bucket.parallelCount) { (file, isListed) in
+        fetching = MirrorFetching(threadMax: bucket.parallelCount - Self.lookingCount) {
+            (file, isListed) in
             isListed ? fetch.fetch(file) : fetch.fetchStray(file)
         }
+    }
+
+    /// So many requests at once are kept for what looks ask for: clients' files that hang must not keep news away.
+    static let lookingCount = 4
+    /// More than any of those files has.
+    private static let askedMax: Int64 = 1 << 30
+
+    /// Whether anything of the bucket answers: one of the two files that every origin has may be what does not.
+    private static func probe(
+        _ bucket: any Bucket, _ laggards: MirrorLaggards
+    ) throws(StoreError) {
+        var failure: StoreError?
+        for key in [OriginLayout.marker, OriginLayout.channelList] {
+            if let known = laggards.failure(of: key) {
+                failure = known
+                continue
+            }
+            let began = SystemClock.milliseconds
+            do throws(StoreError) {
+                _ = try bucket.head(key)
+                return
+            } catch {
+                guard MirrorReach.isLoss(error) else { return }
+                laggards.note(key, error, since: began)
+                failure = error
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// The directory.
@@ -149,6 +187,7 @@ package final class OriginMirror: Sendable {
         do throws(StoreError) {
             try lookOnce()
             reach.note(nil)
+            reach.tell(nil, of: bucket.place)
         } catch {
             if error.code != .interrupted { tell(error) }
         }
@@ -158,7 +197,8 @@ package final class OriginMirror: Sendable {
         if MirrorReach.isLoss(error) {
             reach.note(error)
         } else {
-            reach.tell(error.message, of: bucket.place)
+            reach.tell(
+                "\(error.message); what is in the cache goes on being answered", of: bucket.place)
         }
     }
 

@@ -181,12 +181,14 @@ final class BucketPlace: @unchecked Sendable {
     /// A mirror that has looked once, and what it answers.
     func mirror(
         _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
-        tableCountMax: Int? = nil, notices: MirrorNotices = MirrorNotices(),
+        tableCountMax: Int? = nil, patience: Int64? = nil,
+        notices: MirrorNotices = MirrorNotices(),
         on fileSystem: any FileSystem = POSIXFileSystem()
     ) throws -> (mirror: OriginMirror, answers: OriginAnswers) {
         var options = OriginMirror.Options()
         options.byteCount = byteCount
         options.tableCountMax = tableCountMax ?? options.tableCountMax
+        options.patience = patience ?? options.patience
         options.notice = { notices.add($0) }
         options.fileSystem = fileSystem
         let mirror = try open(bucket, directory.appending(name), options)

@@ -64,7 +64,7 @@ import VersionTree
         let (mirror, _) = try place.mirror(place.bucket(), byteCount: 64 << 10)
         let fetch = MirrorFetch(
             bucket: place.bucket(), directory: mirror.directory, shelf: mirror.shelf,
-            reach: mirror.reach, absences: mirror.absences)
+            reach: mirror.reach, absences: mirror.absences, laggards: mirror.laggards)
         for (byteCount, isTaken) in [(64 << 10, true), ((64 << 10) + 1, false)] {
             let bytes = [UInt8](repeating: 7, count: byteCount)
             let name = PlacedFile.Name(.object, try ServedPlace.address(of: bytes))

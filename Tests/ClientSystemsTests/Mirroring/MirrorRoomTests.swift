@@ -264,6 +264,21 @@ import VersionTree
         disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/new/"))
         _ = try mirror.bringNow(files)
         expect(disk.hasFired)
+        // However many files find no room, that is one sentence.
+        var told: Set<String> = []
+        for token in ["one", "two"] {
+            let staged = try mirror.directory.stage(token)
+            let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 9, alignment: 1)
+            defer { bytes.deallocate() }
+            disk.arm(.fail(ENOSPC, at: 1, of: [.write], path: "/.mirror/new/"))
+            do throws(StoreError) {
+                try mirror.directory.write(staged, UnsafeRawBufferPointer(bytes))
+            } catch {
+                told.insert(error.message)
+            }
+            mirror.directory.unstage(token)
+        }
+        expect(told.count == 1 && told.first?.contains("/.mirror/new: ") == true, "\(told)")
         disk.arm(.refuseChanges)
         try place.publish("3", ["a": "three"], epoch: 2)
         mirror.look()

@@ -70,7 +70,7 @@ import Testing
         fates.set(.denied, of: BucketPlace.pointerKey)
         place.store.set(BucketPlace.pointerKey, nil)
         do { _ = try place.mirror(bucket, at: "again") }
-        fates.set(.dropped, of: "origin.json")
+        for key in ["origin.json", "channels.json"] { fates.set(.dropped, of: key) }
         let (kept, again) = try place.mirror(bucket, at: "again")
         #expect(throws: StoreError.self) { try again.text(Self.check) }
         withExtendedLifetime(kept) {}
@@ -86,7 +86,9 @@ import Testing
         place.store.set(key, pointer.serialized(), .pointer)
         let fates = Fates()
         let (mirror, _) = try place.mirror(place.bucket { fates.meet($0) })
-        for lost in [key, OriginLayout.marker] { fates.set(.lostAnswer, of: lost) }
+        for lost in [key, OriginLayout.marker, OriginLayout.channelList] {
+            fates.set(.lostAnswer, of: lost)
+        }
         let asked = try needed(ServedFile(key))
         expect(mirror.whyUnseen(beta) == nil && mirror.lack(asked) == .pointer(beta))
         mirror.watch(beta)
@@ -180,7 +182,7 @@ import Testing
         for key in [
             "origin.json", "channels.json", Self.configurationKey, BucketPlace.historyKey,
             BucketPlace.pointerKey,
-        ] where fate == .denied || key != OriginLayout.marker {
+        ] {
             let place = try BucketPlace()
             try place.publish("1", ["a": "one"])
             let fates = Fates()

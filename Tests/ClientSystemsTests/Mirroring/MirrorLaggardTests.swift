@@ -1,0 +1,150 @@
+import BucketTestSupport
+import Buckets
+import CASStore
+import Expectations
+import Platform
+import Synchronization
+import Testing
+
+@testable import ClientSystems
+@testable import HotPush
+
+/// docs/clients.md, "From a bucket": a file that alone does not answer keeps nobody from what else is new.
+@Suite struct MirrorLaggardTests {
+    private static let check = "/model/KEY/check"
+
+    /// A bucket in which one file is never answered, at once or after everything else.
+    private final class Silence: Sendable {
+        private enum Mode { case broken, silent, over }
+        private let state = Mutex<(key: String?, mode: Mode, waiting: Int)>((nil, .over, 0))
+
+        var isAsked: Bool { state.withLock { $0.waiting > 0 } }
+        func fail(_ key: String) { state.withLock { ($0.key, $0.mode) = (key, .broken) } }
+        func fallSilent() { state.withLock { $0.mode = .silent } }
+        func end() { state.withLock { $0.mode = .over } }
+
+        func meet(_ request: ModelRequest) -> RequestFate {
+            var isCounted = false
+            defer { if isCounted { state.withLock { $0.waiting -= 1 } } }
+            while true {
+                let mode = state.withLock { state -> Mode in
+                    guard state.key == request.key else { return .over }
+                    if state.mode == .silent, !isCounted {
+                        state.waiting += 1
+                        isCounted = true
+                    }
+                    return state.mode
+                }
+                switch mode {
+                case .broken: return .dropped
+                case .silent: pause(milliseconds: 1)
+                case .over: return .answered
+                }
+            }
+        }
+    }
+
+    private func wait(until isSo: () throws -> Bool) throws {
+        for _ in 0..<30_000 {
+            if try isSo() { return }
+            pause(milliseconds: 1)
+        }
+        throw StoreError(.mismatch, "it never becomes so")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a file that does not answer delays one look, and counts when it answers again`() throws {
+        let model = try BucketPlace()
+        try model.publish("1", ["a": "one"])
+        try model.publish("2", ["a": "two"], epoch: 2)
+        let version = try needed(model.pointer.releases.first?.version)
+        let facts = try needed(model.pointer.releases.first?.facts)
+        for key in [
+            OriginLayout.marker, OriginLayout.channelList,
+            OriginLayout.clientConfiguration(of: ModelDecider.system.rawValue),
+            BucketPlace.historyKey, BucketPlace.pointerKey,
+            OriginLayout.facts(facts, in: version.epoch),
+        ] {
+            let place = try BucketPlace()
+            try place.publish("1", ["a": "one"])
+            let silence = Silence()
+            let notices = MirrorNotices()
+            let (mirror, answers) = try place.mirror(
+                place.bucket { silence.meet($0) }, patience: 0, notices: notices)
+            let old = try answers.text(Self.check)
+            silence.fail(key)
+            try place.publish("2", ["a": "two"], epoch: 2)
+            mirror.look()
+            // From now on whoever waits for that file waits for ever.
+            silence.fallSilent()
+            for _ in 0..<3 { mirror.look() }
+            try wait { silence.isAsked }
+            let isOfChannel =
+                key == BucketPlace.historyKey || key == BucketPlace.pointerKey
+                || key.hasPrefix("facts/") || key.hasPrefix("e/")
+            try expect((answers.text(Self.check) == old) == isOfChannel, "\(key)")
+            expect(notices.all.count == 1 && notices.all[0].contains(key), "\(notices.all)")
+            silence.end()
+            try wait {
+                mirror.look()
+                return try answers.text(Self.check) != old && !silence.isAsked
+            }
+            expect(notices.all.count, equals: 1, "\(notices.all)")
+        }
+    }
+
+    @Test func `a mirror says that there is no origin only where none is`() throws {
+        let place = try BucketPlace()
+        for (fate, code) in [
+            (RequestFate.denied, StoreError.Code.accessDenied), (.dropped, .network),
+        ] {
+            let bucket = place.bucket { $0.key == OriginLayout.marker ? fate : .answered }
+            let error = #expect(throws: StoreError.self) { try place.mirror(bucket, at: "cold") }
+            expect(error?.code, equals: code)
+        }
+    }
+
+    @Test func `rights that are gone are one sentence, however many files are refused`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let isRefused = Mutex(false)
+        let notices = MirrorNotices()
+        let (mirror, answers) = try place.mirror(
+            place.bucket { _ in isRefused.withLock { $0 } ? .denied : .answered }, notices: notices)
+        let old = try answers.text(Self.check)
+        for count in 1...2 {
+            isRefused.withLock { $0 = true }
+            for _ in 0..<2 { mirror.look() }
+            try expect(answers.text(Self.check), equals: old)
+            expect(notices.all.count == count, "\(notices.all)")
+            expect(notices.all[count - 1].contains("what is in the cache goes on being answered"))
+            isRefused.withLock { $0 = false }
+            mirror.look()
+        }
+    }
+
+    @Test func `a bucket that was just found lost is not asked again by who finds it next`() {
+        let isLost = Mutex<Set<String>>([])
+        let notices = MirrorNotices()
+        let laggards = MirrorLaggards(patience: 0) { key throws(StoreError) in
+            if isLost.withLock({ $0.contains(key) }) { throw StoreError(.network, key) }
+        }
+        let probes = Mutex(0)
+        let reach = MirrorReach("here") { () throws(StoreError) in
+            probes.withLock { $0 += 1 }
+            if isLost.withLock({ !$0.isEmpty }) { throw StoreError(.network, "no answer") }
+        } notice: {
+            notices.add($0)
+        }
+        let failure = StoreError(.network, "no answer")
+        expect(!reach.isLost(failure) && reach.refusal == nil)
+        isLost.withLock { $0 = ["a"] }
+        // Who finds out at the same time does not ask again.
+        expect(reach.isLost(failure) && reach.isLost(failure) && reach.refusal != nil)
+        expect(probes.withLock { $0 }, equals: 2)
+        // What was refused quickly, or is an answer, is no laggard.
+        laggards.note("b", StoreError(.accessDenied, "no"), since: 0)
+        expect(laggards.failure(of: "b") == nil && laggards.failure(of: "a") == nil)
+        expect(!reach.isLost(StoreError(.accessDenied, "no")))
+    }
+}
