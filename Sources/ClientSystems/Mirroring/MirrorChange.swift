@@ -55,14 +55,15 @@ extension OriginMirror {
         let before = state.withLock { $0.pointers[channel] }
         do throws(StoreError) {
             let pointer = try ChannelPointer(parsing: bytes, of: channel)
-            if let before, pointer.sequence < before.sequence, !isRunaway(before) {
-                change.complaint =
-                    "the pointer of channel \(channel) in \(bucket.place) is an older copy than the one here, which counts; "
-                    + "the next publish there mends it"
+            if let before, pointer.sequence < before.sequence, !isRunaway(before),
+                let objection = try objection(toOlder: OriginLayout.pointer(channel))
+            {
+                change.complaint = objection
                 return
             }
             change.pointer = MirrorChange.File(bytes: bytes, tag: tag, value: pointer)
         } catch {
+            guard !MirrorReach.isLoss(error), error.code != .interrupted else { throw error }
             change.complaint = error.message
             if before == nil {
                 change.pointer = MirrorChange.File(bytes: bytes, tag: tag, value: nil)

@@ -4,14 +4,22 @@ import StrictJSON
 
 /// Holds copies of what the log of an origin in a bucket says against the log.
 package enum LoggedCopies {
-    /// Whether the entry that a file below `for/` names says what the file says.
+    /// Whether the entry that a pointer, or a file below `for/`, names says what the file says.
     ///
-    /// - Returns: `false` also if there is no such entry, or the file names none.
+    /// - Returns: `false` also if there is no such entry, or a file below `for/` names none; pointers that name none
+    ///   are those of the first.
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; what reading throws:
     ///   `.accessDenied` to those who may not read the log.
     package static func prove(
         _ bytes: [UInt8], at path: String, in bucket: any Bucket
     ) throws(StoreError) -> Bool {
+        if let channel = OriginLayout.channel(ofPointer: path) {
+            // What cannot be understood is nothing that the log says.
+            guard let pointer = try? ChannelPointer(parsing: bytes, of: channel) else {
+                return false
+            }
+            return try OriginLog(bucket).entry(pointer.log ?? 1)?.pointers[channel] == pointer
+        }
         // What is no JSON names no entry.
         let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
         guard let copy = ClientCopy(path: path), let number = document?["log"]?.asInt64,

@@ -159,6 +159,27 @@ import Testing
         }
     }
 
+    @Test func `a pointer that the log does not say goes as soon as the right one stands there`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        let right = place.pointer.serialized()
+        var wrong = place.pointer
+        wrong.sequence += 1_000_000
+        let notices = MirrorNotices()
+        let (mirror, answers) = try place.mirror(place.bucket(), notices: notices)
+        for (bytes, counts) in [(wrong.serialized(), wrong.serialized()), (right, right)] {
+            place.store.set(BucketPlace.pointerKey, bytes, .pointer)
+            mirror.look()
+            let here = try mirror.directory.contents(
+                BucketPlace.pointerKey, limit: ChannelPointer.byteCountMax)
+            expect(here == counts && notices.all.isEmpty, "\(notices.all)")
+        }
+        try place.publish("2", ["a": "two"], epoch: 2)
+        mirror.look()
+        try expect(answers.text(Self.check), equals: Self.answer("2", "1", of: 2))
+    }
+
     @Test func `an older copy that the log does not speak for is asked about once`() throws {
         try place.publish("1", ["a": "one"])
         let first = try place.configure(["KEY": .stable], baseURL: "https://old.example.org")
