@@ -58,6 +58,18 @@ final class FrameMaking: Sendable {
         return sizes.merging(made) { $1 }
     }
 
+    /// The sizes of the frames that are kept, among these; nothing is compressed.
+    func keptSizes(of recipes: [FrameRecipe]) throws(StoreError) -> [FrameRecipe: Int64] {
+        var sizes: [FrameRecipe: Int64] = [:]
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+        defer { buffer.deallocate() }
+        for recipe in recipes {
+            try progress.check()
+            sizes[recipe] = try frames.byteCount(of: recipe.name(), buffer: buffer)
+        }
+        return sizes
+    }
+
     private func make(
         _ missing: [(recipe: FrameRecipe, name: ObjectID)], _ limits: [FrameRecipe: Int64]
     ) throws(StoreError) -> [FrameRecipe: Int64] {

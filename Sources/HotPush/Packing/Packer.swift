@@ -22,7 +22,7 @@ struct Packer {
         trouble = CacheTrouble(in: place.name, notice)
     }
 
-    /// A pack from a content is made if it has at most this part of what its objects would have without it.
+    /// A pack from a content is made if it has at most this part of what a device would download without it.
     private static let usefulShare = 0.5
     /// A frame is compressed if this many of a hundred bytes are left at most.
     private static let compressedPercentMax: Int64 = 97
@@ -49,11 +49,9 @@ struct Packer {
         let described = try ManifestText(manifest, bases, source)
         let grouping = FrameGrouping(target.manifest, target.objects)
         var designs: [PackDesign] = []
-        if whole {
-            designs.append(
-                PackDesign(
-                    wholeOf: target, grouping, manifest: described.manifest, level: options.level))
-        }
+        let everything = PackDesign(
+            wholeOf: target, grouping, manifest: described.manifest, level: options.level)
+        if whole { designs.append(everything) }
         var sketches = ObjectSketches()
         for (base, prefix) in zip(bases, described.prefixes) {
             let design = try design(
@@ -66,11 +64,13 @@ struct Packer {
         {
             try sketchStore.keep(sketches, of: target, limit: limit)
         }
-        return try write(designs, described, target)
+        return try write(designs, everything, described, target)
     }
 
+    /// - Parameter everything: the pack of everything, made now or before.
     private func write(
-        _ designs: [PackDesign], _ described: ManifestText, _ target: PackedContent
+        _ designs: [PackDesign], _ everything: PackDesign, _ described: ManifestText,
+        _ target: PackedContent
     ) throws(StoreError) -> Result {
         let source = described.source
         let frames = try FrameStore(
@@ -79,13 +79,18 @@ struct Packer {
         let making = FrameMaking(
             source, frames, shares, progress, largeByteCount: options.prefixedByteCountMax)
         let sizes = try sizes(of: designs, making)
+        // Those of the pack of everything were made now, or are kept of when it was.
+        let others = designs.contains { $0.base != nil } ? everything.frames : []
+        let known = try sizes.merging(
+            making.keptSizes(of: others.filter { sizes[$0] == nil })
+        ) { made, _ in made }
         let writing = PackWriting(
             fileSystem: place.fileSystem, work: place.work.raw, frames: frames, source: source)
         var packs: [StagedPack] = []
         for design in designs {
             try progress.check()
             let chosen = design.frames.map { Self.frame($0, sizes) }
-            if let base = design.base, !Self.isUseful(chosen, sizes) {
+            if let base = design.base, !Self.isUseful(chosen, besides: everything, known) {
                 notice(Self.uselessNotice(base.version))
                 continue
             }
@@ -109,7 +114,7 @@ struct Packer {
     /// What is said of a content that is not worth a pack.
     static func uselessNotice(_ version: String) -> String {
         "no pack is made from version \(version): it would save a device less than half of what "
-            + "lacks, compressed by itself"
+            + "it downloads without it"
     }
 
     private var sketchStore: SketchStore {
@@ -196,14 +201,27 @@ struct Packer {
             recipe: recipe, codec: .stored, byteCount: recipe.contentByteCount)
     }
 
+    /// Whether a pack from a content has much less than a device would download without it: whole frames of the pack of
+    /// everything, wherever they hold an object that lacks, or those objects as they are.
+    ///
+    /// - Parameter sizes: those that are known; if one of the pack of everything is not, its objects count as if devices
+    ///   could have them compressed by themselves.
     private static func isUseful(
-        _ frames: [PackWriting.Frame], _ sizes: [FrameRecipe: Int64]
+        _ frames: [PackWriting.Frame], besides everything: PackDesign,
+        _ sizes: [FrameRecipe: Int64]
     ) -> Bool {
-        var (byteCount, without): (Int64, Int64) = (0, 0)
-        for chosen in frames {
-            byteCount += chosen.byteCount
-            without += frame(chosen.recipe.plain, sizes).byteCount
+        let lacking = frames.dropFirst().flatMap(\.recipe.objects)
+        let plain = frames.dropFirst().reduce(0) { $0 + frame($1.recipe.plain, sizes).byteCount }
+        let objects = Set(lacking)
+        let touched = everything.frames.dropFirst().filter { !objects.isDisjoint(with: $0.objects) }
+        var without = plain
+        if touched.allSatisfy({ sizes[$0] != nil }) {
+            let ranges = touched.reduce(0) { $0 + frame($1, sizes).byteCount }
+            without = max(plain, min(ranges, lacking.reduce(0) { $0 + $1.byteCount }))
         }
+        // All ways but that of the pack begin with the manifest.
+        without += frame(frames[0].recipe.plain, sizes).byteCount
+        let byteCount = frames.reduce(0) { $0 + $1.byteCount }
         return Double(byteCount) <= Double(without) * usefulShare
     }
 }

@@ -120,6 +120,32 @@ import Zstandard
         expect(packs["a"] == nil)
     }
 
+    @Test("leads from a content where little is common, if devices would download much more for it")
+    func usefulBesidesRanges() throws {
+        let place = fixture.place
+        func add(_ version: String, _ seed: UInt64) throws {
+            let text = PackingFixture.text(seed, 8000)
+            var files = ["page.js": String(repeating: text, count: 8)]
+            // In one frame with it in the pack of everything.
+            for number in 0..<8 {
+                files["z\(number).js"] = PackingFixture.text(UInt64(900 + number), 60_000)
+            }
+            try place.store.add(version, files)
+        }
+        try add("a", 1)
+        try add("b", 2)
+        try add("c", 3)
+        try fixture.publish("a")
+        // Also where the pack of everything was made before.
+        try fixture.publish("c") { $0.packs.contentCount = 0 }
+        for version in ["b", "c"] {
+            try fixture.publish(version) { $0.packs.baseVersions = ["a"] }
+            let packs = try fixture.readAll(["a", "b", "c"])
+            let (whole, from) = (try require(packs[""]?.0), try require(packs["a"]?.0))
+            expect(from.byteCount < 10_000 && whole.byteCount > 300_000)
+        }
+    }
+
     @Test("leads from a version of the store that was never published")
     func packBase() throws {
         try fixture.publish("r2") { $0.packs.baseVersions = ["r1"] }
