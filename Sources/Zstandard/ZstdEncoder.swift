@@ -55,6 +55,9 @@ package final class ZstdEncoder {
         try set(ZSTD_c_compressionLevel, settings.level)
         try set(ZSTD_c_windowLog, settings.windowLog)
         if settings.isLongDistance { try set(ZSTD_c_enableLongDistanceMatching, 1) }
+        if let chainLog = Self.chainLog(settings, content.count, prefix.count) {
+            try set(ZSTD_c_chainLog, chainLog)
+        }
         try check(ZSTD_CCtx_setPledgedSrcSize(context, UInt64(content.count)))
         if !prefix.isEmpty {
             try check(ZSTD_CCtx_refPrefix(context, prefix.baseAddress, prefix.count))
@@ -138,9 +141,36 @@ package final class ZstdEncoder {
             Int32(settings.level), UInt64(contentByteCount), prefixByteCount)
         parameters.windowLog = max(
             parameters.windowLog, UInt32(min(settings.windowLog, 31)))
+        if let chainLog = chainLog(settings, contentByteCount, prefixByteCount) {
+            parameters.chainLog = UInt32(chainLog)
+        }
         let longDistance = settings.isLongDistance ? 1 << max(settings.windowLog - 4, 10) : 0
         return ZSTD_estimateCCtxSize_usingCParams(parameters) + longDistance
     }
+
+    /// The binary logarithm of the slots of the search tree, where libzstd's own choice does not reach back over the prefix.
+    ///
+    /// Level 19 takes 2^24 slots, two for each position: they reach 8 MiB.
+    /// - Returns: `nil` for libzstd's own choice.
+    private static func chainLog(
+        _ settings: Settings, _ contentByteCount: Int, _ prefixByteCount: Int
+    ) -> Int? {
+        let parameters = ZSTD_getCParams(
+            Int32(settings.level), UInt64(contentByteCount), prefixByteCount)
+        // What comes from a prefix stands about as far back as the prefix is long.
+        let reach = Int.bitWidth - max(prefixByteCount - 1, 0).leadingZeroBitCount
+        let wanted = min(reach + 1, chainLogMax, settings.windowLog + 1)
+        guard parameters.strategy.rawValue >= ZSTD_btlazy2.rawValue,
+            wanted > Int(parameters.chainLog),
+            contentByteCount + prefixByteCount <= largeTreeByteCountMax
+        else { return nil }
+        return wanted
+    }
+
+    /// A tree of 128 MiB; twice that would be more memory than a publisher may take.
+    private static let chainLogMax = 25
+    /// With more content and prefix there is no memory for such a tree besides.
+    private static let largeTreeByteCountMax = 64 << 20
 
     private func set(_ parameter: ZSTD_cParameter, _ value: Int) throws(StoreError) {
         try check(ZSTD_CCtx_setParameter(context, parameter, Int32(value)))

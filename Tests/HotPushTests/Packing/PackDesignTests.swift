@@ -94,6 +94,25 @@ import Zstandard
         expect(frames[1].intersection(joint).count >= joint.count - 4)
     }
 
+    @Test("find short pieces anywhere in a large prefix, although others begin like them")
+    func reach() throws {
+        var random = SeededRandom(seed: 1)
+        let words = (0..<64).map { Array(PackingFixture.text($0, 6).utf8) + [10] }
+        var prefix: [UInt8] = []
+        while prefix.count < 3 << 20 { prefix += words[Int.random(in: 0..<64, using: &random)] }
+        // Each piece from elsewhere, far from the end.
+        var content: [UInt8] = []
+        while content.count < 65_520 {
+            let start = Int.random(in: 0..<200_000, using: &random)
+            content += prefix[start..<(start + 48)]
+        }
+        // Level 16 looks back over 2 MiB of itself, as level 19 does over 8; then these are 7,200 bytes.
+        let settings = ZstdEncoder.Settings(level: 16, windowLog: 22)
+        let frame = try ZstdEncoder().encode(
+            content, prefix: prefix, settings, limit: content.count)
+        expect(try require(frame).count < 5500)
+    }
+
     @Test("with prefixes are under every limit of the format")
     func limits() throws {
         let (target, base) = (try many(1000, count: 900), try many(500_000, count: 900))
@@ -125,6 +144,17 @@ import Zstandard
             bases: [Reference(address: .zero, byteCount: 64 << 20)], level: 19
         ).settings
         expect(settings.windowLog == 27 && settings.isLongDistance)
+        // One frame at a time fits into what all may take.
+        for log in 10...25 {
+            for other in 10...25 {
+                let recipe = FrameRecipe(
+                    objects: [Reference(address: .zero, byteCount: 1 << log)],
+                    bases: [Reference(address: .zero, byteCount: 1 << other)], level: 19)
+                let memory = ZstdEncoder.memory(
+                    recipe.settings, contentByteCount: 1 << log, prefixByteCount: 1 << other)
+                expect(memory + Int(recipe.effort) <= FrameMaking.memoryByteCountMax)
+            }
+        }
         let plain = FrameRecipe(
             objects: [Reference(address: .zero, byteCount: 1 << 30)], level: 19
         ).settings
