@@ -100,6 +100,21 @@ import Testing
         try expect(keys(settings)?.id, equals: "DEFAULT")
     }
 
+    @Test func `a profile in the name of a bucket is for that bucket, before all else`() throws {
+        var settings = try settings(Self.environment, credentials: Self.credentials)
+        func id(_ text: String) throws -> String? {
+            try keys(settings.settings(of: BucketLocation(parsing: text)))?.id
+        }
+        let (here, there) = ("s3://updates/app", "s3://elsewhere/app?profile=ci")
+        try expect(id(here) == "ENV" && id(there) == "CI")
+        settings.profile = "default"
+        try expect(id(here) == "DEFAULT" && id(there) == "CI")
+        settings.isAnonymous = true
+        try expect(id(here) == nil && id(there) == "CI")
+        let none = try settings.settings(of: BucketLocation(parsing: "s3://updates?profile=none"))
+        try expect(refusal(none).contains("profile none"))
+    }
+
     @Test func `nothing is signed if that is asked for`() throws {
         var settings = try settings(Self.environment)
         settings.isAnonymous = true

@@ -4,13 +4,14 @@ import Platform
 import Testing
 
 @Suite struct LocationTests {
-    @Test func `a bucket, a prefix, an endpoint and a region are read`() throws {
+    @Test func `a bucket, a prefix, an endpoint, a region and a profile are read`() throws {
         let whole = try BucketLocation(
-            parsing: "s3://updates/app/v1/?endpoint=http%3A%2F%2F127.0.0.1%3A80&region=eu-west-1")
+            parsing: "s3://updates/app/v1/?endpoint=http%3A%2F%2F127.0.0.1%3A80&region=eu-west-1"
+                + "&profile=a%20b")
         expect(whole.bucket, equals: "updates")
         expect(whole.prefix, equals: "app/v1")
         expect(whole.endpoint, equals: "http://127.0.0.1:80")
-        expect(whole.region, equals: "eu-west-1")
+        expect(whole.region == "eu-west-1" && whole.profile == "a b")
         expect(whole.key("log/0000000001.json"), equals: "app/v1/log/0000000001.json")
         expect(whole.description, equals: "s3://updates/app/v1")
     }
@@ -33,7 +34,8 @@ import Testing
         "s3://updates//app", "s3://updates/app//", "S3://updates/app", "s3:updates",
         "s3://updates/../b", "s3://updates/./b", "s3://updates/app?", "s3://updates/app?region",
         "s3://updates/app?region=", "s3://updates/app?region=a&region=b",
-        "s3://updates/app?profile=x", "s3://updates/app?endpoint=%zz", "https://example.org",
+        "s3://updates/app?profile=", "s3://updates/app?profile=x&profile=x",
+        "s3://updates/app?key=x", "s3://updates/app?endpoint=%zz", "https://example.org",
     ])
     func `what is no such location is refused`(_ text: String) throws {
         let error = #expect(throws: StoreError.self) { try BucketLocation(parsing: text) }

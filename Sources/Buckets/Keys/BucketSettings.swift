@@ -31,6 +31,15 @@ package struct BucketSettings: Sendable {
     /// The file of certificates to trust instead of the system's: that of `AWS_CA_BUNDLE`, unless it is empty.
     package var certificatesFile: String? { variable("AWS_CA_BUNDLE") }
 
+    /// The same for one of two buckets: a profile that its name holds counts before all else, also where others are asked
+    /// without keys.
+    package func settings(of location: BucketLocation) -> BucketSettings {
+        guard let profile = location.profile else { return self }
+        var settings = self
+        (settings.profile, settings.isAnonymous) = (profile, false)
+        return settings
+    }
+
     /// Where the requests go.
     ///
     /// The endpoint is that of the location, of `--endpoint`, of `AWS_ENDPOINT_URL_S3`, of

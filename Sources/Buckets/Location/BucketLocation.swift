@@ -1,6 +1,6 @@
 package import Platform
 
-/// Where an origin in a bucket is, as a user writes it: `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME]`.
+/// Where an origin in a bucket is, as a user writes it: `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME&profile=NAME]`.
 package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     /// The bucket's name.
     package var bucket: String
@@ -10,6 +10,8 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
     package var endpoint: String?
     /// The region that the text names.
     package var region: String?
+    /// The profile that the text names: whose keys it is for, where a command has two buckets.
+    package var profile: String?
 
     /// The longest prefix: keys have at most 1,024 bytes.
     package static let prefixByteCountMax = 700
@@ -29,7 +31,7 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
         return mine.hasPrefix(theirs) || theirs.hasPrefix(mine)
     }
 
-    /// `s3://BUCKET/PREFIX`: without endpoint and region.
+    /// `s3://BUCKET/PREFIX`: without endpoint, region and profile.
     package var description: String { "s3://\(bucket)/\(prefix)" }
 
     /// Whether a text is meant to be one: `S3://…` and `s3:/…` are, and are refused as such.
@@ -38,7 +40,7 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
             || text.utf8.prefix(3).elementsEqual("S3:".utf8)
     }
 
-    /// Reads `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME]`; values may be percent-encoded.
+    /// Reads `s3://BUCKET/PREFIX[?endpoint=URL&region=NAME&profile=NAME]`; values may be percent-encoded.
     ///
     /// - Throws: `.badOrigin` with what is wrong.
     package init(parsing text: String) throws(StoreError) {
@@ -77,14 +79,20 @@ package struct BucketLocation: Sendable, Hashable, CustomStringConvertible {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, let bytes = PercentEncoding.decoded(parts[1].utf8),
                 let value = String(validating: bytes, as: UTF8.self), !value.isEmpty
-            else { throw Self.refuse(text, "after the ? stand endpoint=URL and region=NAME") }
+            else { throw Self.refuse(text, Self.queryAdvice) }
             switch parts[0] {
             case "endpoint" where endpoint == nil: endpoint = value
             case "region" where region == nil: region = value
-            case "endpoint", "region": throw Self.refuse(text, "\(parts[0]) stands there twice")
-            default: throw Self.refuse(text, "after the ? stand endpoint=URL and region=NAME")
+            case "profile" where profile == nil: profile = value
+            case "endpoint", "region", "profile":
+                throw Self.refuse(text, "\(parts[0]) stands there twice")
+            default: throw Self.refuse(text, Self.queryAdvice)
             }
         }
+    }
+
+    private static var queryAdvice: String {
+        "after the ? stand endpoint=URL, region=NAME and profile=NAME"
     }
 
     private static func check(_ prefix: Substring, _ text: String) throws(StoreError) {

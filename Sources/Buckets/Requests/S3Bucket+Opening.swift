@@ -10,6 +10,7 @@ extension S3Bucket {
         _ location: BucketLocation, _ settings: BucketSettings, carrier: any BucketCarrier,
         _ options: BucketOptions = BucketOptions()
     ) throws(StoreError) {
+        let settings = settings.settings(of: location)
         self.init(
             location, at: try settings.endpoint(of: location),
             keys: try settings.keySource(carrier), carrier: carrier, options)
