@@ -32,10 +32,8 @@ extension FaultyFileSystem.Operation {
         }
     }
 
-    /// What call it is, whatever the names of this run: hexadecimal digits and process ids left out.
-    var place: String { place(in: "") }
-
-    /// The same, as seen from a directory.
+    /// What call it is, as seen from a directory and whatever the names of this run: hexadecimal digits and process ids
+    /// left out.
     func place(in root: String) -> String {
         let below = path.hasPrefix(root) ? path.dropFirst(root.utf8.count) : path[...]
         var result = ""
