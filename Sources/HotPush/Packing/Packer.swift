@@ -240,7 +240,7 @@ private struct ManifestText {
         var texts = [manifest.address: bytes]
         var prefixes: [Reference?] = []
         for base in bases {
-            let prefix = base.manifest.prefix()
+            let prefix = base.manifest.plainEntries()
             let limit = PackLimits.prefixedManifestByteCountMax
             guard max(bytes.count, prefix.count) <= limit else {
                 prefixes.append(nil)

@@ -115,7 +115,7 @@ struct PackOpening: Sendable {
                     version.manifestByteCount <= PackLimits.prefixedManifestByteCountMax
                 else { throw .badPack("its manifest cannot have a prefix") }
                 manifest = try decoder.decode(
-                    bytes, byteCount: Int(version.manifestByteCount), prefix: base.prefix())
+                    bytes, byteCount: Int(version.manifestByteCount), prefix: base.plainEntries())
             }
         } catch {
             throw .badPack("its manifest: \(error.message)")

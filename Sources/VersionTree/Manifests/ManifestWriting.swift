@@ -81,21 +81,9 @@ extension Manifest {
 
     private func write(_ position: Int, _ writer: inout JSONWriter) {
         let record = records[position]
+        // Nearly all entries take this way.
+        guard let more = extras[position] else { return writePlain(position, &writer) }
         writer.beginObject()
-        guard let more = extras[position] else {
-            // Nearly all entries take this way; the keys are in order.
-            writer.key("address")
-            writeAddress(record.address, &writer)
-            writer.key("bytes")
-            writer.integer(record.byteCount)
-            if record.isExecutable {
-                writer.key("executable")
-                writer.bool(true)
-            }
-            writer.key("path")
-            withPath(position) { writer.string(utf8: $0) }
-            return writer.endObject()
-        }
         var known = ["address", "bytes", "path"]
         if record.isExecutable { known.append("executable") }
         if !more.labels.isEmpty { known.append("labels") }
@@ -120,6 +108,36 @@ extension Manifest {
             }
         }
         writer.endObject()
+    }
+
+    /// The keys are in order.
+    private func writePlain(_ position: Int, _ writer: inout JSONWriter) {
+        let record = records[position]
+        writer.beginObject()
+        writer.key("address")
+        writeAddress(record.address, &writer)
+        writer.key("bytes")
+        writer.integer(record.byteCount)
+        if record.isExecutable {
+            writer.key("executable")
+            writer.bool(true)
+        }
+        writer.key("path")
+        withPath(position) { writer.string(utf8: $0) }
+        writer.endObject()
+    }
+
+    /// What of its entries is content and path, and nothing else, as
+    /// `{"entries":[{"address":"…","bytes":1,"executable":true,"path":"…"}]}`.
+    ///
+    /// Manifests of equal content give equal bytes, whoever made them and under whatever name.
+    package func plainEntries() -> [UInt8] {
+        JSONWriter.document { writer in
+            writer.key("entries")
+            writer.beginArray()
+            for position in 0..<count { writePlain(position, &writer) }
+            writer.endArray()
+        }
     }
 
     private func writeAddress(_ address: ObjectID, _ writer: inout JSONWriter) {

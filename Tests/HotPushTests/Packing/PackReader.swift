@@ -52,7 +52,8 @@ struct PackReader {
             decoding: tableBytes, head: head, countMax: 1_000_000, decoder: decoder)
         expect(table.frames[0].end, equals: pack.openingByteCount)
         expect(Set(table.frames.map { Int64($0.codec.rawValue) }).sorted(), equals: pack.codecs)
-        let manifest = try manifest(table.frames[0], in: bytes, prefix: base?.prefix(), decoder)
+        let manifest = try manifest(
+            table.frames[0], in: bytes, prefix: base?.plainEntries(), decoder)
         let objects = NumberedObjects(of: try Manifest(parsing: manifest))
         let baseObjects = base.map { NumberedObjects(of: $0) }
         try table.measure(manifest: Int64(manifest.count), objects, from: baseObjects)

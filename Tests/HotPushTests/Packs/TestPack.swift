@@ -52,7 +52,7 @@ struct TestPack {
         self.base = base
         let bytes = try manifest.serialized()
         var first = Frame(codec: base == nil ? .compressed : .prefixed, content: bytes)
-        if let base { first.prefix = base.prefix() }
+        if let base { first.prefix = base.plainEntries() }
         frames = [first]
         let old = base.map { NumberedObjects(of: $0).references } ?? []
         let lacking = NumberedObjects(of: manifest).references.filter { one in
