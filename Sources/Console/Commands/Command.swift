@@ -53,6 +53,8 @@ package struct Argument: Sendable {
 }
 
 /// A command of a program, as the table declares it.
+///
+/// What only its own run or help reads is made when it is read: a program of many commands starts with all of them.
 package struct Command: Sendable {
     /// The word that calls it; or two, the first of which it shares with others: `trust add`.
     package let name: String
@@ -60,28 +62,36 @@ package struct Command: Sendable {
     package let summary: String
     /// What its help teaches, with an example; paragraphs are separated by empty lines, and lines
     /// that begin with a space are printed as they are.
-    package let discussion: String
+    package var discussion: String { makeDiscussion() }
     /// What it takes besides options, in order; at most one stands for several operands, the last.
-    package let arguments: [Argument]
+    package var arguments: [Argument] { makeArguments() }
     /// Its own options; it takes those of the program, too.
-    package let options: [Option]
+    package var options: [Option] { makeOptions() }
     /// Its exit statuses; nil for the program's.
-    package let statuses: ExitStatuses?
+    package var statuses: ExitStatuses? { makeStatuses() }
     /// Does the work and returns the exit status; whatever it throws is reported.
     package private(set) var run: @Sendable (Invocation) throws -> ExitStatus
 
+    private let makeDiscussion: @Sendable () -> String
+    private let makeArguments: @Sendable () -> [Argument]
+    private let makeOptions: @Sendable () -> [Option]
+    private let makeStatuses: @Sendable () -> ExitStatuses?
+
     /// Makes a command.
     package init(
-        _ name: String, summary: String, discussion: String = "", arguments: [Argument] = [],
-        options: [Option] = [], statuses: ExitStatuses? = nil,
+        _ name: String, summary: String,
+        discussion: @autoclosure @escaping @Sendable () -> String = "",
+        arguments: @autoclosure @escaping @Sendable () -> [Argument] = [],
+        options: @autoclosure @escaping @Sendable () -> [Option] = [],
+        statuses: @autoclosure @escaping @Sendable () -> ExitStatuses? = nil,
         run: @escaping @Sendable (Invocation) throws -> ExitStatus
     ) {
         self.name = name
         self.summary = summary
-        self.discussion = discussion
-        self.arguments = arguments
-        self.options = options
-        self.statuses = statuses
+        self.makeDiscussion = discussion
+        self.makeArguments = arguments
+        self.makeOptions = options
+        self.makeStatuses = statuses
         self.run = run
     }
 

@@ -59,17 +59,17 @@ extension Command {
 
     private static func check(
         _ name: String, summary: String, examples: [String], source: StoreSource,
-        more: [Option] = [],
+        more: @autoclosure @escaping @Sendable () -> [Option] = [],
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
         fetching: RepairSourceFinder? = nil, origin: OriginCheck? = nil,
         repairs: @escaping @Sendable (Invocation) -> Bool
     ) -> Command {
         Command(
             name, summary: summary,
-            discussion: discussion(repairs: !more.isEmpty) + "\n\n"
+            discussion: discussion(repairs: !more().isEmpty) + "\n\n"
                 + examples.map { "    \(source.example($0))" }.joined(separator: "\n"),
             arguments: source.arguments + (origin == nil ? [] : [.checkedOrigin]),
-            options: Option.checking + more, statuses: .check
+            options: Option.checking + more(), statuses: .check
         ) { invocation in
             var options = try invocation.checkOptions()
             if let origin, let named = invocation.optionalArgument(Argument.checkedOrigin.name) {
