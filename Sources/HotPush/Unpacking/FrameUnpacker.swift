@@ -25,7 +25,7 @@ final class FrameUnpacker {
     private let intake: any PackIntake
     private let decoder: ZstdDecoder
     /// Room for the content of small frames, kept for the next one.
-    private var room: [UInt8] = []
+    private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     /// Content up to this size is decoded on the heap.
     private static let heapByteCountMax = 4 << 20
@@ -46,6 +46,8 @@ final class FrameUnpacker {
         decoder = try ZstdDecoder()
     }
 
+    deinit { room.deallocate() }
+
     /// The objects of a frame.
     func objects(of frame: Int) -> [Reference] {
         table.frames[frame].objects.map { objects.references[Int($0)] }
@@ -64,12 +66,10 @@ final class FrameUnpacker {
         case .stored: try outlet.take(bytes)
         case .compressed where byteCount > Self.heapByteCountMax:
             var feeding = consume outlet
-            try withRoom(128 << 10) { (buffer) throws(StoreError) in
-                try decoder.decode(
-                    bytes, byteCount: frame.contentByteCount,
-                    windowByteCountMax: PackLimits.windowByteCountMax, buffer: buffer
-                ) { (piece) throws(StoreError) in try feeding.take(piece) }
-            }
+            try decoder.decode(
+                bytes, byteCount: frame.contentByteCount,
+                windowByteCountMax: PackLimits.windowByteCountMax, buffer: room(for: 128 << 10)
+            ) { (piece) throws(StoreError) in try feeding.take(piece) }
             outlet = feeding
         case .compressed, .prefixed:
             let prefix = try prefix(of: frame)
@@ -78,31 +78,22 @@ final class FrameUnpacker {
                 try decoder.decode(bytes, prefix: prefix.bytes, into: target.writable)
                 try outlet.take(target.bytes)
             } else {
-                var feeding = consume outlet
-                try withRoom(byteCount) { (target) throws(StoreError) in
-                    try decoder.decode(bytes, prefix: prefix.bytes, into: target)
-                    try feeding.take(UnsafeRawBufferPointer(target))
-                }
-                outlet = feeding
+                let target = room(for: byteCount)
+                try decoder.decode(bytes, prefix: prefix.bytes, into: target)
+                try outlet.take(UnsafeRawBufferPointer(target))
             }
             withExtendedLifetime(prefix) {}
         }
         return try outlet.finish()
     }
 
-    private func withRoom(
-        _ byteCount: Int, _ body: (UnsafeMutableRawBufferPointer) throws(StoreError) -> Void
-    ) throws(StoreError) {
-        if room.count < byteCount { room = [UInt8](repeating: 0, count: byteCount) }
-        var failure: StoreError?
-        room.withUnsafeMutableBytes { buffer in
-            do throws(StoreError) {
-                try body(UnsafeMutableRawBufferPointer(rebasing: buffer[..<byteCount]))
-            } catch {
-                failure = error
-            }
+    /// Returns room for so many bytes, which are whatever was there before.
+    private func room(for byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if room.count < byteCount {
+            room.deallocate()
+            room = .allocate(byteCount: byteCount, alignment: 16)
         }
-        if let failure { throw failure }
+        return UnsafeMutableRawBufferPointer(rebasing: room[..<byteCount])
     }
 
     // MARK: Bases
