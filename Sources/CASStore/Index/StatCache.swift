@@ -55,21 +55,21 @@ extension IndexTransaction {
         count: Int, _ key: (Int) -> StatKey?,
         found: (Int, ObjectID) -> Void
     ) throws(StoreError) {
-        var order: [UInt32] = []
-        order.reserveCapacity(count)
         var mounts: [SourceMount: Int64] = [:]
         for position in 0..<count {
-            guard let mount = key(position)?.mount else { continue }
-            order.append(UInt32(position))
-            guard mounts[mount] == nil else { continue }
+            guard let mount = key(position)?.mount, mounts[mount] == nil else { continue }
             // Zero is no mount's number.
             mounts[mount] = try number(of: mount) ?? 0
         }
         guard mounts.values.contains(where: { $0 != 0 }) else { return }
-        order.sort { left, right in
-            guard let left = key(Int(left)), let right = key(Int(right)) else { return false }
-            return CachePlace(left) < CachePlace(right)
+        // With their places, since making a key for each comparison costs more than all else here.
+        var order: [(place: CachePlace, position: UInt32)] = []
+        order.reserveCapacity(count)
+        for position in 0..<count {
+            guard let key = key(position) else { continue }
+            order.append((CachePlace(key), UInt32(position)))
         }
+        order.sort { $0.place < $1.place }
         var rows = OrderedCursor<CachePlace>(
             try statement(
                 """
@@ -81,8 +81,8 @@ extension IndexTransaction {
         }
         defer { rows.end() }
         var hits: [Hit] = []
-        for position in order {
-            guard let key = key(Int(position)), let row = try rows.find(CachePlace(key)),
+        for (place, position) in order {
+            guard let key = key(Int(position)), let row = try rows.find(place),
                 row.integer(2) == key.byteCount, row.integer(3) == key.modifiedAt,
                 row.integer(4) == key.changedAt, row.integer(6) == mounts[key.mount]
             else { continue }
