@@ -1,16 +1,15 @@
 """What small commands are made of: the calls they make and the time these take, fixed and for each file."""
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from .calls import MISSING, traced
 from .content import Content
 from .programs import Castree, demand
 from .scratch import remove_tree
-from .stopwatch import BenchmarkError
 
 FILES, CONTENT_BYTES, CHANGED = 1_000, 20_000_000, 10
 SETTLING = 3  # seconds: a careful stat cache does not trust a file that is younger
@@ -52,7 +51,7 @@ class FixedBench:
 
     def __init__(self, work: Path, castree: Castree, rounds: int, seed: int, say):
         self.work, self.castree, self.rounds, self.seed, self.say = work, castree, rounds, seed, say
-        self.missing = "" if shutil.which("strace") else "strace is not installed"
+        self.missing = MISSING
         self.works = {name: Work(name) for name in ("add", "add again", "checkout", "fsck")}
         self.starting: list[float] = []
         self.opening: list[float] = []
@@ -102,12 +101,7 @@ class FixedBench:
         return self.castree.stopwatch.run(command, told=False)[0].wall
 
     def _traced(self, options: list[str], command: list) -> str:
-        report = self.work / ".trace"
-        done = subprocess.run(["strace", "-f", "-o", str(report), *options, *map(str, command)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise BenchmarkError(f"{command[3:]} under strace ended with {done.returncode}: {done.stderr[-200:]}")
-        return report.read_text(errors="replace")
+        return traced(self.castree.stopwatch, options, command)
 
     def _sync_time(self, command: list) -> tuple[int, float]:
         # Other calls are not stopped at: what is timed here is as quick as without strace.
