@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from .calls import Replay
 from .content import Content, large_file, tiny_files
-from .programs import Castree, Git, Ostree, Raw, demand
+from .programs import Castree, Git, Ostree, Raw, demand, demand_linked
 from .rows import (COLLECTION, COLLECTION_TENFOLD, LISTING, ONE_FILE, MIB, SMALL, Key, Results, Size)
 from .scratch import remove_tree, spread_directories
-from .stopwatch import Sample, Series, Stopwatch
+from .stopwatch import BenchmarkError, Sample, Series, Stopwatch
 
 VERSIONS = 200
 TENFOLD = 10
@@ -34,15 +35,24 @@ class Bench:
     ostree: Ostree
     raw: Raw
     git: Git
+    replay: Replay
     results: Results
     wanted: set[Key]
     rounds: int
     seed: int
 
     def wants(self, content: str, *names: str) -> bool:
-        """Is one of these series asked for, and is its program here?"""
+        """Is one of these series asked for, is its program here, and has it not failed?"""
         return any(Key(content, name) in self.wanted and not self.results.missing[name.split()[0]]
-                   for name in names)
+                   and Key(content, name) not in self.results.failed for name in names)
+
+    def alone(self, content: str, name: str, run: Callable):
+        """What `run` gives; if it fails, this series alone is void, and not the whole experiment."""
+        try:
+            return run()
+        except BenchmarkError as error:
+            print(f"  {content}: {name}: failed: {error}", file=sys.stderr)
+            self.results.failed[Key(content, name)] = str(error)
 
     def measure(self, content: str, name: str, run: Callable[[], Sample]) -> None:
         os.sync()
@@ -94,11 +104,12 @@ def all_experiments(sizes: list[Size], collection: Size) -> list[Experiment]:
 
     for size in sizes:
         at = (size.label,)
-        experiment("add", at, ("castree add", "castree add again", "raw add", "ostree commit", "ostree commit again"),
+        experiment("add", at, ("castree add", "castree add again", "raw add", "ostree commit", "ostree commit again",
+                                "replay add again"),
                    lambda bench, size=size: add(bench, size))
-        experiment("checkout", at, ("castree checkout", "raw checkout", "ostree checkout"),
+        experiment("checkout", at, ("castree checkout", "raw checkout", "ostree checkout", "replay checkout"),
                    lambda bench, size=size: checkout(bench, size))
-        experiment("fsck", at, ("castree fsck", "raw fsck", "ostree fsck"),
+        experiment("fsck", at, ("castree fsck", "raw fsck", "ostree fsck", "replay fsck"),
                    lambda bench, size=size: fsck(bench, size))
     experiment("collect", (COLLECTION, COLLECTION_TENFOLD), ("castree retire+gc", "ostree refs+prune"),
                lambda bench: collect(bench, collection))
@@ -113,7 +124,7 @@ def add(bench: Bench, size: Size) -> None:
     ours = bench.wants(at, "castree add", "castree add again")
     raw = bench.wants(at, "raw add")
     ostree = bench.wants(at, "ostree commit", "ostree commit again")
-    again = bench.wants(at, "castree add again", "ostree commit again")
+    again = bench.wants(at, "castree add again", "ostree commit again", "replay add again")
     content = bench.content(size)
     for _ in range(bench.rounds):
         content.settle()
@@ -128,6 +139,8 @@ def add(bench: Bench, size: Size) -> None:
             bench.ostree.init(repository)
             bench.measure(at, "ostree commit", lambda: bench.ostree.commit(repository, content, "v1"))
             bench.ostree.demand_commit(repository, content, "v1")
+        if bench.wants(at, "replay add again"):
+            twins = _twins(bench, content)
         if again:
             changed = content.change()
             content.settle()
@@ -141,6 +154,9 @@ def add(bench: Bench, size: Size) -> None:
                 bench.ostree.demand_commit(repository, content, "v2")
                 new = bench.ostree.file_objects(repository) - before
                 demand(new == changed, f"ostree stored {new} file objects, expected {changed}")
+            if bench.wants(at, "replay add again"):
+                command = ["add", content.root, "--version", "v2"]
+                _replay(bench, at, "replay add again", _record(bench, at, "replay add again", command, twins))
 
 
 def checkout(bench: Bench, size: Size) -> None:
@@ -153,6 +169,11 @@ def checkout(bench: Bench, size: Size) -> None:
     if bench.wants(at, "ostree checkout"):
         bench.ostree.init(repository)
         bench.ostree.commit(repository, content, "v1")
+    if bench.wants(at, "replay checkout"):
+        recorded, replayed = twins = _twins(bench, content)
+        for twin in twins:
+            (twin / "trees").mkdir()
+        calls = _record(bench, at, "replay checkout", ["checkout", "v1", recorded / "trees" / "v1"], twins)
     for _ in bench.turns(size):
         if bench.wants(at, "castree checkout"):
             target = bench.place("target")
@@ -166,6 +187,10 @@ def checkout(bench: Bench, size: Size) -> None:
             target = bench.place("target")
             bench.measure(at, "ostree checkout",
                           lambda: bench.ostree.checkout(repository, "v1", target, content))
+        if bench.wants(at, "replay checkout") and _replay(bench, at, "replay checkout", calls):
+            demand_linked(replayed / "trees" / "v1", content)
+            (replayed / "trees").rename(bench.place("target"))
+            (replayed / "trees").mkdir()
 
 
 def fsck(bench: Bench, size: Size) -> None:
@@ -178,6 +203,11 @@ def fsck(bench: Bench, size: Size) -> None:
     if bench.wants(at, "ostree fsck"):
         bench.ostree.init(repository)
         bench.ostree.commit(repository, content, "v1")
+    if bench.wants(at, "replay fsck"):
+        twins = _twins(bench, content)
+        for twin in twins:
+            bench.castree.fsck(twin / "store", content)  # warm, and with the notes that a first one leaves
+        calls = _record(bench, at, "replay fsck", ["fsck"], twins)
     runs = {
         "castree fsck": lambda: bench.castree.fsck(store, content),
         "raw fsck": lambda: bench.raw.fsck(store / "objects", content),
@@ -189,6 +219,8 @@ def fsck(bench: Bench, size: Size) -> None:
     for _ in bench.turns(size):
         for name, run in runs.items():
             bench.measure(at, name, run)
+        if bench.wants(at, "replay fsck"):
+            _replay(bench, at, "replay fsck", calls)
 
 
 def collect(bench: Bench, size: Size) -> None:
@@ -276,6 +308,28 @@ def add_large_file(bench: Bench) -> None:
             bench.measure(ONE_FILE, name, run)
             remove_tree(source)  # two inodes, but gigabytes
             remove_tree(store)
+
+
+def _twins(bench: Bench, content: Content) -> tuple[Path, Path]:
+    """Two stores with the content as v1, each in a place of its own: for `Replay`."""
+    places = []
+    for name in ("recorded", "replayed"):
+        place = bench.place(name)
+        spread_directories(place)
+        _prepare_store(bench, place / "store", content)
+        places.append(place)
+    return tuple(places)
+
+
+def _record(bench: Bench, content: str, name: str, command: list, twins: tuple[Path, Path]) -> Path | None:
+    return bench.alone(content, name, lambda: bench.replay.record(command, *twins))
+
+
+def _replay(bench: Bench, content: str, name: str, calls: Path | None) -> bool:
+    """Measures it, if it could be recorded. Was it done?"""
+    if calls:
+        bench.alone(content, name, lambda: bench.measure(content, name, lambda: bench.replay.run(calls)))
+    return bench.wants(content, name)
 
 
 def _prepare_store(bench: Bench, store: Path, content: Content) -> None:

@@ -78,7 +78,7 @@ class Castree:
     def checkout(self, store: Path, version: str, target: Path, content: Content) -> Sample:
         sample, done = self.call(store, "checkout", version, target)
         demand(done["mode"] == "link", f"checkout used mode {done['mode']}")
-        _demand_linked(target, content)
+        demand_linked(target, content)
         return sample
 
     def collect_one(self, store: Path, version: str, garbage: int) -> Sample:
@@ -135,7 +135,7 @@ class Ostree:
 
     def checkout(self, repository: Path, version: str, target: Path, content: Content) -> Sample:
         sample, _ = self.call(repository, "checkout", "--user-mode", "--require-hardlinks", version, target)
-        _demand_linked(target, content)
+        demand_linked(target, content)
         return sample
 
     def collect_one(self, repository: Path, version: str, garbage: int) -> Sample:
@@ -172,7 +172,7 @@ class Raw:
 
     def checkout(self, tree: Path, target: Path, content: Content) -> Sample:
         sample, _ = self.stopwatch.run([self.stopwatch.raw["checkout"], tree, target])
-        _demand_linked(target, content)
+        demand_linked(target, content)
         return sample
 
     def fsck(self, objects: Path, content: Content) -> Sample:
@@ -210,7 +210,7 @@ def _demand_same(tree: Path, content: Content) -> None:
     demand(difference is None, f"{tree.name}: {difference}")
 
 
-def _demand_linked(target: Path, content: Content) -> None:
+def demand_linked(target: Path, content: Content) -> None:
     """The whole content stands there, and its files are links, not copies."""
     _demand_same(target, content)
     copies = [e.path for e in content.entries if e.size > 0 and (target / e.path).lstat().st_nlink < 2]

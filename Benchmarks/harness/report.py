@@ -42,7 +42,7 @@ def serving_report(rows: list, settings: dict[str, str], machine: dict[str, str]
     lines += table(["row", "work", "unit", "castree", "against", "peer", "value", "limit", "verdict"],
                     [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
                       f"**{row.value:.3f}** ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios else "",
-                      "" if row.limit is None else f"{row.limit:g}", row.verdict] for row in rows])
+                      _limit(row), row.verdict] for row in rows])
     return "\n".join([*lines, ""])
 
 
@@ -57,7 +57,7 @@ def pulling_report(rows: list, settings: dict[str, str], machine: dict[str, str]
                     [[row.id, row.work, row.unit, _spread(row.ours), row.peer, _spread(row.theirs),
                       f"**{row.value:.3f}**" + (f" ({min(row.ratios):.3f}–{max(row.ratios):.3f})" if row.ratios
                                                 else "") if row.value is not None else "",
-                      f"{row.limit:g}", row.verdict, _spread(row.cpu), _spread(row.peer_cpu)] for row in rows])
+                      _limit(row), row.verdict, _spread(row.cpu), _spread(row.peer_cpu)] for row in rows])
     return "\n".join([*lines, ""])
 
 
@@ -142,7 +142,11 @@ def _row(row, verdict: Verdict, results: Results) -> list[str]:
         ours, peer = results.series.get(row.ours), results.series.get(row.peer)
     times = [_wall(ours), _wall(peer), _cpu(ours), _cpu(peer)] if type(row) is Row else [""] * 4
     return [row.id, row.content, row.work, times[0], _against(row), times[1], _value(verdict, row.unit),
-            f"{row.limit:g} {row.unit}".rstrip(), verdict.text, *times[2:], _rss(ours), _rss(peer)]
+            f"{_limit(row)} {row.unit}".rstrip(), verdict.text, *times[2:], _rss(ours), _rss(peer)]
+
+
+def _limit(row) -> str:
+    return "" if row.limit is None else f"{row.limit:g}"
 
 
 def _against(row) -> str:
