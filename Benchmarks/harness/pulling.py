@@ -3,17 +3,17 @@
 import base64
 import json
 import random
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from .calls import Replay
 from .comparing import Comparison
 from .content import large_file
 from .programs import PACKLESS, SIGNATURELESS, Castree, Ostree, Raw, demand
 from .scratch import remove_tree, spread_directories
-from .servers import NginxServer
-from .stopwatch import Sample, Stopwatch
+from .servers import PullServer
+from .stopwatch import BenchmarkError, Sample, Stopwatch
 
 FILES, SMALLEST, LARGEST = 10_000, 4096, 6144
 FILES_PER_DIRECTORY = 50
@@ -24,11 +24,11 @@ CONNECTIONS = 16
 SHORT_RUNS = 15
 # What is compared here differs by less than two runs of the same; the round's value is the median, too.
 SIGNED_RUNS = 5
-LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 MIB = 1 << 20
 
 
-PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-raw", "update-bytes")
+PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-raw", "update-calls",
+         "update-floor", "update-bytes")
 
 
 def all_rows() -> list[Comparison]:
@@ -41,6 +41,8 @@ def all_rows() -> list[Comparison]:
         Comparison("packs-raw", "the same", "the calls alone, in plain C, from local files", 1.5),
         Comparison("packs-update", "1 % of the files changed, in a pack", "the first pull, raw", 0.1),
         Comparison("update-raw", "the same", "its tree of hard links alone, in plain C", 2.5),
+        Comparison("update-calls", "the same", "its own calls on files, in plain C", 2.5),
+        Comparison("update-floor", "these calls in place of castree", "the first pull, raw", None),
         Comparison("update-bytes", "the same, bytes sent", "the first pull, in a pack", 0.02, "B"),
         Comparison("signed", "10,000 files of 4 to 6 KB into an empty store, in a pack, signed", "the same, not signed", 1.02),
         Comparison("pull-none", "nothing new", "curl -s", 1.5),
@@ -66,6 +68,7 @@ class PullBench:
     castree: Castree
     ostree: Ostree
     raw: Raw
+    replay: Replay
     rows: dict[str, Comparison]
     rounds: int
     seed: int
@@ -118,6 +121,8 @@ class PullBench:
                         row.add(samples["packs update"], samples["castree"])
                     for row in self.wants("update-raw") if with_raw else []:
                         row.add(samples["packs update"], self._links(number))
+                    if self.wants("update-calls", "update-floor") and not self.replay.missing:
+                        self._replay(server, number, samples)
                 if with_signatures:
                     self._signed(server, files, number)
                 self._nothing_new(server, number)
@@ -127,6 +132,8 @@ class PullBench:
             row.problem = f"not measured: {self.ostree.missing}" if self.ostree.missing else ""
         for row in self.wants("packs-raw", "update-raw"):
             row.problem = f"not measured: {self.raw.missing}" if self.raw.missing else ""
+        for row in self.wants("update-calls", "update-floor") if self.replay.missing else []:
+            row.problem = f"not measured: {self.replay.missing}"
         for row in self.wants(*PACKS):
             row.problem = row.problem if self.castree.knows_packs() else PACKLESS
 
@@ -217,6 +224,26 @@ class PullBench:
         sample, output = self.stopwatch.run([self.stopwatch.raw["checkout"], tree, self._fresh("links", number)])
         demand(output.split()[0] == str(FILES), f"raw checkout did {output.strip()}")
         return sample
+
+    def _replay(self, server: "PullServer", number: int, samples: dict[str, Sample]) -> None:
+        """What the update asks of the machine, but for the network and for thinking."""
+        recorded, replayed = (self._fresh(name, number) for name in ("recorded", "replayed"))
+        for twin in (recorded, replayed):
+            spread_directories(twin)
+            self.castree.init(twin / "store")
+            self.castree.call(twin / "store", "pull", f"{server.url}/first")
+        try:
+            calls = self.replay.record(["pull", f"{server.url}/both"], recorded, replayed)
+            self._sync()
+            sample = self.replay.run(calls)
+        except BenchmarkError as error:  # these two rows are void, and no other
+            for row in self.wants("update-calls", "update-floor"):
+                row.problem = f"ERROR: {error}"
+            return
+        for row in self.wants("update-calls"):
+            row.add(samples["packs update"], sample)
+        for row in self.wants("update-floor"):
+            row.add(sample, samples["castree"])
 
     @property
     def _key(self) -> Path:
@@ -371,31 +398,3 @@ class ManyFiles:
         for number in [*self.changed, *range(0, FILES, 500)]:
             demand((tree / self.paths[number]).read_bytes() == self._bytes(number, changed),
                    f"the bytes of {self.paths[number]} differ")
-
-
-class PullServer(NginxServer):
-    """nginx that also writes down how many bytes of content each answer had."""
-
-    def __init__(self, tree: Path, work: Path):
-        super().__init__(tree, work)
-        self.url = f"http://127.0.0.1:{self.port}"
-        root = work / f"nginx-{self.port}"
-        self.sent = root / "sent"
-        configuration = root / "nginx.conf"
-        logged = f"log_format sent '$body_bytes_sent'; access_log {self.sent} sent; gzip_static on;"
-        text = configuration.read_text().replace("access_log off;", logged)
-        # Every file is asked for a few times only; kept open, all of them are more than many systems allow.
-        text = re.sub(r"open_file_cache max=.*;", "open_file_cache off;", text)
-        configuration.write_text(text)
-        self.begin = 0
-
-    def mark(self) -> None:
-        time.sleep(LOGGED_SECONDS)
-        self.begin = self.sent.stat().st_size if self.sent.exists() else 0
-
-    def bytes_sent(self) -> int:
-        """Bytes of content sent since the mark."""
-        time.sleep(LOGGED_SECONDS)
-        with self.sent.open() as file:
-            file.seek(self.begin)
-            return sum(map(int, file))

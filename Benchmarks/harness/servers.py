@@ -5,6 +5,7 @@ import grp
 import http.client
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ from .stopwatch import BenchmarkError
 START_SECONDS = 20
 NGINX = "nginx"
 WORKER_CONNECTIONS = 4096
+LOGGED_SECONDS = 0.2  # nginx writes its line after the client has the last byte
 
 # What an administrator writes who wants nginx to serve static files fast: no log, no look at the disk
 # for a minute, heads and files sent together.
@@ -196,6 +198,34 @@ class NginxServer(Server):
             tree=tree, port=port, upstream=to, location=location))
         super().__init__([NGINX, "-e", "/dev/null", "-p", root, "-c", configuration], port,
                          work / f"nginx-{port}.log", cpus)
+
+
+class PullServer(NginxServer):
+    """nginx that also writes down how many bytes of content each answer had."""
+
+    def __init__(self, tree: Path, work: Path):
+        super().__init__(tree, work)
+        self.url = f"http://127.0.0.1:{self.port}"
+        root = work / f"nginx-{self.port}"
+        self.sent = root / "sent"
+        configuration = root / "nginx.conf"
+        logged = f"log_format sent '$body_bytes_sent'; access_log {self.sent} sent; gzip_static on;"
+        text = configuration.read_text().replace("access_log off;", logged)
+        # Every file is asked for a few times only; kept open, all of them are more than many systems allow.
+        text = re.sub(r"open_file_cache max=.*;", "open_file_cache off;", text)
+        configuration.write_text(text)
+        self.begin = 0
+
+    def mark(self) -> None:
+        time.sleep(LOGGED_SECONDS)
+        self.begin = self.sent.stat().st_size if self.sent.exists() else 0
+
+    def bytes_sent(self) -> int:
+        """Bytes of content sent since the mark."""
+        time.sleep(LOGGED_SECONDS)
+        with self.sent.open() as file:
+            file.seek(self.begin)
+            return sum(map(int, file))
 
 
 def os_file_limit() -> int:
