@@ -1,7 +1,5 @@
 """The rows of `pull`: what is fetched from nginx, and how much is allowed against other clients."""
 
-import base64
-import json
 import random
 import time
 from dataclasses import dataclass
@@ -11,14 +9,12 @@ from .calls import Replay
 from .comparing import Comparison
 from .content import large_file
 from .programs import PACKLESS, SIGNATURELESS, Castree, Ostree, Raw, demand
+from .pulled import ENTRIES, FILES, LARGEST, SMALLEST, ManyFiles, write_long_manifest
 from .scratch import remove_tree, spread_directories
 from .servers import PullServer
 from .stopwatch import BenchmarkError, Sample, Stopwatch
 
-FILES, SMALLEST, LARGEST = 10_000, 4096, 6144
-FILES_PER_DIRECTORY = 50
 LARGE_BYTES = 500 << 20
-ENTRIES = 100_000
 CONNECTIONS = 16
 # A process of milliseconds runs so often in a round; the round's value is the median.
 SHORT_RUNS = 15
@@ -27,7 +23,7 @@ SIGNED_RUNS = 5
 MIB = 1 << 20
 
 
-PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-update", "update-raw", "update-calls",
+PACKS = ("packs-raw", "packs-curl", "packs-ostree", "packs-floor", "packs-floor-ostree", "packs-update", "update-raw", "update-calls",
          "update-floor", "update-bytes")
 
 
@@ -39,6 +35,8 @@ def all_rows() -> list[Comparison]:
         Comparison("packs-curl", "10,000 files of 4 to 6 KB into an empty store, in a pack", "curl --parallel", 0.5),
         Comparison("packs-ostree", "the same", "ostree pull", 0.2),
         Comparison("packs-raw", "the same", "the calls alone, in plain C, from local files", 1.5),
+        Comparison("packs-floor", "the fewest calls of all, in plain C, in place of castree", "curl --parallel", None),
+        Comparison("packs-floor-ostree", "the same", "ostree pull", None),
         Comparison("packs-update", "1 % of the files changed, in a pack", "the first pull, raw", 0.1),
         Comparison("update-raw", "the same", "its tree of hard links alone, in plain C", 2.5),
         Comparison("update-calls", "the same", "its own calls on files, in plain C", 2.5),
@@ -87,8 +85,10 @@ class PullBench:
         self.castree.call(publishing, "add", files.root, "--version", "1")
         for origin in ("first", "both"):
             self.castree.call(publishing, "publish", "1", self.site / origin)
-        with_ostree = not self.ostree.missing and bool(self.wants("pull-ostree", "packs-ostree"))
-        with_raw = not self.raw.missing and bool(self.wants("packs-raw", "update-raw"))
+        with_ostree = not self.ostree.missing and bool(
+            self.wants("pull-ostree", "packs-ostree", "packs-floor-ostree"))
+        with_raw = not self.raw.missing and bool(
+            self.wants("packs-raw", "packs-floor", "packs-floor-ostree", "update-raw"))
         with_packs = self.castree.knows_packs() and bool(self.wants(*PACKS))
         with_signatures = self.castree.knows_signatures() and bool(self.wants("signed"))
         if with_signatures:
@@ -106,13 +106,14 @@ class PullBench:
             for number in range(self.rounds):
                 self.say(f"round {number + 1} of {self.rounds}")
                 order = ["castree", "curl"] + (["ostree"] if with_ostree else []) + (["packs"] if with_packs else [])
-                order += ["raw"] if with_raw else []
+                order += ["raw", "floor"] if with_raw else []
                 random.Random(f"{self.seed}/{number}").shuffle(order)
                 samples = {}
                 for name in order:
                     samples |= getattr(self, f"_{name}")(server, files, number, listed)
                 for name, ours, theirs in (("pull-curl", "castree", "curl"), ("pull-ostree", "castree", "ostree"),
-                                           ("packs-curl", "packs", "curl"), ("packs-ostree", "packs", "ostree"), ("packs-raw", "packs", "raw")):
+                                           ("packs-curl", "packs", "curl"), ("packs-ostree", "packs", "ostree"), ("packs-raw", "packs", "raw"),
+                                           ("packs-floor", "floor", "curl"), ("packs-floor-ostree", "floor", "ostree")):
                     for row in self.wants(name):
                         if ours in samples and theirs in samples:
                             row.add(samples[ours], samples[theirs])
@@ -128,22 +129,22 @@ class PullBench:
                 self._nothing_new(server, number)
         for row in self.wants("signed"):
             row.problem = "" if with_signatures else SIGNATURELESS
-        for row in self.wants("pull-ostree", "packs-ostree"):
+        for row in self.wants("pull-ostree", "packs-ostree", "packs-floor-ostree"):
             row.problem = f"not measured: {self.ostree.missing}" if self.ostree.missing else ""
-        for row in self.wants("packs-raw", "update-raw"):
+        for row in self.wants("packs-raw", "packs-floor", "update-raw"):
             row.problem = f"not measured: {self.raw.missing}" if self.raw.missing else ""
         for row in self.wants("update-calls", "update-floor") if self.replay.missing else []:
             row.problem = f"not measured: {self.replay.missing}"
         for row in self.wants(*PACKS):
             row.problem = row.problem if self.castree.knows_packs() else PACKLESS
 
-    def _archive(self, files: "ManyFiles") -> None:
+    def _archive(self, files: ManyFiles) -> None:
         archive = self.site / "archive"
         self.ostree.call(archive, "init", "--mode=archive")
         self.ostree.call(archive, "commit", "--branch=app", "--subject=1", files.root)
         self.ostree.call(archive, "summary", "--update")
 
-    def _list_urls(self, server: "PullServer") -> Path:
+    def _list_urls(self, server: PullServer) -> Path:
         """What a pull of the first release fetches, as a configuration of curl."""
         origin = self.site / "first"
         paths = sorted(path.relative_to(origin) for path in (origin / "objects").glob("*/*"))
@@ -154,21 +155,21 @@ class PullBench:
                 file.write(f'url = "{server.url}/first/{path}"\noutput = "{number:05}"\n')
         return listed
 
-    def _castree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+    def _castree(self, server: PullServer, files: ManyFiles, number: int, _) -> dict[str, Sample]:
         """The first pull and the update, object by object."""
         first, _, update, _ = self._pull_both(server, files, number, "store", *self.castree.without_packs())
         for row in self.wants("update-time"):
             row.add(update, first)
         return {"castree": first}
 
-    def _packs(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+    def _packs(self, server: PullServer, files: ManyFiles, number: int, _) -> dict[str, Sample]:
         first, first_bytes, update, update_bytes = self._pull_both(server, files, number, "packs")
         for row in self.wants("update-bytes"):
             row.ours.append(update_bytes)
             row.theirs.append(first_bytes)
         return {"packs": first, "packs update": update}
 
-    def _pull_both(self, server: "PullServer", files: "ManyFiles", number: int, name: str,
+    def _pull_both(self, server: PullServer, files: ManyFiles, number: int, name: str,
                    *options) -> tuple[Sample, int, Sample, int]:
         """The first pull and the bytes it took, and behind it the update."""
         store = self._fresh(name, number)
@@ -187,7 +188,7 @@ class PullBench:
         files.demand_in(store / "versions" / "2", changed=True)
         return first, first_bytes, update, update_bytes
 
-    def _curl(self, server: "PullServer", files: "ManyFiles", number: int, listed: Path) -> dict[str, Sample]:
+    def _curl(self, server: PullServer, files: ManyFiles, number: int, listed: Path) -> dict[str, Sample]:
         target = self._fresh("curl", number)
         target.mkdir()
         self._sync()
@@ -198,7 +199,7 @@ class PullBench:
         demand(found == FILES + 1, f"curl wrote {found} files")
         return {"curl": sample}
 
-    def _ostree(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+    def _ostree(self, server: PullServer, files: ManyFiles, number: int, _) -> dict[str, Sample]:
         repository = self._fresh("ostree", number)
         self.ostree.init(repository)
         self.ostree.call(repository, "remote", "add", "--no-gpg-verify", "origin", f"{server.url}/archive")
@@ -208,7 +209,7 @@ class PullBench:
         demand(found == FILES, f"ostree pulled {found} files")
         return {"ostree": sample}
 
-    def _raw(self, server: "PullServer", files: "ManyFiles", number: int, _) -> dict[str, Sample]:
+    def _raw(self, server: PullServer, files: ManyFiles, number: int, _) -> dict[str, Sample]:
         """What any store must ask of the machine to keep these files, once it has their bytes."""
         store = self._fresh("raw", number)
         store.mkdir()
@@ -216,6 +217,16 @@ class PullBench:
         sample, output = self.stopwatch.run([self.stopwatch.raw["add"], files.root, store, "v1"])
         demand(output.split()[:2] == [str(FILES), str(FILES)], f"raw add did {output.strip()}")
         return {"raw": sample}
+
+    def _floor(self, server: PullServer, files: ManyFiles, number: int, _) -> dict[str, Sample]:
+        """The least that any store must ask of the machine to keep files like these."""
+        store = self._fresh("floor", number)
+        store.mkdir()
+        self._sync()
+        sample, output = self.stopwatch.run(
+            [self.stopwatch.raw["place"], store, str(FILES), str((SMALLEST + LARGEST) // 2)])
+        demand(output.split() == [str(FILES)], f"raw place did {output.strip()}")
+        return {"floor": sample}
 
     def _links(self, number: int) -> Sample:
         """What any store must ask of the machine to make the tree of the update, once it has the objects."""
@@ -225,7 +236,7 @@ class PullBench:
         demand(output.split()[0] == str(FILES), f"raw checkout did {output.strip()}")
         return sample
 
-    def _replay(self, server: "PullServer", number: int, samples: dict[str, Sample]) -> None:
+    def _replay(self, server: PullServer, number: int, samples: dict[str, Sample]) -> None:
         """What the update asks of the machine, but for the network and for thinking."""
         recorded, replayed = (self._fresh(name, number) for name in ("recorded", "replayed"))
         for twin in (recorded, replayed):
@@ -249,7 +260,7 @@ class PullBench:
     def _key(self) -> Path:
         return self.work / "release.key"
 
-    def _signed(self, server: "PullServer", files: "ManyFiles", number: int) -> None:
+    def _signed(self, server: PullServer, files: ManyFiles, number: int) -> None:
         """The same release from two origins, in turn: a signature costs less than two runs differ."""
         samples: dict[str, list[Sample]] = {"signed": [], "first": []}
         for run in range(SIGNED_RUNS):
@@ -267,7 +278,7 @@ class PullBench:
         for row in self.wants("signed"):
             row.add(_middle(samples["signed"]), _middle(samples["first"]))
 
-    def _nothing_new(self, server: "PullServer", number: int) -> None:
+    def _nothing_new(self, server: PullServer, number: int) -> None:
         for row in self.wants("pull-none"):
             store = self._place("store", number)
             ours, theirs = [], []
@@ -354,47 +365,3 @@ class PullBench:
 
 def _middle(samples: list[Sample]) -> Sample:
     return sorted(samples, key=lambda sample: sample.wall)[len(samples) // 2]
-
-
-def write_long_manifest(path: Path, seed: int) -> int:
-    """Writes a manifest as a Meteor server gives it, and returns its size."""
-    chosen = random.Random(f"{seed}/manifest")
-    entries = []
-    for number in range(ENTRIES):
-        name, label = f"assets/{number // 100:04}/asset-{number:06}.js", chosen.randbytes(20).hex()
-        entries.append({"path": f"app/{name}", "url": f"/{name}?hash={label}", "type": "asset", "where": "client",
-                        "cacheable": True, "hash": label, "size": chosen.randint(1, 100_000),
-                        "sri": base64.b64encode(chosen.randbytes(64)).decode()})
-    path.parent.mkdir(parents=True)
-    return path.write_text(json.dumps(
-        {"version": chosen.randbytes(20).hex(), "format": "web-program-pre1",
-         "cordovaCompatibilityVersions": {"android": "1", "ios": "1"}, "manifest": entries}))
-
-
-class ManyFiles:
-    """A directory of files of about the same size, of which 1 % change."""
-
-    def __init__(self, root: Path, seed: int):
-        self.root, self.seed = root, seed
-        self.paths = [f"part-{number // FILES_PER_DIRECTORY:03}/asset-{number:05}.js" for number in range(FILES)]
-        self.changed = set(random.Random(f"{seed}/changed").sample(range(FILES), FILES // 100))
-        for number, path in enumerate(self.paths):
-            if number % FILES_PER_DIRECTORY == 0:
-                (root / path).parent.mkdir(parents=True)
-            (root / path).write_bytes(self._bytes(number, False))
-
-    def change(self) -> None:
-        for number in self.changed:
-            (self.root / self.paths[number]).write_bytes(self._bytes(number, True))
-
-    def _bytes(self, number: int, changed: bool) -> bytes:
-        chosen = random.Random(f"{self.seed}/{number}/{changed and number in self.changed}")
-        return chosen.randbytes(chosen.randint(SMALLEST, LARGEST))
-
-    def demand_in(self, tree: Path, changed: bool) -> None:
-        """All paths are there; the bytes of the changed ones and a few others are right."""
-        found = sum(1 for path in self.paths if (tree / path).is_file())
-        demand(found == FILES, f"the tree has {found} of the files")
-        for number in [*self.changed, *range(0, FILES, 500)]:
-            demand((tree / self.paths[number]).read_bytes() == self._bytes(number, changed),
-                   f"the bytes of {self.paths[number]} differ")

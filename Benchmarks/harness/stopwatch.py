@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 RAW_SOURCES = Path(__file__).resolve().parent.parent / "raw"
-RAW_PROGRAMS = ("measure", "heap", "add", "checkout", "fsck", "echo", "closest", "gc", "serve", "replay")
+RAW_PROGRAMS = ("measure", "heap", "add", "checkout", "fsck", "echo", "closest", "gc", "place", "serve", "replay")
 FURTHER_LIBRARIES = {"gc": ["-lsqlite3"]}
 COMPILE = ["cc", "-std=c11", "-O2", "-o", "PROGRAM", "raw/PROGRAM.c", "-lcrypto", "-lxxhash", "-pthread"]
 
