@@ -121,19 +121,31 @@ extension FileSystem {
         try exchangeByRenames(directory, first, second, spare: spare)
     }
 
-    /// Exchanges two names by three renames; if the second cannot be renamed, nothing changes.
+    /// Exchanges two names by three renames; if one of them fails, nothing changes.
     func exchangeByRenames(
         _ directory: Int32, _ first: String, _ second: String, spare: String
     ) throws(StoreError) {
         try rename(directory, first, to: directory, spare)
         do throws(StoreError) {
-            try rename(directory, second, to: directory, first)
+            try moveBoth(directory, first, second, spare: spare)
         } catch {
             // Report the first error; what stays hidden goes with its lease.
             try? rename(directory, spare, to: directory, first)
             throw error
         }
-        try rename(directory, spare, to: directory, second)
+    }
+
+    private func moveBoth(
+        _ directory: Int32, _ first: String, _ second: String, spare: String
+    ) throws(StoreError) {
+        try rename(directory, second, to: directory, first)
+        do throws(StoreError) {
+            try rename(directory, spare, to: directory, second)
+        } catch {
+            // Back first: the caller shows what stands under `second`. Report the first error.
+            try? rename(directory, first, to: directory, second)
+            throw error
+        }
     }
 }
 
