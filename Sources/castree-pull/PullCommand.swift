@@ -180,10 +180,12 @@ extension Invocation {
     private func show(
         _ report: PullReport, _ lifecycle: Lifecycle, _ reply: OriginReply, isMandatory: Bool
     ) throws -> ExitStatus {
+        let remedy =
+            report.damagedBases.isEmpty
+            ? "castree publish --verify mends an origin"
+            : "castree fsck --from URL mends the store"
         for reason in report.fallbacks {
-            note(
-                "\(reason); what it was to bring came another way (castree publish --verify mends an origin)"
-            )
+            note("\(reason); what it was to bring came another way (\(remedy))")
         }
         for path in report.skipped { note("the origin does not have \(path), which is optional") }
         let waits = isMandatory && lifecycle.pending == report.version

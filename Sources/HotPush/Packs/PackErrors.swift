@@ -9,4 +9,13 @@ extension StoreError {
     static func badPack(_ problem: String) -> StoreError {
         StoreError(.badPack, "the pack is refused: \(problem)")
     }
+
+    /// The pack may be right: what it leads from is not.
+    static func damagedBases(_ bases: [ObjectID]) -> StoreError {
+        let others = bases.count == 1 ? "" : " and \(bases.count - 1) more"
+        return StoreError(
+            .badPack,
+            "the pack cannot be used: of what it leads from, object \(bases[0])\(others) is damaged in this store",
+            object: bases[0])
+    }
 }

@@ -7,6 +7,8 @@ extension Download {
     func begin(_ id: Int, _ head: TransferHead) -> BodyDecision {
         guard let transfer = running[id] else { return .refuse }
         transfer.head = head
+        outage = nil
+        budget.forget(Outage.budgetID..<Outage.budgetID + 1)
         if head.status == 304, !transfer.kept.isEmpty {
             transfer.unchanged = Self.unchanged(head, transfer.kept)
             if transfer.unchanged == nil {
@@ -106,14 +108,14 @@ extension Download {
         guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
         else { return }
         do throws(StoreError) {
-            try end(transfer, arrival, result)
+            try end(id, transfer, arrival, result)
         } catch {
             if failure == nil { failure = error }
         }
     }
 
     private func end(
-        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
+        _ id: Int, _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
         if let trouble = transfer.trouble {
             // What other sources have sent may still be right.
@@ -166,12 +168,12 @@ extension Download {
             }
         default: break
         }
-        try giveUpOrWait(transfer, arrival, result)
+        try giveUpOrWait(id, transfer, arrival, result)
     }
 
     /// The network failed, or the server says that it cannot answer.
     private func giveUpOrWait(
-        _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
+        _ id: Int, _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
     ) throws(StoreError) {
         let result: TransferOutcome =
             transfer.isTooSlow
@@ -188,6 +190,11 @@ extension Download {
         let newByteCount = transfer.work.highWater - transfer.highWaterBefore
         let hasPart = arrival.offset > 0
         try arrival.suspend()
+        if transfer.head == nil, !work.turns.areMany, case .failed(let trouble) = result,
+            trouble.kind.isUnreached
+        {
+            return try waitForOrigin(work, id, trouble)
+        }
         let decision = budget.decide(
             work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
             now: secondsNow(), using: &generator)
@@ -206,6 +213,24 @@ extension Download {
             throw StoreError(.network, "unable to fetch \(url(of: work))")
         }
         throw StoreError(trouble)
+    }
+
+    /// The origin cannot be reached: whichever file was asked for, all wait.
+    private func waitForOrigin(
+        _ work: Work, _ id: Int, _ trouble: TransferFailure
+    ) throws(StoreError) {
+        var now = outage
+        if now.map({ id > $0.lastID }) ?? true {
+            let decision = budget.decide(
+                Outage.budgetID, .failed(trouble), head: nil, newByteCount: 0, now: secondsNow(),
+                using: &generator)
+            guard case .again(let delay) = decision else { throw StoreError(trouble) }
+            now = Outage(until: .now + delay, lastID: lastID)
+        }
+        outage = now
+        var work = work
+        work.due = now?.until
+        waiting.append(work)
     }
 
     /// The content is not what the release says: the origin may be between two versions.

@@ -130,7 +130,9 @@ final class Download: TransferClient {
     private var position = 0
     var waiting: [Work] = []
     var running: [Int: Running] = [:]
-    private var lastID = 0
+    private(set) var lastID = 0
+    /// Nothing is begun while it lasts, but for the request that finds out.
+    var outage: Outage?
     var finished: [ArrivedFile] = []
     var budget: RetryBudget
     var generator = SystemRandomNumberGenerator()
@@ -198,6 +200,7 @@ final class Download: TransferClient {
     // MARK: What to ask for
 
     func next() -> NextTransfer {
+        if failure == nil, let rest { return .wait(milliseconds: rest) }
         while failure == nil {
             guard let work = nextWork() else { break }
             do throws(StoreError) {
@@ -208,6 +211,14 @@ final class Download: TransferClient {
         }
         guard failure == nil, let due = waiting.compactMap(\.due).min() else { return .nothing }
         return .wait(milliseconds: Int(max(1, (due - .now).milliseconds + 1)))
+    }
+
+    /// How many milliseconds nothing is begun; nil if something may be.
+    private var rest: Int? {
+        guard let outage else { return nil }
+        let now = ContinuousClock.now
+        if now < outage.until { return Int((outage.until - now).milliseconds + 1) }
+        return running.keys.contains { $0 > outage.lastID } ? 50 : nil
     }
 
     private func nextWork() -> Work? {

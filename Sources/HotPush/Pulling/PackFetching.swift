@@ -62,6 +62,9 @@ final class PackFetching {
     /// Why packs were of no use.
     var troubles: [String] { transfers.compactMap { $0.trouble?.message } }
 
+    /// What packs lead from and is damaged here.
+    var damagedBases: [ObjectID] { transfers.flatMap(\.damagedBases) }
+
     /// Deletes what is left of packs when nothing is missing any more.
     func dropParts() throws(StoreError) {
         for transfer in transfers where transfer.trouble != nil { try transfer.dropParts() }

@@ -60,6 +60,7 @@ extension Pull {
         report.figures.bytes += work.figures.bytes
         report.figures.resumedBytes += work.figures.resumedBytes
         report.fallbacks = work.troubles
+        report.damagedBases = work.damagedBases
         report.requests = requestCount
         report.figures.milliseconds = (ContinuousClock.now - began).milliseconds
         noteEnd(of: session.plan, report.figures, failure)

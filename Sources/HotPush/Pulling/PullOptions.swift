@@ -1,4 +1,4 @@
-import CASStore
+package import CASStore
 import VersionTree
 
 /// How a pull works.
@@ -110,6 +110,8 @@ public struct PullReport: Sendable, Hashable {
     package var skipped: [String] = []
     /// Why packs were of no use; what they were to bring came otherwise.
     package var fallbacks: [String] = []
+    /// Objects of the store that packs lead from and that are damaged: a check finds them, too.
+    package var damagedBases: [ObjectID] = []
 
     /// Makes a report of nothing.
     package init(version: String) { self.version = version }

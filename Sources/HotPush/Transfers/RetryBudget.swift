@@ -75,13 +75,7 @@ package struct RetryBudget: Sendable {
             pullFailureCount += 1
         }
         if pullFailureCount >= policy.pullFailureCountMax { return .pullSpent }
-        if count >= policy.failureCountMax { return .spent }
-        if case .failed(let failure) = outcome,
-            failure.kind == .resolve || failure.kind == .connect,
-            count >= policy.unreachedCountMax
-        {
-            return .spent
-        }
+        if count >= policy.failureCountMax(of: outcome) { return .spent }
         let asked = head.flatMap { head in
             head["retry-after"].flatMap { RetryAfter.delay($0, now: now) }
         }

@@ -10,6 +10,8 @@ package struct RetryPolicy: Sendable, Hashable {
     /// How often to try to reach an origin that has not answered at all: where there is no such name, or nobody
     /// listens, waiting seldom helps.
     package var unreachedCountMax = 3
+    /// Failures in a row without a new byte after which a file is given up although its origin can be reached.
+    private(set) var reachedCountMax = Int.max
     /// Failures in a row without a new byte, over all files, after which a pull is given up: the
     /// network is gone.
     package var pullFailureCountMax = 200
@@ -25,11 +27,12 @@ package struct RetryPolicy: Sendable, Hashable {
     /// If the transport keeps to a rate, proportionally longer.
     package var dripTime: Duration = .seconds(60)
 
-    /// The policy for packs: objects come one by one without them, so nobody waits long.
+    /// The policy for packs: objects come one by one without them, so nobody waits long, but for an origin that cannot
+    /// be reached: then objects cannot be had either.
     var forPacks: RetryPolicy {
         var policy = self
-        policy.failureCountMax = min(failureCountMax, 4)
-        policy.pullFailureCountMax = min(pullFailureCountMax, 8)
+        policy.reachedCountMax = 4
+        policy.pullFailureCountMax = min(pullFailureCountMax, max(8, failureCountMax))
         policy.retryAfterMax = min(retryAfterMax, .seconds(5))
         return policy
     }
@@ -37,7 +40,7 @@ package struct RetryPolicy: Sendable, Hashable {
     /// The policy once an origin has answered: that it cannot be reached now is trouble that passes.
     package var afterAnswer: RetryPolicy {
         var policy = self
-        policy.unreachedCountMax = .max
+        policy.unreachedCountMax = failureCountMax
         return policy
     }
 
@@ -60,6 +63,14 @@ package struct RetryPolicy: Sendable, Hashable {
         case .resolve, .connect, .broken, .timeout: return true
         case .security, .redirect, .malformed, .request: return false
         }
+    }
+
+    /// After how many failures in a row that ended this way a file is given up.
+    func failureCountMax(of outcome: TransferOutcome) -> Int {
+        if case .failed(let failure) = outcome, failure.kind.isUnreached {
+            return min(failureCountMax, unreachedCountMax)
+        }
+        return min(failureCountMax, reachedCountMax)
     }
 
     /// Whether a status reports a temporary problem (RFC 9110, sections 15.5 and 15.6; 425: RFC
@@ -86,4 +97,9 @@ package struct RetryPolicy: Sendable, Hashable {
         return backoff.delay(
             failureCount: failureCount, retryAfter: retryAfter, using: &generator)
     }
+}
+
+extension TransferFailure.Kind {
+    /// Whether nobody answered, of whatever is asked for there.
+    var isUnreached: Bool { self == .resolve || self == .connect }
 }

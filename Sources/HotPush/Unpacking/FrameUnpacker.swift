@@ -138,6 +138,24 @@ final class FrameUnpacker {
         return reader
     }
 
+    /// Those of a frame's bases whose bytes are not theirs any more: then what comes out of it is wrong, and the pack is not.
+    ///
+    /// Reads them all; for a frame that came out wrong.
+    func damagedBases(of frame: Int) throws(StoreError) -> [ObjectID] {
+        guard let baseObjects else { return [] }
+        var damaged: [ObjectID] = []
+        for base in table.frames[frame].bases.lazy.map({ baseObjects.references[Int($0)] }) {
+            do throws(StoreError) {
+                let reader = try open(base)
+                try reader.forEachPiece { (_) throws(StoreError) in }
+            } catch {
+                guard error.code == .badPack || error.code == .damagedObject else { throw error }
+                damaged.append(base.address)
+            }
+        }
+        return damaged
+    }
+
     private func lacking(_ base: Reference) -> StoreError {
         StoreError(
             .badPack, "the object \(base.address) that a frame is based on is not here whole",

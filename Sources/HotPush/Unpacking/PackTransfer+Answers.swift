@@ -149,8 +149,15 @@ extension PackTransfer {
             queue.append(Span(frames: index..<index + 1, budgetID: -index))
             return
         }
-        trouble = problem ?? .badPack("\(wrong.count) objects came out of it with other bytes")
         wrongObjects += wrong
+        let damaged = try unpacker.damagedBases(of: index)
+        damagedBases += damaged
+        if !damagedBases.isEmpty {
+            trouble = .damagedBases(damagedBases)
+        } else {
+            let count = wrong.count == 1 ? "an object" : "\(wrong.count) objects"
+            trouble = problem ?? .badPack("\(count) came out of it with other bytes")
+        }
     }
 
     // MARK: Ends

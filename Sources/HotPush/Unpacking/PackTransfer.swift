@@ -94,6 +94,8 @@ final class PackTransfer: TransferClient {
     var ownFrames: Set<Int> = []
     /// Objects that came out wrong.
     var wrongObjects: [Reference] = []
+    /// Objects of the store from which it leads, and whose bytes are not theirs any more.
+    var damagedBases: [ObjectID] = []
     var figures = DownloadFigures()
 
     /// - Parameters:

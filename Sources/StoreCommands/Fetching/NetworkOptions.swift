@@ -4,20 +4,23 @@ extension Option {
     /// How patient a command is: the options of every command that reaches others.
     private static let patience = patience(retries: 8)
 
-    private static func patience(retries: Int) -> [Option] {
+    private static func patience(retries: Int, _ more: String = "") -> [Option] {
         [
             .text(
                 "timeout", placeholder: "TIME",
                 "give up on a connection that is silent for this long",
                 fallback: "30s"),
             .integer(
-                "retries", in: 0...100, "repeat a request this many times", fallback: retries),
+                "retries", in: 0...100, "repeat a request this many times" + more,
+                fallback: retries),
         ]
     }
 
     /// How to reach an origin, wherever it is: the options of every command that only reads one.
     static let reaching: [Option] =
-        patience + [
+        patience(
+            retries: 8, "; if this is not given and nobody has ever answered, two must do"
+        ) + [
             .text(
                 "connect-timeout", placeholder: "TIME", "give up connecting after this long",
                 fallback: "20s"),

@@ -231,17 +231,41 @@ import Zstandard
         }
     }
 
-    @Test("has a base that is damaged here: what it was to bring comes another way")
+    @Test(
+        "has a base that is damaged here: what it was to bring comes another way, and not the pack is blamed"
+    )
     func damagedBase() throws {
-        let fixture = try PackedFixture()
-        try fixture.base.run()
-        try fixture.base.publish("2")
-        try fixture.serve([fixture.update(perFrame: 1)])
-        let old = NumberedObjects(of: try fixture.manifest("1")).references[0].address
-        let path = fixture.base.device.path + "/objects/" + StoreLayout.objectPath(old)
-        try Damage.flip(path, at: 0)
-        try fixture.run()
-        try expect(
-            fixture.base.tree("2")["index.html"], equals: PublishingPlace.second["index.html"])
+        let place = try PublishingPlace()
+        var generator = SeededRandom(seed: 8)
+        let text = (0..<20_000).map { _ in String(generator.next() % 1_000_000) }.joined()
+        try place.store.add("3", ["app.js": text])
+        try place.store.add("4", ["app.js": text + "changed"])
+        for damage in ["a byte", "its end"] {
+            let place = place.withOrigin(damage)
+            let device = try TemporaryStore()
+            func pull() throws -> PullReport {
+                let pull = Pull(
+                    into: try device.reopened(), over: DirectoryTransport(place.origin),
+                    PullingFixture.options)
+                return try require(try pull.run(place.origin))
+            }
+            try place.publisher(packs: .before).publish("3", of: place.versions)
+            expect(try pull().damagedBases, equals: [])
+            try place.publisher(packs: .before).publish("4", of: place.versions)
+            let old = try require(place.versions.manifest(of: "3").entries.first).address
+            let path = device.path + "/objects/" + StoreLayout.objectPath(old)
+            if damage == "a byte" {
+                try Damage.flip(path, at: 1_000)
+            } else {
+                expect(chmod(path, 0o644), equals: 0)
+                expect(truncate(path, 50_000), equals: 0)
+            }
+            let report = try pull()
+            try expect(readTree(device.path + "/versions/4"), equals: ["app.js": text + "changed"])
+            expect(report.damagedBases, equals: [old], "\(damage)")
+            expect(report.fallbacks.count, equals: 1)
+            expect(
+                report.fallbacks.allSatisfy { !$0.contains("refused") && $0.contains("\(old)") })
+        }
     }
 }
