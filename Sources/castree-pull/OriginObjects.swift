@@ -17,16 +17,12 @@ extension Invocation {
 
 /// Opens what `fsck --from` names: a web server, a bucket, or a directory.
 ///
-/// - Throws: `.badOrigin`; the error that keeps libcurl from working.
+/// - Throws: `.badOrigin`; the error that keeps libcurl from working. What is returned throws `.noOrigin`.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {
     let location = try invocation.origin(origin).location
     try invocation.refuseBucketAccess(to: location)
-    if case .directory = location {
-        try invocation.refuse(
-            Option.reachingBucket, "is for origins that are reached over a network")
-    }
     let transport = try invocation.repairTransport(to: location)
     let retries = try invocation.retryPolicy()
     return { versions in
@@ -34,7 +30,7 @@ extension Invocation {
         var options = PullOptions()
         options.retries = retries
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
-        return Pull(into: versions, over: transport, options)
+        return try Pull(into: versions, over: transport, options)
             .repairSource(origin, at: location) { bar.finish() }
     }
 }

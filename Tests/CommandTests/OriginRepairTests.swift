@@ -220,6 +220,38 @@ import Testing
         let server = try WebOrigin(place.directory.appending(path: "site"))
         try expect(place.castree("fsck", "--from", server.url).status, equals: 0)
         try expect(server.requests(), equals: [])
+        // So who is offline hears no alarm.
+        try expect(place.castree("fsck", "--from", "http://127.0.0.1:9").status, equals: 0)
+    }
+
+    @Test func `a directory that is no origin is refused before a sound store is read`() throws {
+        try place.write(["notes.txt": "no origin"], to: "empty")
+        let places = [
+            "nowhere", "empty", "empty/notes.txt", "file://\(place.directory.path)/nowhere",
+        ]
+        for origin in places {
+            for words in [["fsck"], ["fsck", "--dry-run"], ["fsck", "--retries", "0"]] {
+                let refused = try place.run(.castree, words + ["--from", origin, "--json"])
+                expect(refused.status, equals: 8, "\(origin): \(refused)")
+                try expect(refused.error().code, equals: "noOrigin")
+            }
+            let checker = try place.checker("repair", ".castree", "--from", origin)
+            expect(checker.status, equals: 8, "\(origin): \(checker)")
+        }
+    }
+
+    @Test func `what is left of an origin repairs, and patience is taken for a directory, too`()
+        throws
+    {
+        _ = try damage()
+        for name in ["origin.json", "channels", "channels.json"] {
+            try FileManager.default.removeItem(at: place.directory.appending(path: "site/\(name)"))
+        }
+        let repaired = try place.castree(
+            "fsck", "--from", "site", "--retries", "2", "--timeout", "5s")
+        expect(repaired.status, equals: 1, "\(repaired)")
+        try expectWhole()
+        try expect(place.castree("fsck", "--from", "site", "--timeout", "5").status, equals: 16)
     }
 
     @Test func `the plan comes first, and alone with --dry-run`() throws {

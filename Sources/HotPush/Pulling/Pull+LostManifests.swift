@@ -6,12 +6,19 @@ package import VersionTree
 extension Pull {
     /// What a repair fetches with: objects from a place, manifests from the channels of the origin there.
     ///
-    /// Both throw `.noOrigin`, in the words of a pull, if nothing came and there is no origin at all.
+    /// Both throw `.noOrigin`, in the words of a pull, if nothing came and there is no origin at all. Of a directory
+    /// that is known here already: looking costs nothing, and a check that comes first may take an hour. What is
+    /// reached over a network is asked only if something must come.
     /// - Parameter ended: called after each of the two.
+    /// - Throws: `.noOrigin` for a directory that is not there, or has neither an origin nor what is left of one; what
+    ///   reading throws.
     package func repairSource(
         _ origin: String, at location: OriginLocation, ended: @escaping () -> Void = {}
-    ) -> RepairSource {
-        RepairSource(
+    ) throws(StoreError) -> RepairSource {
+        if case .directory(let path) = location, try !hasRemains(path) {
+            try refuseNoOrigin(origin, at: location)
+        }
+        return RepairSource(
             objects: { (lost) throws(StoreError) in
                 defer { ended() }
                 var came = try self.fetchFromPacks(lost, of: origin, at: location)
@@ -31,6 +38,28 @@ extension Pull {
                 if came.isEmpty { try self.refuseNoOrigin(origin, at: location) }
                 return came
             })
+    }
+
+    /// Whether a directory has what a repair fetches; an origin that has lost all else still helps.
+    ///
+    /// - Throws: `.noOrigin` for what is no directory; what looking throws.
+    private func hasRemains(_ path: String) throws(StoreError) -> Bool {
+        let fileSystem = versions.fileSystem
+        let directory: Descriptor
+        do throws(StoreError) {
+            directory = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        } catch {
+            // A pull has its words for that.
+            if error.code == .notFound { return false }
+            guard error.isNotDirectory else { throw error }
+            throw StoreError(.noOrigin, "\(printable(path)) is no directory", cause: error.cause)
+        }
+        for name in [OriginLayout.objects, OriginLayout.packs, OriginLayout.epochs]
+        where try fileSystem.status(directory.raw, name)?.kind == .directory {
+            return true
+        }
+        return false
     }
 
     /// - Throws: `.noOrigin` if neither an origin nor a release of another format is there; `.network`,

@@ -100,10 +100,12 @@ extension Command {
             }
             if invocation.flag("json-lines") { options.found = { invocation.stream($0) } }
             let dryRun = isRepairing && invocation.flag("dry-run")
+            // Before anything is read: what cannot help is not said an hour later.
+            let source = try remote?(versions)
             var told: RepairPlan?
             let report =
                 isRepairing
-                ? try versions.repair(options, from: try remote?(versions)) { plan in
+                ? try versions.repair(options, from: source) { plan in
                     bar.finish()
                     told = plan
                     invocation.show(plan, isDryRun: dryRun)
@@ -143,7 +145,9 @@ extension Command {
             object again from any file in the store that has the same bytes (in trees, in \
             quarantine, left by downloads), and a lost manifest from its tree. --from repairs \
             without --repair: it fetches what is damaged or missing from an origin and puts it in \
-            place; it repairs everything else, too. If neither helps, a damaged object goes to quarantine, and the versions that show \
+            place; it repairs everything else, too. A directory that has no origin is refused before \
+            anything is read; a server or bucket is asked only if something is wrong, so a sound store \
+            on a device that is offline raises no alarm. If neither helps, a damaged object goes to quarantine, and the versions that show \
             it are incomplete until you add or pull the same content again.
 
             With s3://BUCKET/PREFIX it checks an origin in a bucket in place of the store: its log, \

@@ -19,14 +19,17 @@ import VersionTree
 
 /// Opens what `fsck --from` names: a directory here, a URL with the program that speaks to networks.
 ///
-/// - Throws: `.badOrigin`; `noFetchingProgram` if that program is not installed.
+/// - Throws: `.badOrigin`; `usage` for options about buckets; `noFetchingProgram` if that program is not installed.
+///   What is returned throws `.noOrigin`.
 @Sendable func originObjects(
     _ invocation: Invocation, _ origin: String
 ) throws -> (VersionStore) throws -> RepairSource {
     let location = try invocation.origin(origin).location
     guard case .directory(let path) = location else { try SiblingProgram.pull.become() }
-    try invocation.refuse(Option.reachingBucket, "is for origins that are reached over a network")
+    try invocation.refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
+    // As with pull, patience means nothing here and is taken: scripts need not know what an origin is.
+    _ = try invocation.duration("timeout")
     return { versions in
-        Pull(into: versions, over: DirectoryTransport(path)).repairSource(origin, at: location)
+        try Pull(into: versions, over: DirectoryTransport(path)).repairSource(origin, at: location)
     }
 }

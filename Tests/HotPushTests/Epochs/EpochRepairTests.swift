@@ -74,7 +74,7 @@ import VersionTree
         let received = Reference(address: address, byteCount: Int64(bytes.count))
         lose([received], fixture)
         let pull = try fixture.pull()
-        let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        let source = try pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
         try expect(source.objects([received]), equals: [address])
         Damage.remove("\(fixture.device.path)/manifests/2.json")
         let report = try fixture.pull().versions.repair(

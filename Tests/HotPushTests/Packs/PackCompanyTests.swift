@@ -99,7 +99,7 @@ import VersionTree
         }
         fixture.origin.forgetRequests()
         let pull = try fixture.base.pull()
-        let source = pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
+        let source = try pull.repairSource(fixture.origin.url, at: .web(fixture.origin.url))
         try expect(source.objects(lost), equals: Set(lost.map(\.address)))
         expect(!fixture.asked.contains { $0.hasPrefix("/objects/") })
         // One alone is asked for by its address; what is not there comes out of the pack.

@@ -78,7 +78,12 @@ import Testing
         let wanted = try lost(["never published"])
         let manifests = [LostManifest(version: "2", content: wanted[0].address)]
         func failures() throws -> [StoreError?] {
-            let source = try fixture.pull().repairSource(origin, at: location)
+            let pull = try fixture.pull()
+            // A directory is refused before anything is wanted of it.
+            guard !isDirectory else {
+                return [error { try pull.repairSource(origin, at: location) }]
+            }
+            let source = try pull.repairSource(origin, at: location)
             return [
                 error { try source.objects(wanted) }, error { try source.manifests(manifests) },
             ]
