@@ -92,12 +92,13 @@ extension Invocation {
         }
     }
 
-    /// What an origin answers; if there is no origin or no such channel, the error is `notFound`.
+    /// What an origin answers; if there is no origin, no such channel or no such release, the error exits with
+    /// `notFound`.
     func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
         do throws(StoreError) {
             return try ask()
         } catch {
-            guard error.code == .notFound || error.code == .noOrigin else { throw error }
+            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
             throw CommandError(error, .notFound)
         }
     }

@@ -73,7 +73,9 @@ import Testing
         try expect(answer.document(PullDocument.self).version, equals: "1")
         try expect(lifecycle().pending == nil)
         let absent = try pull("site", "--release", "3")
-        expect(absent.status != 0)
+        // What was named is not there; that is neither a ban (20) nor an origin that is not reached (23).
+        expect(absent.status, equals: 3)
+        try expect(pull("site", "--release", "3", "--json").error().code, equals: "notOffered")
         expect(absent.errors.contains("it offers 2, 1"), "\(absent)")
         try expect(pull("site", "--release", "../3").status, equals: 2)
     }

@@ -88,6 +88,7 @@ import Testing
         try expect(shown.text, equals: place.contents("release.key.pub"))
         expect(shown.errors.contains(id))
         try expect(place.castree("key", "show", "release.key.pub").text, equals: shown.text)
+        try expect(place.castree("key", "show", "nope").status, equals: 3)
         let again = try place.castree("key", "new", "release.key")
         expect(again.status == 1 && again.errors.contains("no key is written over"))
         try FileManager.default.removeItem(at: place.directory.appending(path: "release.key"))

@@ -53,7 +53,7 @@ extension ExitStatuses {
         (.done, "done"),
         (.failed, "the operation failed; the message says why"),
         (.usage, "the command line was wrong"),
-        (.notFound, "there is no such version, object or store"),
+        (.notFound, "what was named is not there: a version, an object, a store, an origin"),
     ]
     private static let endings: [(status: ExitStatus, meaning: String)] = [
         (.busy, "another process kept the store for longer than --wait"),

@@ -76,6 +76,8 @@ extension Invocation {
         do throws(StoreError) {
             return try SigningKey(file: file).verificationKey
         } catch {
+            // The file is what was asked for.
+            if error.code == .notFound { throw CommandError(error, .notFound) }
             guard error.code == .badKey || error.code == .permission else { throw error }
             // A public key is no private one, and others may read it. What is neither is told as it was.
             guard let key = try? VerificationKey(file: file) else { throw error }
