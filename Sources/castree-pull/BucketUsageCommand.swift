@@ -78,7 +78,7 @@ extension BucketUsage {
     }
 
     fileprivate func print(to output: Output, _ sizes: SizeStyle) {
-        var table = TextTable([.left(""), .right(""), .right("FILES"), .left("")])
+        var table = TextTable([.left(""), .right("CONTENT"), .right("FILES"), .left("")])
         for (name, figures, meaning) in parts {
             table.add([
                 "\(name)", "\(sizes.text(figures.byteCount))", "\(groupedCount(figures.count))",

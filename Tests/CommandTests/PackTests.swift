@@ -129,6 +129,8 @@ import Testing
         let usage = try place.castree("du", "site")
         expect(usage.text.contains("stable: 2 from 1: "))
         expect(usage.text.contains(" in 3 requests; raw "))
+        // Which of the two kinds of sizes it is.
+        expect(usage.text.split(separator: "\n").first?.contains("CONTENT"), equals: true)
         struct Usage: Decodable {
             struct Figures: Decodable { let files: Int, bytes: Int }
             struct Channel: Decodable {

@@ -19,7 +19,9 @@ extension Command {
             discussion: discussion(source, hasPage: page != nil)
                 + (origin == nil
                     ? ""
-                    : "\n\nWhat an origin takes, and what its packs save a device:\n"
+                    : "\n\nWhat an origin takes, and what its packs save a device. These sizes are content, the "
+                        + "bytes of its files, as a server sends them and a bucket's owner pays for them; blocks "
+                        + "on a disk take more:\n"
                         + "    castree du /srv/www/updates\n    castree du s3://updates/app"),
             arguments: source.arguments + [
                 Argument(

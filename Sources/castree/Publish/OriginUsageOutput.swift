@@ -84,7 +84,7 @@ extension Invocation {
                 }
             }
         } text: { output in
-            var table = TextTable([.left(""), .right(""), .right("FILES")])
+            var table = TextTable([.left(""), .right("CONTENT"), .right("FILES")])
             for (name, figures) in usage.kinds {
                 table.add([
                     "\(name)", "\(sizes.text(figures.byteCount))",
