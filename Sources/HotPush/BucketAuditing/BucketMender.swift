@@ -66,7 +66,7 @@ package final class BucketMender {
     /// The bytes of a version's manifest, if a store has the version.
     func manifest(_ version: PublishedVersion) throws(StoreError) -> [UInt8]? {
         for versions in stores {
-            if let manifest = try ReleaseFiles.manifest(of: version, in: versions) {
+            if let manifest = try versions.manifest(version.manifest, of: version.content) {
                 return try manifest.serialized()
             }
         }

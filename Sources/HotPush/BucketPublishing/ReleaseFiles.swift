@@ -126,25 +126,13 @@ struct ReleaseFiles {
     /// The version's manifest.
     /// - Throws: as ``objects()``.
     func manifest() throws(StoreError) -> Manifest {
-        if let versions, let known = try Self.manifest(of: release.version, in: versions) {
+        let version = release.version
+        if let known = try versions?.manifest(version.manifest, of: version.content) {
             return known
         }
-        let key = BucketKey(.manifest, release.version.manifest, in: release.version.epoch)
+        let key = BucketKey(.manifest, version.manifest, in: version.epoch)
         let bytes = try content(key, byteCountMax: Int64(OriginLayout.manifestByteCountMax))
         return try Manifest(parsing: bytes)
-    }
-
-    /// The manifest if a store has it, which costs no request.
-    static func manifest(
-        of version: PublishedVersion, in versions: VersionStore
-    ) throws(StoreError) -> Manifest? {
-        for (row, _) in try versions.store.versionRows() where row.content == version.content {
-            guard let manifest = try versions.readableManifest(of: row.name),
-                try ObjectID(of: manifest.serialized()) == version.manifest
-            else { continue }
-            return manifest
-        }
-        return nil
     }
 
     private func content(

@@ -52,11 +52,7 @@ struct PackBases: Sendable {
         for base in bases {
             let manifest: Manifest
             if let address = base.manifest {
-                guard let found = try Self.harmless({ () throws(StoreError) in try read(address) })
-                else {
-                    notice(
-                        "no pack is made from version \(base.version): its manifest is not in the origin"
-                    )
+                guard let found = try base.manifest(address, versions, notice, read) else {
                     continue
                 }
                 manifest = found
@@ -73,11 +69,38 @@ struct PackBases: Sendable {
         do throws(StoreError) {
             return try body()
         } catch {
-            // It only saves; what is wrong here, others mend.
-            guard [.damagedOrigin, .tooLarge, .badManifest, .badPack].contains(error.code) else {
-                throw error
-            }
+            guard harmlessCodes.contains(error.code) else { throw error }
             return nil
         }
+    }
+
+    /// It only saves; what is wrong here, others mend.
+    fileprivate static let harmlessCodes: [StoreError.Code] = [
+        .damagedOrigin, .tooLarge, .badManifest, .badPack,
+    ]
+}
+
+extension PackBases.Base {
+    /// Its manifest, the origin's or else the store's; `nil` if both are lost.
+    ///
+    /// Says what is wrong with the origin's.
+    fileprivate func manifest(
+        _ address: ObjectID, _ versions: VersionStore, _ notice: (String) -> Void,
+        _ read: (ObjectID) throws(StoreError) -> Manifest?
+    ) throws(StoreError) -> Manifest? {
+        let problem: String
+        do throws(StoreError) {
+            if let found = try read(address) { return found }
+            problem = "its manifest is not in the origin"
+        } catch {
+            guard PackBases.harmlessCodes.contains(error.code) else { throw error }
+            problem = error.message
+        }
+        if let own = try versions.manifest(address, of: content) {
+            notice("the pack from version \(version) is made with the store's manifest: \(problem)")
+            return own
+        }
+        notice("no pack is made from version \(version): \(problem)")
+        return nil
     }
 }

@@ -183,6 +183,33 @@ import Zstandard
             equals: 1)
     }
 
+    @Test(
+        "takes the store's manifest where the origin's is lost or damaged, and says which",
+        arguments: [true, false], [true, false])
+    func lostManifest(isDamaged: Bool, isInStore: Bool) throws {
+        try fixture.publish("r1")
+        let address = try require(try fixture.pointer().releases.first?.version).manifest
+        let path = "\(fixture.place.origin)/manifests/\(address).json"
+        if isDamaged { try Damage.flip(path, at: 9) } else { Damage.remove(path) }
+        if !isInStore { try fixture.place.versions.retire("r1") }
+        let notices = Mutex<[String]>([])
+        let report = try fixture.publish("r2") { options in
+            options.notice = { text in notices.withLock { $0.append(text) } }
+        }.packing
+        expect(report?.packs.map(\.version), equals: isInStore ? [nil, "r1"] : [nil])
+        let said = notices.withLock { $0 }.filter { $0.contains("version r1") }
+        let problem =
+            isDamaged
+            ? "the bytes of \(path) do not match its name; castree publish --verify mends it"
+            : "its manifest is not in the origin"
+        let deed =
+            isInStore
+            ? "the pack from version r1 is made with the store's manifest"
+            : "no pack is made from version r1"
+        expect(said, equals: ["\(deed): \(problem)"])
+        if isInStore { _ = try fixture.readAll(["r1", "r2"]) }
+    }
+
     @Test("reads the bases of a version that the store has given up from the origin")
     func retiredBase() throws {
         try fixture.publish("r1")
