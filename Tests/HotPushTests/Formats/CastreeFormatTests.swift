@@ -26,6 +26,22 @@ import VersionTree
             entries: [page, script], foreign: [.init(key: "note", value: .string("x"))])
     }
 
+    @Test("says of an object that is gone from its origin what brings it back")
+    func absent() throws {
+        let format = CastreeFormat()
+        let release = try format.read(Self.manifest().serialized(), ReleaseContext())
+        let asked = "when asked for \"index.html\""
+        for status in [404, 410] {
+            expect(
+                format.message(.fileStatus(release.files[1], status)),
+                equals: "the origin answered \(status) \(asked); castree publish --verify mends it")
+        }
+        // Of a server in trouble nobody knows that.
+        expect(
+            format.message(.fileStatus(release.files[1], 500)),
+            equals: "the origin answered 500 \(asked)")
+    }
+
     @Test("names objects by their addresses")
     func sources() throws {
         let bytes = try Self.manifest().serialized()

@@ -64,4 +64,12 @@ package struct CastreeFormat: ReleaseFormat {
         }
         return release
     }
+
+    /// castree's own words; of an object that is gone also what brings it back.
+    package func message(_ problem: ReleaseProblem) -> String {
+        guard case .fileStatus(_, let status) = problem, [404, 410].contains(status) else {
+            return problem.message
+        }
+        return "\(problem.message); castree publish --verify mends it"
+    }
 }
