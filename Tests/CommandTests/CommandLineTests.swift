@@ -260,9 +260,13 @@ import Testing
             let help = try place.castree(command, "--help").text
             expect(help.contains("TIME is one or more numbers with units, \(words)"), "\(command)")
         }
-        for arguments in [
-            ["checkout", "1", "x", "--wait", "soon"], ["gc", "--older-than", "1y"],
-            ["versions", "--wait", "1"], ["log", "--since", "then"],
+        // Where no part of a second is taken, none is named.
+        for (arguments, words) in [
+            (["checkout", "1", "x", "--wait", "soon"], words),
+            (["versions", "--wait", "1"], words),
+            (["gc", "--older-than", "1y"], "s, m, h, d, w"),
+            (["gc", "--older-than", "500ms"], "s, m, h, d, w"),
+            (["log", "--since", "then"], "s, m, h, d, w"),
         ] {
             try expect(
                 place.run(.castree, arguments).errors.contains("(units \(words))"),

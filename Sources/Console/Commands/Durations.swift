@@ -20,8 +20,8 @@ extension Invocation {
         guard let text = try value(name) else { return nil }
         if let seconds = Self.seconds(text) { return seconds }
         throw .usage(
-            "--\(name) takes a time of whole seconds, as in 90s, 1h30m or 3w (units \(Self.unitsOfTime)); "
-                + "not '\(text)'")
+            "--\(name) takes a time with its unit, as in 90s, 1h30m or 3w (units "
+                + "\(Self.unitsOfSeconds)); not '\(text)'")
     }
 
     /// A time of seconds to years; nil for anything else.
@@ -39,6 +39,10 @@ extension Invocation {
 
     /// The units of time in their shortest spelling, for help and refusals.
     static let unitsOfTime = timeUnits.map { $0.names[0] }.joined(separator: ", ")
+
+    /// Those of whole seconds.
+    static let unitsOfSeconds = timeUnits.filter { $0.milliseconds >= 1000 }
+        .map { $0.names[0] }.joined(separator: ", ")
 
     /// Whole numbers with units, one after the other, with or without spaces; nil for anything else.
     static func milliseconds(_ text: String) -> Int64? {

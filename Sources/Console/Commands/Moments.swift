@@ -9,7 +9,7 @@ extension Invocation {
         guard let text = try value(name) else { return nil }
         if let moment = Self.moment(text, now: now) { return moment }
         throw .usage(
-            "--\(name) takes a time ago, as in 12h or 3w (units \(Self.unitsOfTime)), or a date, as in "
+            "--\(name) takes a time ago, as in 12h or 3w (units \(Self.unitsOfSeconds)), or a date, as in "
                 + "2026-11-22 or 2026-11-22T03:00:00Z; not '\(text)'")
     }
 
