@@ -10,7 +10,9 @@ extension Command {
         "missing", summary: "lists the objects that a version lacks",
         discussion: """
             A version lacks objects that are not downloaded yet, or that a repair took away \
-            because they were damaged. Pull or add the same content again to bring them back.
+            because they were damaged. Pull or add the same content again to bring them back. The \
+            manifest that came from a publisher is an object, too, which no path shows: it is counted \
+            here, in 'versions' and in 'status'.
 
                 castree missing 42
             """,
