@@ -20,6 +20,7 @@ import Testing
         struct Check: Decodable {
             let findings: Int
             let repaired: Int
+            let leftovers: Int
         }
         let store: String
         let well: Bool
@@ -217,6 +218,25 @@ import Testing
         expect(lines.count <= 10)
         expect(lines.contains { $0.hasPrefix("wrong") })
         expect(!lines.contains { $0.hasPrefix("well") })
+    }
+
+    @Test func `what a dead writer has left mends itself, and is no problem`() throws {
+        try prepared()
+        try place.write(["4711-0123456789abcdef": ""], to: ".castree/leases")
+        try expect(place.castree("fsck").status, equals: 4)
+        // Neither while it is there nor afterwards, until somebody checks again.
+        for _ in 1...2 {
+            let status = try status()
+            expect(status.well, "\(status.problems)")
+            expect(status.lastCheck?.findings == 1 && status.lastCheck?.leftovers == 1)
+            let lines = try place.castree("status").text.split(separator: "\n")
+            let checked = lines.first { $0.hasPrefix("checked") } ?? ""
+            expect(
+                checked.hasSuffix("only what dead writers have left; castree gc cleans it up"),
+                "\(checked)")
+            try place.castree("gc")
+        }
+        try expect(place.castree("fsck").status, equals: 0)
     }
 
     @Test func `however much is wrong, ten lines say where the rest is`() throws {

@@ -47,6 +47,27 @@ import Testing
         expect(last.repairedCount > 0)
     }
 
+    @Test("tells what the next writer or collection cleans up from what stays")
+    func leftovers() throws {
+        let lease = "4711-0123456789abcdef"
+        // What castree has not made for a lease stays until somebody removes it.
+        for (path, isOfLease) in [
+            ("leases/\(lease)", true), ("versions/.1.\(lease)/file", true),
+            ("versions/.1.99-dead/file", false),
+        ] {
+            let temporary = try makeStore()
+            try writeFile(temporary.path + "/" + path, "left")
+            try expect(temporary.versions.check().findings.map(\.kind), equals: [.leftover])
+            let last = try require(temporary.versions.lastCheck())
+            expect([last.findingCount, last.repairedCount], equals: [1, 0], "\(path)")
+            expect(last.leftoverCount, equals: isOfLease ? 1 : 0, "\(path)")
+            expect(last.leftCount, equals: isOfLease ? 0 : 1, "\(path)")
+            _ = try temporary.versions.store.collect()
+            let left = try temporary.versions.check().findings.count
+            expect(left, equals: isOfLease ? 0 : 1, "\(path)")
+        }
+    }
+
     @Test("is no finding itself, and what it leaves does not make the next check differ")
     func again() throws {
         let temporary = try makeStore()

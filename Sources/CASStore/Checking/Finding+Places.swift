@@ -1,3 +1,14 @@
+extension Finding {
+    /// Whether the next writer or the next collection ends it: a writer that died has left it under its lease.
+    package var mendsItself: Bool {
+        guard kind == .leftover, let path else { return false }
+        let parts = path.split(separator: "/")
+        guard parts.count == 2, let name = parts.last else { return false }
+        return parts[0] == StoreLayout.leases
+            || Store.lease(thatLeft: String(name), in: .versions) != nil
+    }
+}
+
 extension [Finding] {
     /// The paths, inside the store, at which a check found something in the wrong place.
     package var wrongPlaces: [String] {

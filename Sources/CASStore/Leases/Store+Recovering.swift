@@ -60,7 +60,8 @@ extension Store {
         return lost
     }
 
-    private static func lease(thatLeft name: String, in trace: LeaseTrace) -> String? {
+    /// The lease in whose name an entry was made; `nil` if it is none's.
+    static func lease(thatLeft name: String, in trace: LeaseTrace) -> String? {
         var lease = name[...]
         if trace != .staging {
             guard name.hasPrefix("."), let dot = name.lastIndex(of: ".") else { return nil }

@@ -169,9 +169,13 @@ class Live {
 
   found(check) {
     if (!check.findingCount) return 'nothing wrong';
-    const left = check.findingCount - check.repairedCount;
-    return counted(check.findingCount, 'problem') + ' found, ' + (left ? countText(left) + ' left' : 'all repaired');
+    const left = this.left(check);
+    const rest = check.leftoverCount ? 'the next writer or collection cleans up' : 'all repaired';
+    return counted(check.findingCount, 'problem') + ' found, ' + (left ? countText(left) + ' left' : rest);
   }
+
+  /** How many problems are left that do not mend themselves. */
+  left(check) { return check.findingCount - check.repairedCount - check.leftoverCount; }
 
   check(check) {
     const frame = byID('live-check');
@@ -184,7 +188,7 @@ class Live {
       `${counted(check.checkedObjects, 'object')} read, ${sizeText(check.checkedBytes)}`];
     if (check.skippedObjects) how.push(countText(check.skippedObjects) + ' left out');
     const when = make('time', { dateTime: new Date(check.endedAt * 1000).toISOString(), textContent: timeText(check.endedAt) + ' UTC' });
-    const says = make('span', { className: 'tag ' + (check.findingCount > check.repairedCount ? 'alarm' : 'strong'),
+    const says = make('span', { className: 'tag ' + (this.left(check) > 0 ? 'alarm' : 'strong'),
       textContent: this.found(check) });
     const parts = [make('p', {}, says, when), make('p', { className: 'faint small', textContent: how.join(' · ') })];
     if (check.findings.length) {

@@ -22,8 +22,16 @@ package struct LastCheck: Sendable, Hashable {
     package var findingCount: Int
     /// How many of them were repaired.
     package var repairedCount: Int
+    /// How many of the others dead writers have left: the next writer or collection cleans them up.
+    package var leftoverCount = 0
     /// The first of them, at most ``findingsMax`` and 64 KiB of text; unrepaired ones first.
     package var findings: [Finding]
+
+    /// How many are left that do not mend themselves.
+    package var leftCount: Int {
+        // In steps: a file may say any numbers.
+        max(0, max(0, findingCount - repairedCount) - leftoverCount)
+    }
 
     /// How many findings are remembered.
     package static let findingsMax = 50
@@ -40,6 +48,7 @@ package struct LastCheck: Sendable, Hashable {
         findingCount = report.findings.count
         let left = report.findings.filter { !$0.isRepaired }
         repairedCount = findingCount - left.count
+        leftoverCount = left.count { $0.mendsItself }
         var room = Self.textByteCountMax
         findings = []
         for finding in left + report.findings.filter(\.isRepaired) {
@@ -68,6 +77,7 @@ package struct LastCheck: Sendable, Hashable {
                 writer.member("repaired", finding.isRepaired)
                 writer.member("version", finding.version)
             }
+            writer.member("leftoverCount", leftoverCount)
             writer.member("repair", isRepair)
             writer.member("repairedCount", repairedCount)
             writer.member("skippedObjects", skippedObjects)
@@ -98,6 +108,8 @@ package struct LastCheck: Sendable, Hashable {
         self.skippedObjects = skippedObjects
         self.findingCount = findingCount
         self.repairedCount = repairedCount
+        // An older castree wrote none.
+        leftoverCount = count("leftoverCount") ?? 0
         // A kind that only a newer castree knows counts, but is not shown.
         self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
     }

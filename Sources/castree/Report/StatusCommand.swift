@@ -96,6 +96,7 @@ extension StoreStatus {
             writer.member("endedAt", timestamp(check.endedAt))
             writer.member("findings", check.findingCount)
             writer.member("repaired", check.repairedCount)
+            writer.member("leftovers", check.leftoverCount)
         }
         writer.key("availableBytes")
         if let space { writer.integer(space.available) } else { writer.null() }
@@ -211,13 +212,15 @@ extension StoreStatus {
 
     private var checkText: DisplayText {
         guard let check = lastCheck else { return "\("never", .faint)" }
-        let left = check.findingCount - check.repairedCount
-        let verdict: DisplayText =
-            check.findingCount == 0
-            ? "\("no problems", .green)"
-            : left > 0
-                ? "\(counted(left, "problem") + " left", .red)"
-                : "\(counted(check.findingCount, "problem")), all repaired"
-        return "\(timestamp(check.endedAt)) \(verdict)"
+        return "\(timestamp(check.endedAt)) \(verdict(on: check))"
+    }
+
+    private func verdict(on check: LastCheck) -> DisplayText {
+        if check.findingCount == 0 { return "\("no problems", .green)" }
+        if check.leftCount > 0 { return "\(counted(check.leftCount, "problem") + " left", .red)" }
+        guard check.leftoverCount > 0 else {
+            return "\(counted(check.findingCount, "problem")), all repaired"
+        }
+        return "only what dead writers have left; castree gc cleans it up"
     }
 }

@@ -111,8 +111,8 @@ struct StoreStatus {
             )
         }
         judgeTrial()
-        if let check = lastCheck, check.findingCount > check.repairedCount {
-            let left = counted(check.findingCount - check.repairedCount, "problem")
+        if let check = lastCheck, check.leftCount > 0 {
+            let left = counted(check.leftCount, "problem")
             note(
                 "lastCheck",
                 "the check of \(timestamp(check.endedAt)) left \(left); castree fsck looks again")

@@ -134,6 +134,7 @@ private struct DashboardStatus {
         writer.member("skippedObjects", check.skippedObjects)
         writer.member("findingCount", check.findingCount)
         writer.member("repairedCount", check.repairedCount)
+        writer.member("leftoverCount", check.leftoverCount)
         writer.member("findings", check.findings) { writer, finding in
             writer.member("kind", finding.kind.rawValue)
             writer.member("message", finding.message)

@@ -55,13 +55,16 @@ extension FuzzTarget {
         name: "checkFiles",
         words: [
             "castree-verified 1\n", "\"findings\":[", "\"kind\":\"damagedObject\"",
-            "\"findingCount\":", "\"endedAt\":", "\"deep\":true", "\"repair\":false",
+            "\"findingCount\":", "\"leftoverCount\":", "\"endedAt\":", "\"deep\":true",
+            "\"repair\":false",
             "\"message\":\"", "\"object\":null", "9223372036854775807", "-1",
         ]
     ) { input in
         if let check = LastCheck(parsing: input) {
             try hold(check.findings.count <= LastCheck.findingsMax, "findings over their limit")
-            let counts = [check.checkedObjects, check.skippedObjects, check.findingCount]
+            let counts = [
+                check.checkedObjects, check.skippedObjects, check.findingCount, check.leftoverCount,
+            ]
             try hold(counts.allSatisfy { $0 >= 0 }, "a count below 0")
             try hold(
                 LastCheck(parsing: check.serialized) == check,
