@@ -137,7 +137,7 @@ import Testing
     @Test func `keeps what is protected from being retired`() {
         var lifecycle = Lifecycle()
         lifecycle.protected.insert("www")
-        expect(lifecycle.need(of: "www"), equals: "it is protected")
+        expect(lifecycle.need(of: "www"), equals: .protected)
         expect(lifecycle.needed, equals: ["www"])
         lifecycle.protected.remove("www")
         expect(lifecycle.need(of: "www") == nil)

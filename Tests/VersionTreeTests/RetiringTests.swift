@@ -50,6 +50,69 @@ import Testing
         try temporary.expectClean()
     }
 
+    // docs/maintenance.md, "What stays".
+    private static let advice: [(need: Lifecycle.Need, advice: String)] = [
+        (.current, "activate another one first"),
+        (
+            .pending,
+            "let another one wait first (castree activate VERSION --at-next-boot; if that is the current one, "
+                + "none waits)"
+        ), (.protected, "unprotect it first (castree unprotect it)"),
+        (.wayBack, "confirm version other first (castree lifecycle shows the token)"),
+        (.embedded, "adopt a newer one first (castree adopt)"),
+        (
+            .lastKnownGood,
+            "start another one and confirm it first (castree boot, castree confirm)"
+        ),
+    ]
+
+    @Test func `each reason to refuse comes with what ends it`() throws {
+        expect(Self.advice.map(\.need), equals: Lifecycle.Need.allCases)
+        for (need, advice) in Self.advice {
+            let temporary = try TemporaryStore()
+            let versions = temporary.versions
+            for name in ["first", "it", "other"] { try temporary.add(name, ["f": name]) }
+            func start(_ name: String) throws {
+                try versions.activate(name)
+                try versions.confirm(name, token: versions.boot().token)
+            }
+            func expectRefused(_ advice: String) {
+                let refused = expectRefusal(.versionInUse) { try versions.retire("it") }
+                expect(
+                    refused?.message,
+                    equals: "version it cannot be retired: \(need.rawValue); \(advice)")
+            }
+            try start(need == .wayBack || need == .lastKnownGood ? "it" : "first")
+            switch need {
+            case .current: try versions.activate("it")
+            case .pending: try versions.activateAtNextBoot("it")
+            case .protected: _ = try versions.protect("it")
+            case .wayBack:
+                try versions.activate("other")
+                _ = try versions.boot()
+            case .embedded: try versions.embed("it")
+            case .lastKnownGood: try versions.activate("other")
+            }
+            expectRefused(advice)
+            switch need {
+            case .current: try versions.activate("other")
+            case .pending: try versions.activateAtNextBoot("first")
+            case .protected: try versions.unprotect("it")
+            case .wayBack:
+                // As after a start that was stopped in good order.
+                try versions.changeLifecycle { (lifecycle) throws(StoreError) in
+                    lifecycle.boot = nil
+                }
+                expectRefused(
+                    "start version other and confirm it first (castree boot, castree confirm)")
+                try versions.confirm("other", token: versions.boot().token)
+            case .embedded: try versions.embed("other")
+            case .lastKnownGood: try versions.confirm("other", token: versions.boot().token)
+            }
+            try versions.retire("it")
+        }
+    }
+
     @Test func `forgets an older known good version`() throws {
         let temporary = try TemporaryStore()
         let versions = temporary.versions

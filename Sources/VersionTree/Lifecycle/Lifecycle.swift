@@ -149,17 +149,6 @@ public struct Lifecycle: Sendable, Hashable {
         confirmed = Confirmation(version: version, token: token)
     }
 
-    /// Why a version cannot be retired; `nil` if it can.
-    func need(of version: String) -> String? {
-        if current == version { return "it is the current version" }
-        if pending == version { return "it is pending" }
-        if protected.contains(version) { return "it is protected" }
-        if wayBack == version { return "it is the way back while another version is on trial" }
-        if embedded == version { return "it is the embedded version" }
-        if knownGood == [version] { return "it is the last known good version" }
-        return nil
-    }
-
     /// Forgets a retired version.
     ///
     /// Its ban stays: the content may come back. That it is known good stays with the heir, another name of

@@ -50,7 +50,7 @@ extension VersionStore {
         let lifecycle = try lifecycle()
         if lifecycle.needed.contains(name) {
             throw Self.notRevisable(
-                name, lifecycle.need(of: name) ?? "it is known good")
+                name, lifecycle.need(of: name)?.rawValue ?? "it is known good")
         }
         if try isMaterialized(name) { throw Self.notRevisable(name, "its tree is there") }
         if try isPinned(name) { throw Self.notRevisable(name, "a process has pinned it") }

@@ -66,7 +66,7 @@ extension VersionStore {
         // The oldest first: what stays is what a rollback would choose.
         for name in names.sorted(by: { place($0) > place($1) }) {
             let pin = pinned.contains(name) ? "a server still shows it to a page" : nil
-            if let reason = try need(of: name, lifecycle) ?? pin {
+            if let reason = try need(of: name, lifecycle)?.rawValue ?? pin {
                 reasons[name] = reason
             } else if try need(of: name, left) != nil {
                 reasons[name] = "it would be the last known good version"
@@ -87,14 +87,15 @@ extension VersionStore {
         var result: [Retirement.Refusal] = []
         for name in needed.compactMap(\.self) + lifecycle.protected.sorted() + lifecycle.knownGood
         where !result.contains(where: { $0.version == name }) {
-            guard let reason = try need(of: name, lifecycle) else { continue }
-            result.append(Retirement.Refusal(version: name, reason: reason))
+            guard let need = try need(of: name, lifecycle) else { continue }
+            result.append(Retirement.Refusal(version: name, reason: need.rawValue))
         }
         return result
     }
 
-    private func need(of version: String, _ lifecycle: Lifecycle) throws(StoreError) -> String? {
+    /// Why a version cannot be retired, also by what the index knows of the other known good ones.
+    func need(of version: String, _ lifecycle: Lifecycle) throws(StoreError) -> Lifecycle.Need? {
         if let need = lifecycle.need(of: version) { return need }
-        return try isLastKnownGood(version, lifecycle) ? "it is the last known good version" : nil
+        return try isLastKnownGood(version, lifecycle) ? .lastKnownGood : nil
     }
 }

@@ -63,16 +63,11 @@ extension VersionStore {
         try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> Retired in
             guard try self.isRegistered(version) else { throw StoreError.noVersion(version) }
-            let isLast = try self.isLastKnownGood(version, lifecycle)
-            let last = isLast ? "it is the last known good version" : nil
-            if let need = lifecycle.need(of: version) ?? last {
-                let isShown = lifecycle.current == version || lifecycle.pending == version
-                let advice =
-                    lifecycle.protected.contains(version) && !isShown
-                    ? "unprotect it first (castree unprotect \(version))"
-                    : "activate another one first"
+            if let need = try self.need(of: version, lifecycle) {
+                let advice = lifecycle.advice(on: need, of: version)
                 throw StoreError(
-                    .versionInUse, "version \(version) cannot be retired: \(need); \(advice)")
+                    .versionInUse,
+                    "version \(version) cannot be retired: \(need.rawValue); \(advice)")
             }
             if try self.isPinned(version) {
                 throw StoreError(

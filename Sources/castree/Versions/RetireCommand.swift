@@ -11,7 +11,7 @@ extension Command {
         discussion: """
             Deletes the version's tree and its manifest. What only it used becomes garbage, which \
             castree gc deletes, and how much that is is said. The current, the pending, the embedded, a protected and the last \
-            known good version cannot be retired.
+            known good version cannot be retired, nor the way back while another one is on trial; what ends that is said.
 
                 castree retire 40 && castree gc
             """,

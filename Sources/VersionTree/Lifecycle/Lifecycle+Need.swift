@@ -1,0 +1,51 @@
+// Why a version cannot be retired, and what to do about it.
+
+extension Lifecycle {
+    /// Why a version cannot be retired.
+    ///
+    /// The raw value is the reason as a sentence's end.
+    enum Need: String, CaseIterable {
+        case current = "it is the current version"
+        case pending = "it is pending"
+        case protected = "it is protected"
+        case wayBack = "it is the way back while another version is on trial"
+        case embedded = "it is the embedded version"
+        case lastKnownGood = "it is the last known good version"
+    }
+
+    /// Why a version cannot be retired; `nil` if it can, as far as names tell.
+    func need(of version: String) -> Need? {
+        if current == version { return .current }
+        if pending == version { return .pending }
+        if protected.contains(version) { return .protected }
+        if wayBack == version { return .wayBack }
+        if embedded == version { return .embedded }
+        if knownGood == [version] { return .lastKnownGood }
+        return nil
+    }
+
+    /// What ends the need of a version.
+    func advice(on need: Need, of version: String) -> String {
+        switch need {
+        case .current: "activate another one first"
+        case .pending:
+            "let another one wait first (castree activate VERSION --at-next-boot; if that is the current "
+                + "one, none waits)"
+        case .protected: "unprotect it first (castree unprotect \(version))"
+        case .wayBack: adviceOnTrial
+        case .embedded: "adopt a newer one first (castree adopt)"
+        case .lastKnownGood:
+            "start another one and confirm it first (castree boot, castree confirm)"
+        }
+    }
+
+    /// Any confirmation ends the trials for which there is a way back.
+    ///
+    /// A rollback would go to a known good version, which may be this one.
+    private var adviceOnTrial: String {
+        guard let current else { return "activate another one, start and confirm it first" }
+        return boot?.version == current
+            ? "confirm version \(current) first (castree lifecycle shows the token)"
+            : "start version \(current) and confirm it first (castree boot, castree confirm)"
+    }
+}
