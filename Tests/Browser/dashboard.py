@@ -72,6 +72,10 @@ def follows(suite):
         tab.wait(is_state("v2", "current"), within=60)
         demand("current" not in states(tab, "v1")[0], "two versions are current")
         tab.wait("document.getElementById('live-news').textContent === 'Version v2 is current now.'")
+        store("protect", "v1")
+        tab.wait(is_state("v1", "castree protect"), within=60)
+        demand("castree protect" in states(tab, "v1")[1] and "castree protect" not in states(tab, "v2")[1],
+               f"the panel says of v1 {states(tab, 'v1')}, of v2 {states(tab, 'v2')}")
         # The figures below follow, and what was chosen stays chosen.
         tab.wait("castreeUsage.page.usage.lifecycle.current === 'v2'", within=60)
         demand(tab.run("document.querySelector('#versions tbody tr:last-child input').checked"),

@@ -51,7 +51,9 @@ import Testing
         let before = try served.get(target + "status.json", cookie).body
         expect(before.contains(#""current":"1""#))
         expect(before.contains(#""lastCheck":null"#))
+        expect(!before.contains(#""isProtected":true"#))
         try place.castree("activate", "2")
+        try place.castree("protect", "1")
         try place.castree("fsck")
         var latest = before
         try expect(
@@ -60,6 +62,11 @@ import Testing
                 return latest.contains(#""current":"2""#) && latest.contains(#""endedAt""#)
             })
         expect(latest.contains(#""findingCount":0"#))
+        // What keeps a version from being retired.
+        let start = try require(latest.range(of: #""version":"1","#)).lowerBound
+        let row = latest[start...].prefix { $0 != "}" }
+        expect(row.contains(#""isProtected":true"#), "\(row)")
+        expect(latest.components(separatedBy: #""isProtected":true"#).count, equals: 2)
         let usage = try served.get(target + "usage.json", cookie)
         expect(usage.body.contains(#""growth":["#))
     }

@@ -127,7 +127,7 @@ class Live {
         [lifecycle.embedded === version, 'embedded', ''], [lifecycle.starting === version, 'not confirmed yet', ''],
         [each.state === 'incomplete', 'incomplete', 'alarm']]
         .filter(([is]) => is).map(([, name, kind]) => make('span', { className: ('tag ' + kind).trim(), textContent: name }));
-      const keepers = [[held.includes(version), 'pages'], [status.serves === version, 'this server'],
+      const keepers = [[each.isProtected, 'castree protect'], [held.includes(version), 'pages'], [status.serves === version, 'this server'],
         [pinned.includes(version) && !held.includes(version) && status.serves !== version, 'another process or this server']]
         .filter(([is]) => is).map(([, name]) => name);
       return make('tr', {}, make('th', { scope: 'row', textContent: version }), make('td', {}, ...states),

@@ -103,6 +103,7 @@ private struct DashboardStatus {
         writer.member("version", version.version)
         writer.member("state", version.state.rawValue)
         writer.member("isBad", version.isBad)
+        writer.member("isProtected", version.isProtected)
     }
 
     private func write(_ lifecycle: Lifecycle, to writer: inout JSONWriter) {
