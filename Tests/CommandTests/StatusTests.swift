@@ -220,6 +220,37 @@ import Testing
         expect(!lines.contains { $0.hasPrefix("well") })
     }
 
+    @Test func `a banned newest version is a problem until it is retired or there is a newer one`()
+        throws
+    {
+        try prepared()
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        try place.castree("confirm", "1", "--token", boot.token)
+        for remedy in ["retire", "add"] {
+            try place.castree("activate", "2")
+            try place.castree("rollback", "--reason", "white page")
+            let problems = try status().problems
+            expect(problems.map(\.code), equals: ["bannedNewest"])
+            expect(
+                problems.first?.message,
+                equals:
+                    "version 2, the newest, is banned: white page; publish or add a newer one, or do "
+                    + "without it (castree retire 2)")
+            if remedy == "add" {
+                try place.add("3", ["index.html": "three"])
+            } else {
+                try place.castree("retire", "2")
+            }
+            try expect(status().well, "\(remedy)")
+            // The ban outlives the version.
+            if remedy == "retire" {
+                try place.add("2", Release.second)
+                try expect(!status().well)
+                try place.castree("forgive", "2")
+            }
+        }
+    }
+
     @Test func `what a dead writer has left mends itself, and is no problem`() throws {
         try prepared()
         try place.write(["4711-0123456789abcdef": ""], to: ".castree/leases")

@@ -107,7 +107,8 @@ struct StoreStatus {
         {
             note(
                 "bannedNewest", version: newest.version,
-                "version \(newest.version), the newest, is banned: \(ban.reason); publish or add another"
+                "version \(newest.version), the newest, is banned: \(ban.reason); publish or add "
+                    + "a newer one, or do without it (castree retire \(newest.version))"
             )
         }
         judgeTrial()
