@@ -51,6 +51,53 @@ import Testing
         try expect(served.end().errors.contains("do not match its address"))
     }
 
+    // docs/serving.md, "When the store is damaged"; docs/maintenance.md.
+    @Test
+    func `what cannot be shown is in the log once, and wrong until a check of all finds nothing`()
+        throws
+    {
+        let object = place.object(try place.address(of: "js/app.js", in: "1"))
+        try place.damage(object, with: "evil()")
+        let served = try Served(place)
+        for _ in 1...3 { try expect(served.get("/js/app.js").status, equals: 500) }
+        // Written beside the answer, not before it.
+        var status = try StatusTests.Status(of: place)
+        for _ in 0..<1_000 where status.well { status = try StatusTests.Status(of: place) }
+        expect(status.problems.map(\.code), equals: ["damagedObject"])
+        let said = try require(status.problems.first?.message)
+        expect(said.contains("castree fsck --repair") && said.contains("a server"), "\(said)")
+        let log = try place.castree("log").text.split(separator: "\n")
+        expect(log.count { $0.contains("do not match its address") }, equals: 1, "\(log)")
+        try place.damage(object, with: "run(1)")
+        // One that leaves objects out may have left out this one.
+        try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
+        try expect(!StatusTests.Status(of: place).well)
+        try expect(place.castree("fsck").status, equals: 0)
+        try expect(StatusTests.Status(of: place).well)
+        try expect(place.castree("fsck", "--sample", "1", "--seed", "1").status, equals: 0)
+        try expect(StatusTests.Status(of: place).well)
+        try expect(served.end().errors.contains("do not match its address"))
+    }
+
+    @Test func `a server names at most so many objects in the log`() throws {
+        let files = Dictionary(uniqueKeysWithValues: (1...40).map { ("\($0).txt", "number \($0)") })
+        try place.add("2", files.merging(["index.html": "two"]) { $1 }, "--activate")
+        for path in files.keys {
+            try place.damage(place.object(try place.address(of: path, in: "2")), with: "NUMBER")
+        }
+        let served = try Served(place)
+        for path in files.keys { try expect(served.get("/" + path).status, equals: 500) }
+        func logged() throws -> Int {
+            try place.castree("log", "--last", "1000").text.split(separator: "\n").count {
+                $0.contains("do not match its address")
+            }
+        }
+        var count = try logged()
+        for _ in 0..<1_000 where count < 16 { count = try logged() }
+        _ = try served.end()
+        try expect(logged(), equals: 16)
+    }
+
     @Test(arguments: ["missing", "cut", "edited", "missing, with the index", "cut, with the index"])
     func `a server starts though the manifest of the current version is lost`(
         how: String

@@ -48,8 +48,17 @@ extension JournalEvent {
                     kinds: Dictionary(findings.map { ($0.kind.rawValue, 1) }, uniquingKeysWith: +),
                     repaired: findings.count { $0.isRepaired })
             ]
+        case .damaged(let code, let message):
+            [
+                .failed(
+                    deed: showing, failure: JournalFailure(code: code, isOfStore: true),
+                    message: message)
+            ]
         }
     }
+
+    /// The deed that fails if an object cannot be shown.
+    package static let showing = "show"
 
     private static func started(
         _ version: String, _ switchedFrom: String?, _ left: LeftVersion?

@@ -14,7 +14,10 @@ extension AppHandler.Parts {
             let secrets = [token, dashboardToken].compactMap { $0 }
             return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
         }
-        listening.onDamage = { [notice = options.notice] in notice($0.message) }
+        listening.onDamage = { [notice = options.notice, record = DamageRecord(store)] failure in
+            notice(failure.message)
+            record.add(failure)
+        }
         return listening
     }
 

@@ -8,6 +8,8 @@ import StrictJSON
 package struct LastCheck: Sendable, Hashable {
     /// When the check ended, in seconds since 1970.
     package var endedAt: Int64
+    /// When a check that read every object ended last; `nil` if nobody remembers.
+    package var wholeEndedAt: Int64?
     /// Whether SHA-256 was computed anew; otherwise sizes and fingerprints were compared.
     package var isDeep: Bool
     /// Whether it was a repair.
@@ -45,6 +47,7 @@ package struct LastCheck: Sendable, Hashable {
         checkedObjects = report.checkedObjects
         checkedBytes = report.checkedBytes
         skippedObjects = report.skippedObjects
+        wholeEndedAt = report.skippedObjects == 0 ? endedAt : nil
         findingCount = report.findings.count
         let left = report.findings.filter { !$0.isRepaired }
         repairedCount = findingCount - left.count
@@ -81,6 +84,7 @@ package struct LastCheck: Sendable, Hashable {
             writer.member("repair", isRepair)
             writer.member("repairedCount", repairedCount)
             writer.member("skippedObjects", skippedObjects)
+            if let wholeEndedAt { writer.member("wholeEndedAt", wholeEndedAt) }
         }
         return writer.drain() + [10]
     }
@@ -110,6 +114,8 @@ package struct LastCheck: Sendable, Hashable {
         self.repairedCount = repairedCount
         // An older castree wrote none.
         leftoverCount = count("leftoverCount") ?? 0
+        wholeEndedAt =
+            skippedObjects == 0 ? endedAt : document["wholeEndedAt"]?.asInt64
         // A kind that only a newer castree knows counts, but is not shown.
         self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
     }
@@ -136,8 +142,9 @@ extension VersionStore {
 
     /// Remembers a check, and tells the store's observer what it found.
     func conclude(_ report: CheckReport, _ options: CheckOptions, repairing: Bool) {
-        let memory = LastCheck(
+        var memory = LastCheck(
             report, isDeep: options.isDeep, isRepair: repairing, endedAt: secondsNow())
+        memory.wholeEndedAt = memory.wholeEndedAt ?? lastCheck()?.wholeEndedAt
         // The caller has the report; a check that is not remembered is only not shown later.
         if let token = try? randomToken() {
             // As above.

@@ -26,6 +26,8 @@ package enum VersionEvent: Sendable, Hashable {
     case collected(objects: Int, bytes: Int64)
     /// A check found something wrong.
     case checked(findings: [Finding], repairing: Bool)
+    /// Whoever wanted to show an object found it damaged or gone.
+    case damaged(code: String, message: String)
 }
 
 /// Learns what the verbs of a ``VersionStore`` have done, after they have done it.
@@ -44,4 +46,9 @@ extension VersionStore {
     }
 
     func note(_ event: VersionEvent) { observer?.note(event) }
+
+    /// Tells the store's observer that an object could not be shown.
+    package func noteDamage(_ failure: StoreError) {
+        note(.damaged(code: failure.code.description, message: failure.message))
+    }
 }

@@ -81,6 +81,7 @@ struct StoreStatus {
         }
         found { () throws(StoreError) in try store.store.checkSpace(for: 0) }
         judge(now)
+        judgeDamage(events)
     }
 
     /// What the closure finds out; a failure becomes a problem.
@@ -160,6 +161,24 @@ struct StoreStatus {
                 "the download of version \(download.progress.version) stopped at \(timestamp(at)), "
                     + "and nobody has asked for the rest since; castree pull goes on with it")
         }
+    }
+
+    /// Finds what servers could not show since a check has read every object.
+    ///
+    /// From then on the findings of checks say what is wrong.
+    private mutating func judgeDamage(_ events: [JournalEntry]) {
+        let damage = events.filter { entry in
+            guard case .failed(JournalEvent.showing, _, _) = entry.event else { return false }
+            return entry.at > lastCheck?.wholeEndedAt ?? .min
+        }
+        guard let last = damage.last, case .failed(_, let failure, let message) = last.event else {
+            return
+        }
+        let others = damage.count - 1
+        note(
+            failure.code,
+            "a server could not show an object at \(timestamp(last.at)): \(message)"
+                + (others > 0 ? "; castree log names \(others) more" : ""))
     }
 
     private mutating func judge(_ asked: AskedOrigin, _ now: Int64) {
