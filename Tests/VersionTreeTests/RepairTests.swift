@@ -206,6 +206,23 @@ import Testing
         try expect(temporary.reopened().check().findings.map(\.kind), equals: [.damagedObject])
     }
 
+    @Test
+    func
+        `a tree that was kept without what is lost is whole again with the add that brings it back`()
+        throws
+    {
+        let temporary = try makeStore()
+        try Damage.flip(try Self.path(temporary, "second content"), at: 3)
+        _ = try temporary.reopened().repair { _ in true }
+        let lost = try readTree(temporary.path + "/versions/1")
+        expect(!lost.values.contains("second content"))
+        try temporary.add("3", ["elsewhere": "second content"])
+        let tree = try readTree(temporary.path + "/versions/1")
+        expect(tree.values.contains("second content"))
+        expect(tree.count, equals: lost.count + 1)
+        try expect(temporary.reopened().check().findings, equals: [])
+    }
+
     @Test func `each deed is in the plan once, with what it is done to`() throws {
         let temporary = try makeStore()
         try Damage.flip(try Self.path(temporary, "second content"), at: 3)

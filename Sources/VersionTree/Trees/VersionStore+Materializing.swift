@@ -262,7 +262,12 @@ extension VersionStore {
         var restored: [String] = []
         for name in names where name != own {
             do throws(StoreError) {
-                try materialize(name)
+                if try isMaterialized(name) {
+                    // A repair has kept it without what was lost.
+                    try rebuildTree(of: registeredManifest(of: name))
+                } else {
+                    try materialize(name)
+                }
                 restored.append(name)
             } catch {
                 // `.busy`: replaced in between; `.missingObject`: retired and collected in between.
