@@ -108,14 +108,14 @@ extension Download {
         guard let transfer = running.removeValue(forKey: id), let arrival = transfer.arrival.take()
         else { return }
         do throws(StoreError) {
-            try end(id, transfer, arrival, result)
+            try end(transfer, arrival, result)
         } catch {
             if failure == nil { failure = error }
         }
     }
 
     private func end(
-        _ id: Int, _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
+        _ transfer: Running, _ arrival: consuming Arrival, _ result: TransferOutcome
     ) throws(StoreError) {
         if let trouble = transfer.trouble {
             // What other sources have sent may still be right.
@@ -168,12 +168,12 @@ extension Download {
             }
         default: break
         }
-        try giveUpOrWait(id, transfer, arrival, result)
+        try giveUpOrWait(transfer, arrival, result)
     }
 
     /// The network failed, or the server says that it cannot answer.
     private func giveUpOrWait(
-        _ id: Int, _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
+        _ transfer: Running, _ arrival: consuming Arrival, _ ended: TransferOutcome
     ) throws(StoreError) {
         let result: TransferOutcome =
             transfer.isTooSlow
@@ -193,7 +193,7 @@ extension Download {
         if transfer.head == nil, !work.turns.areMany, case .failed(let trouble) = result,
             trouble.kind.isUnreached
         {
-            return try waitForOrigin(work, id, trouble)
+            return try waitForOrigin(transfer, trouble)
         }
         let decision = budget.decide(
             work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
@@ -217,19 +217,17 @@ extension Download {
 
     /// The origin cannot be reached: whichever file was asked for, all wait.
     private func waitForOrigin(
-        _ work: Work, _ id: Int, _ trouble: TransferFailure
+        _ transfer: Running, _ trouble: TransferFailure
     ) throws(StoreError) {
-        var now = outage
-        if now.map({ id > $0.lastID }) ?? true {
+        if outage.map({ transfer.id > $0.lastID }) ?? true {
             let decision = budget.decide(
                 Outage.budgetID, .failed(trouble), head: nil, newByteCount: 0, now: secondsNow(),
                 using: &generator)
             guard case .again(let delay) = decision else { throw StoreError(trouble) }
-            now = Outage(until: .now + delay, lastID: lastID)
+            outage = Outage(until: .now + delay, lastID: lastID)
         }
-        outage = now
-        var work = work
-        work.due = now?.until
+        var work = transfer.work
+        work.due = outage?.until
         waiting.append(work)
     }
 

@@ -65,6 +65,7 @@ final class Download: TransferClient {
 
     /// A transfer under way, and the content it fills.
     final class Running {
+        let id: Int
         var work: Work
         var arrival: Arrival?
         let part: StagedPart
@@ -93,9 +94,10 @@ final class Download: TransferClient {
         }
 
         init(
-            _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
+            _ id: Int, _ work: Work, _ arrival: consuming Arrival, _ part: StagedPart,
             _ question: StagedPart.Question, _ kept: [TaggedContent]
         ) {
+            self.id = id
             self.work = work
             self.kept = kept
             highWaterBefore = work.highWater
@@ -304,7 +306,7 @@ final class Download: TransferClient {
         if !kept.isEmpty {
             request.fields.append(("if-none-match", kept.map(\.tag).joined(separator: ", ")))
         }
-        running[lastID] = Running(work, arrival, part, question, kept)
+        running[lastID] = Running(lastID, work, arrival, part, question, kept)
         figures.requests += 1
         return request
     }

@@ -40,7 +40,7 @@ package struct RetryPolicy: Sendable, Hashable {
     /// The policy once an origin has answered: that it cannot be reached now is trouble that passes.
     package var afterAnswer: RetryPolicy {
         var policy = self
-        policy.unreachedCountMax = failureCountMax
+        policy.unreachedCountMax = .max
         return policy
     }
 

@@ -150,8 +150,10 @@ extension PackTransfer {
             return
         }
         wrongObjects += wrong
-        let damaged = try unpacker.damagedBases(of: index)
-        damagedBases += damaged
+        // Frames share bases.
+        for base in try unpacker.damagedBases(of: index) where !damagedBases.contains(base) {
+            damagedBases.append(base)
+        }
         if !damagedBases.isEmpty {
             trouble = .damagedBases(damagedBases)
         } else {

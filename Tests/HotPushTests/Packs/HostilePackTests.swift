@@ -239,7 +239,9 @@ import Zstandard
         var generator = SeededRandom(seed: 8)
         let text = (0..<20_000).map { _ in String(generator.next() % 1_000_000) }.joined()
         try place.store.add("3", ["app.js": text])
-        try place.store.add("4", ["app.js": text + "changed"])
+        // Two frames, and one base.
+        let files = ["app.js": text + "changed", "copy.js": text + "otherwise"]
+        try place.store.add("4", files)
         for damage in ["a byte", "its end"] {
             let place = place.withOrigin(damage)
             let device = try TemporaryStore()
@@ -261,7 +263,7 @@ import Zstandard
                 expect(truncate(path, 50_000), equals: 0)
             }
             let report = try pull()
-            try expect(readTree(device.path + "/versions/4"), equals: ["app.js": text + "changed"])
+            try expect(readTree(device.path + "/versions/4"), equals: files)
             expect(report.damagedBases, equals: [old], "\(damage)")
             expect(report.fallbacks.count, equals: 1)
             expect(
