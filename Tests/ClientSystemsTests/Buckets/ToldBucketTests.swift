@@ -154,7 +154,7 @@ import VersionTree
         try world.enable(.codePush, by: world.publisher())
         let facts = try require(world.store.files.keys.first { $0.contains("facts/") })
         for version in ["2", "3", "4"] { try world.publish(version, by: world.publisher()) }
-        let twins = { world.store.files.keys.filter { $0.contains("deflated/") } }
+        let twins = { world.store.files.keys.filter { $0.contains("deflated/") }.sorted() }
         let all = twins()
         world.store.set(facts, [1])
         // Not the world's publisher: it holds that no file of an origin is ever damaged.
