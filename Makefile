@@ -90,7 +90,8 @@ bench-engine: ## build, then measure against plain C and ostree
 	@$(MAKE) --no-print-directory build
 	Benchmarks/run
 
-contrib: ## build, then try the units, configurations and the Dockerfile of contrib/ with what is installed
+contrib: ## build, then try the units, configurations and the Dockerfile of contrib/, with a real browser
+	@scripts/setup contrib
 	@$(MAKE) --no-print-directory build
 	contrib/check
 
