@@ -1,3 +1,4 @@
+import Platform
 import StrictJSON
 
 /// What a program says besides its results, on standard error.
@@ -32,7 +33,7 @@ package struct Diagnostics: Sendable {
     package func noteLine(code: String, _ message: String) -> [UInt8]? {
         if isQuiet { return nil }
         if isJSON { return line("note", code: code, message: message, .faint) }
-        let text: DisplayText = "\(program): \(withoutPasswords(message))"
+        let text: DisplayText = "\(program): \(withoutCredentials(message, mark: "…"))"
         return Array((text.rendered(inColour: false) + "\n").utf8)
     }
 
@@ -60,7 +61,7 @@ package struct Diagnostics: Sendable {
     private func line(
         _ severity: String, code: String, message: String, _ style: DisplayText.Style
     ) -> [UInt8] {
-        let message = withoutPasswords(message)
+        let message = withoutCredentials(message, mark: "…")
         guard isJSON else {
             let word = severity == "error" ? "" : "\(severity): "
             let text: DisplayText = "\(program): \(word, style)\(message)"

@@ -1,46 +1,25 @@
 // What a log must not hold: passwords and tokens are no business of those who read a report.
 
+import Platform
+
 /// Returns a text without the secrets that URLs may carry.
 ///
-/// In every word with a `://`, removes what comes before an `@` of the authority (RFC 3986, section
-/// 3.2.1). In every word, replaces the values of a query with `*` and removes a fragment after it.
+/// Removes names and passwords. In every word, replaces the values of a query with `*` and removes a fragment after it.
 func redacted(_ text: String) -> String {
     var result: [UInt8] = []
     var word: [UInt8] = []
-    for byte in text.utf8 {
+    for byte in withoutCredentials(text, mark: nil).utf8 {
         // Spaces, quotes and angle brackets end a URL in running text (RFC 3986, appendix C).
         if byte <= 0x20 || byte == 0x22 || byte == 0x3C || byte == 0x3E {
-            result += redacted(word: word)
+            result += withoutQueryValues(word)
             result.append(byte)
             word.removeAll(keepingCapacity: true)
         } else {
             word.append(byte)
         }
     }
-    result += redacted(word: word)
+    result += withoutQueryValues(word)
     return String(decoding: result, as: UTF8.self)
-}
-
-private func redacted(word: [UInt8]) -> [UInt8] {
-    withoutQueryValues(withoutUser(word))
-}
-
-private func withoutUser(_ word: [UInt8]) -> [UInt8] {
-    var result: [UInt8] = []
-    var position = 0
-    while position < word.count {
-        guard word[position...].starts(with: [0x3A, 0x2F, 0x2F]) else {
-            result.append(word[position])
-            position += 1
-            continue
-        }
-        position += 3
-        let rest = word[position...]
-        let end = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? word.count
-        if let sign = word[position..<end].lastIndex(of: 0x40) { position = sign + 1 }
-        result += [0x3A, 0x2F, 0x2F]
-    }
-    return result
 }
 
 private func withoutQueryValues(_ word: [UInt8]) -> [UInt8] {

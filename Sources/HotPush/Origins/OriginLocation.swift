@@ -87,7 +87,16 @@ package struct OriginReference: Sendable, Hashable {
         guard !path.isEmpty else { throw Self.refuse(text, "it is empty") }
         let (scheme, rest) = Self.split(path)
         switch scheme?.lowercased() {
-        case nil: location = .directory(path)
+        case nil:
+            // A name and a password are no part of a path, so their address has lost its scheme.
+            if !path.hasPrefix("/") || path.hasPrefix("//"), !path.hasPrefix("."),
+                withoutCredentials(path, mark: nil) != path
+            {
+                throw Self.refuse(
+                    text,
+                    "it has a password and no https:// before it; write ./… if it is a directory")
+            }
+            location = .directory(path)
         case "file": location = .directory(try Self.directory(rest, text))
         case "http", "https": location = .web(try Self.base(path, rest, text))
         case let other?:
@@ -134,6 +143,14 @@ package struct OriginReference: Sendable, Hashable {
         let authority = rest.dropFirst(2).utf8.prefix { $0 != 47 && $0 != 63 && $0 != 35 }
         guard rest.hasPrefix("//"), !authority.isEmpty, authority.last != 64 else {
             throw refuse(text, "it has no host")
+        }
+        // What follows the last colon outside of brackets is the port (RFC 3986, section 3.2.3).
+        let host = authority[
+            (authority.lastIndex(of: 64).map(authority.index(after:)) ?? authority.startIndex)...]
+        if let colon = host.lastIndex(of: 58), host.last != 93,
+            !host[host.index(after: colon)...].allSatisfy({ (48...57).contains($0) })
+        {
+            throw refuse(text, "its port is no number; a slash in a password is written %2F")
         }
         for byte in url.utf8 {
             if byte == 63 || byte == 35 {

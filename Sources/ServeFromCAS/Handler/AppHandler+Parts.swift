@@ -52,7 +52,9 @@ extension AppHandler.Parts {
         shelf = try SiteShelf(
             store, try Self.site(options), shell: options.shell, notice: options.notice)
         try Self.protectShell(options, versions)
-        token = options.requiresToken ? try Self.token(memory, versions, memoryTrouble) : nil
+        token =
+            options.requiresToken
+            ? try Self.token(memory, versions, memoryTrouble, isNew: options.renewsToken) : nil
         dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
             return try randomToken() + randomToken()
@@ -93,12 +95,12 @@ extension AppHandler.Parts {
 
     /// The token of the store, the same for all its servers: the remembered one, or a new one.
     private static func token(
-        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
+        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice, isNew: Bool
     ) throws(StoreError) -> String {
-        if let token = memory.token { return token }
+        if !isNew, let token = memory.token { return token }
         let new = try randomToken() + randomToken()
         let token = ServerMemory.remember(versions, trouble) { memory -> String in
-            let token = memory.token ?? new
+            let token = isNew ? new : memory.token ?? new
             memory.token = token
             return token
         }

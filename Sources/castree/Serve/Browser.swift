@@ -1,3 +1,4 @@
+import CASStore
 import Console
 
 #if canImport(Glibc)
@@ -15,7 +16,7 @@ enum Browser {
     #endif
 
     /// Opens an address; returns when the opener has started.
-    /// - Throws: `failed` if there is no opener.
+    /// - Throws: `noBrowser` if there is no opener.
     static func open(_ url: String) throws(CommandError) {
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup(opener), strdup(url), nil]
         defer { for argument in arguments { free(argument) } }
@@ -25,5 +26,37 @@ enum Browser {
             throw CommandError(
                 .failed, code: "noBrowser", message: "there is no \(opener) to open the page with")
         }
+    }
+
+    /// Opens an address that has a secret in it; returns the file to remove when the browser needs it no more.
+    ///
+    /// Every user of the machine can read the command line of a program (proc(5), /proc/PID/cmdline). So the browser is
+    /// given a file that only this user can read, and that leads there.
+    ///
+    /// - Throws: `noBrowser` if there is no opener; what the file system says if the file cannot be made.
+    static func openSecret(_ url: String, in directory: String) throws -> String {
+        let (system, here) = (POSIXFileSystem(), POSIXFileSystem.workingDirectory)
+        let path = "\(directory)/castree-open-\(try randomToken()).html"
+        let file = try system.open(here, path, .creating, mode: 0o600)
+        do {
+            // The address consists of what needs no escapes here: a host, digits and letters.
+            let page = """
+                <!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+                <meta http-equiv="refresh" content="0;url=\(url)"><a href="\(url)">Open the app</a>
+
+                """
+            try system.write(file.raw, Array(page.utf8))
+            try open(path)
+        } catch {
+            // The first error is the one to report.
+            try? remove(path)
+            throw error
+        }
+        return path
+    }
+
+    /// Removes the file of ``openSecret(_:in:)``.
+    static func remove(_ file: String) throws(StoreError) {
+        try POSIXFileSystem().removeIfPresent(POSIXFileSystem.workingDirectory, file)
     }
 }

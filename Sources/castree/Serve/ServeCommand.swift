@@ -93,6 +93,10 @@ extension Command {
                 "the certificate's private key (PEM), not encrypted; needs --certificate",
                 completion: .files),
             .flag("token", "answer only requests that carry this store's token"),
+            .flag(
+                "new-token",
+                "make a new token first, as after somebody has seen the old one: what has that one is refused from "
+                    + "now on; implies --token"),
             .text(
                 "host", placeholder: "NAME",
                 "also answer to this host name (a proxy in front, a name in /etc/hosts); not with --dashboard",
@@ -151,13 +155,9 @@ extension Invocation {
         let server = try LockPatience.until(begun + limit) { try makeServer(versions, options) }
         try server.start()
         try reportReady(server)
-        if flag("open") {
-            do throws(CommandError) {
-                try Browser.open(server.url)
-            } catch {
-                note("\(error.message); open \(server.url) yourself")
-            }
-        }
+        let opened = flag("open") ? openPage(of: server) : nil
+        // The system empties the directory of temporary files, if this cannot.
+        defer { if let opened { try? Browser.remove(opened) } }
         try waiting {
             await withTaskCancellationHandler {
                 async let updates: Void? = updater?.run(for: server)
@@ -170,6 +170,27 @@ extension Invocation {
             }
         }
         return Interruption.isByTerminal ? .interrupted : .done
+    }
+
+    /// Opens the app's page in the browser; returns the file that leads there, if one was needed.
+    private func openPage(of server: AppServer) -> String? {
+        do {
+            guard flag("token") || flag("new-token") else {
+                try Browser.open(server.url)
+                return nil
+            }
+            return try Browser.openSecret(server.url, in: temporaryDirectory)
+        } catch {
+            let reason =
+                (error as? StoreError)?.message ?? (error as? CommandError)?.message ?? "\(error)"
+            note("\(reason); open \(server.url) yourself")
+            return nil
+        }
+    }
+
+    private var temporaryDirectory: String {
+        let named = ["XDG_RUNTIME_DIR", "TMPDIR"].lazy.compactMap { environment($0) }
+        return named.first { !$0.isEmpty } ?? "/tmp"
     }
 
     /// The store; made if it is missing and an origin is to fill it.
@@ -254,7 +275,8 @@ extension Invocation {
                     + "of them out")
         }
         options.shell = try value("shell")
-        options.requiresToken = flag("token")
+        options.requiresToken = flag("token") || flag("new-token")
+        options.renewsToken = flag("new-token")
         options.confirmation = try duration("confirm-within")
         options.strikes = try integer("strikes") ?? Lifecycle.usualStrikes
         options.workers = try integer("workers") ?? 1

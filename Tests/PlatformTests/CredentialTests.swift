@@ -1,0 +1,35 @@
+import Expectations
+import Testing
+
+@testable import Platform
+
+@Suite("A message about a URL") struct CredentialTests {
+    @Test(
+        "shows no user and no password",
+        arguments: [
+            ("\"ftp://me:secret@host/x\" is none", "\"ftp://…@host/x\" is none"),
+            ("'http://me:se@cret@host'", "'http://…@host'"),
+            (
+                "/api=https://token@host:80/a@b, http://u:p@h",
+                "/api=https://…@host:80/a@b, http://…@h"
+            ),
+            ("http://host/a@b?c@d", "http://host/a@b?c@d"), ("me@host: no", "me@host: no"),
+            // What people leave out, or do not encode.
+            ("https//me:secret@host/x", "https//…@host/x"), ("//me:secret@host/x", "//…@host/x"),
+            ("https:/me:secret@host", "https:/me:…@host"), ("https:me:secret@host", "https:…@host"),
+            ("me:secret@host/x", "me:…@host/x"), ("'me:secret@host'", "'me:…@host'"),
+            ("s3//KEY:secret@bucket/x", "s3//…@bucket/x"),
+            ("https://me:sec/ret@host/x", "https://…@host/x"),
+            ("me:sec/ret@host/x", "me:…@host/x"), ("a=//me:s@h,b=//me:s@h", "a=//…@h,b=//…@h"),
+            // What looks so and is none.
+            ("http://[::1]/a@b", "http://[::1]/a@b"),
+            ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+            ("localhost:8080/@scope/x", "localhost:8080/@scope/x"),
+            ("http://h:8080/@scope/x", "http://h:8080/@scope/x"), ("C:/a@b", "C:/a@b"),
+            ("js/icon@2x.png: no", "js/icon@2x.png: no"),
+            ("a://", "a://"), ("", ""),
+        ])
+    func passwords(_ text: String, _ shown: String) {
+        expect(withoutCredentials(text, mark: "…"), equals: shown)
+    }
+}
