@@ -91,7 +91,7 @@ extension ClientOffer {
         if let id { parts.append("id \(id)") }
         if let packageHash { parts.append("package hash \(packageHash)") }
         if let archive {
-            parts.append("archive of \(archive.byteCount) bytes, SHA-256 \(archive.sha256)")
+            parts.append("archive of \(sizeText(archive.byteCount)), SHA-256 \(archive.sha256)")
         }
         // What is for all apps has the id of the offer, which stands there already; an order to go back has none.
         for document in documents where document.id != id && !document.id.isEmpty {

@@ -25,7 +25,7 @@ package struct Expansion {
         let (sum, isHuge) = self.byteCount.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !isHuge, sum <= byteCountMax else {
             throw archive.refusal(
-                "with it the files have more than \(byteCountMax) bytes; if that is right, allow more with --max-size",
+                "with it the files have more than \(sizeText(byteCountMax)); if that is right, allow more with --max-size",
                 entry: name, .tooLarge)
         }
         self.byteCount = sum

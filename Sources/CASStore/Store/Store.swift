@@ -204,8 +204,8 @@ public final class Store: Sendable {
         throw StoreError(
             .outOfSpace,
             "not enough free space in \(path): "
-                + (byteCount > 0 ? "\(byteCount) bytes are needed, " : "")
-                + "\(space.available) are free, and \(reserve) must stay free for collecting; "
+                + (byteCount > 0 ? "\(sizeText(byteCount)) are needed, " : "")
+                + "\(sizeText(space.available)) are free, and \(sizeText(reserve)) must stay free for collecting; "
                 + "retire versions and run castree gc")
     }
 }

@@ -118,7 +118,7 @@ extension Program {
         let subject = (error as? UsageError)?.command ?? command
         diagnostics.report(report)
         if report.kind == .usage && !diagnostics.isJSON {
-            diagnostics.explain(usage(of: subject), help: helpHint(for: subject))
+            diagnostics.advise(helpHint(for: subject))
         }
         // Whatever broke when work was stopped, the signal is why the program ends.
         let kind = Interruption.isRequested ? .interrupted : report.kind
@@ -127,6 +127,6 @@ extension Program {
 
     private func helpHint(for command: Command?) -> String {
         let word = command.map { $0.name == defaultCommand ? "" : " \($0.name)" } ?? ""
-        return "Try '\(name)\(word) --help'."
+        return "See '\(name)\(word) --help'."
     }
 }

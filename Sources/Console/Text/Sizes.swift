@@ -1,3 +1,5 @@
+import Platform
+
 /// How sizes are printed.
 package enum SizeStyle: Hashable, Sendable {
     /// In binary units with one decimal: "12.3 MiB".
@@ -7,23 +9,8 @@ package enum SizeStyle: Hashable, Sendable {
 
     /// Returns a count of bytes as text.
     package func text(_ byteCount: some BinaryInteger) -> String {
-        let sign = byteCount < 0 ? "-" : ""
-        let magnitude = UInt64(clamping: byteCount.magnitude)
-        guard self == .binary, magnitude >= 1024 else { return "\(sign)\(magnitude) B" }
-        var unit: UInt64 = 1024
-        for name in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
-            let tenths = tenths(of: magnitude, in: unit)
-            // 1023.95 KiB would round to 1024.0 KiB, which is 1.0 MiB.
-            if tenths < 10240 { return "\(sign)\(tenths / 10).\(tenths % 10) \(name)" }
-            unit *= 1024
-        }
-        let tenths = tenths(of: magnitude, in: unit)
-        return "\(sign)\(tenths / 10).\(tenths % 10) EiB"
-    }
-
-    /// Rounds half up, without leaving 64 bits: the remainder is less than 2^60.
-    private func tenths(of count: UInt64, in unit: UInt64) -> UInt64 {
-        count / unit * 10 + (count % unit * 10 + unit / 2) / unit
+        guard self == .binary else { return "\(byteCount) B" }
+        return sizeText(byteCount)
     }
 }
 

@@ -280,8 +280,8 @@ final class OriginWriter: Sendable {
         guard available < byteCount else { return }
         throw StoreError(
             .outOfSpace,
-            "not enough free space in \(printable(path)): \(byteCount) bytes are needed, "
-                + "\(available) are free; castree prune deletes what no channel offers")
+            "not enough free space in \(printable(path)): \(sizeText(byteCount)) are needed, "
+                + "\(sizeText(available)) are free; castree prune deletes what no channel offers")
     }
 
     // MARK: Pointers

@@ -43,8 +43,8 @@ struct PackPreparation {
         guard available < needed else { return }
         throw StoreError(
             .outOfSpace,
-            "not enough free space in \(name) to make packs: about \(needed) bytes are needed, "
-                + "\(available) are free; \(advice)")
+            "not enough free space in \(name) to make packs: about \(sizeText(needed)) are needed, "
+                + "\(sizeText(available)) are free; \(advice)")
     }
 
     /// Makes the packs and leaves them in the place.
@@ -70,7 +70,7 @@ struct PackPreparation {
             let available = try place.fileSystem.freeSpace(place.publishing.raw).available
             throw StoreError(
                 .outOfSpace,
-                "\(error.message); packs need about \(planned.spaceNeeded) bytes, \(available) are free",
+                "\(error.message); packs need about \(sizeText(planned.spaceNeeded)), \(sizeText(available)) are free",
                 cause: error.cause)
         }
         return PreparedPacks(

@@ -279,7 +279,7 @@ public struct Publisher: Sendable {
             let byteCount = missing.reduce(0) { $0 + $1.bytes }
             throw StoreError(
                 .incompleteVersion,
-                "version \(name) lacks \(missing.count) objects (\(byteCount) bytes) and is not "
+                "version \(name) lacks \(missing.count) objects (\(sizeText(byteCount))) and is not "
                     + "published; add or pull it again")
         }
         var digester = try Digester(.sha256)

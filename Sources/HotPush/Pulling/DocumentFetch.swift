@@ -214,7 +214,7 @@ final class DocumentFetch: TransferClient {
             result = .failure(
                 StoreError(
                     .tooLarge,
-                    "\(request.url) has more than \(request.byteCountMax) bytes, too many for what "
+                    "\(request.url) has more than \(sizeText(request.byteCountMax)), too many for what "
                         + "it should be"))
         default:
             guard let head else {

@@ -109,7 +109,7 @@ extension Pull {
     private func notice(begunAnewIn download: Download, at location: OriginLocation) {
         guard let (path, byteCount) = download.begunAnew else { return }
         options.notice?(
-            "\(location.description) sends no parts of files: \(printable(path)), of which \(byteCount) bytes were here, "
+            "\(location.description) sends no parts of files: \(printable(path)), of which \(sizeText(byteCount)) were here, "
                 + "came anew from its beginning, and so will every file that is interrupted (it ignores Range)"
         )
     }

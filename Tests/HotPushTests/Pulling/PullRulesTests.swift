@@ -53,8 +53,8 @@ import VersionTree
             try pull.run(fixture.origin.url)
         } throws: { error in
             let message = (error as? StoreError)?.message ?? ""
-            return .outOfSpace ~= error && message.contains("\(sizes) bytes are needed")
-                && message.contains("4096 are free")
+            return .outOfSpace ~= error && message.contains("\(sizeText(sizes)) are needed")
+                && message.contains("4.0 KiB are free")
         }
         // It was the store that failed, and not the origin.
         let failed = try require(try Journal(versions).entries().last)

@@ -237,7 +237,7 @@ import VersionTree
             options.notice = { notices.add($0) }
             try expect(fixture.run(options).version, equals: "2")
             let said = notices.all.filter { $0.contains("no parts") }
-            expect(said.count == 1 && said[0].contains("\(had) bytes"), "\(said)")
+            expect(said.count == 1 && said[0].contains("\(sizeText(had)) were here"), "\(said)")
         }
     }
 
