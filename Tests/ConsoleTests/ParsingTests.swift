@@ -82,7 +82,9 @@ import Testing
         ("help chekcout", "unknown command 'chekcout'; did you mean 'checkout'?"),
         ("completions zhs", "SHELL must be bash, zsh or fish, not 'zhs'; did you mean 'zsh'?"),
     ])
-    func `a wrong command line is explained in a line, and one says where to read on`(line: String, message: String) {
+    func `a wrong command line is explained in one line, and another says where to read on`(
+        line: String, message: String
+    ) {
         let outcome = program.outcome(of: line)
         let lines = outcome.errors.split(separator: "\n")
         expect(lines.first, equals: "castree: \(message)")

@@ -42,8 +42,9 @@ package struct Diagnostics: Sendable {
         report("error", code: error.code, message: error.message, .red)
     }
 
-    /// Prints where to learn more, after a usage error. The error has said what is wrong; the options of a command would
-    /// push it off the screen.
+    /// Prints where to learn more, after a usage error.
+    ///
+    /// The error has said what is wrong; the options of a command would push it off the screen.
     func advise(_ help: String) {
         // Nobody is left to be told that standard error cannot be written.
         try? errors.write(trusted: "\(help)\n")
