@@ -53,7 +53,7 @@ def draw(title: str, description: str, panels: list[Panel], note: str) -> str:
     for panel in panels:
         rows.append(_text(MARGIN, y + 14, panel.title, "head"))
         y += HEAD
-        labelled = panel is panels[0] and any(label for _, label in panel.ticks)
+        labelled = any(label for _, label in panel.ticks)
         y += GAP + BAR if labelled else 0
         for value, label in panel.ticks:
             x = MARGIN + NAMES + longest * panel.share(value)

@@ -82,7 +82,8 @@ def draw_delivery(section: dict) -> str:
     spoken = "; ".join(f"{panel.title}: " + ", ".join(f"{bar.name} {bar.figure}" for bar in panel.bars)
                        for panel in panels if panel.bars)
     return draw("What an update costs over the air", spoken, panels,
-                "Bytes of an update from the release before, by method; each line is ten times the one before.")
+                "Bytes of an update from the release before, by method, on a logarithmic axis: each line is ten times the one "
+                "before.")
 
 
 def described(row: dict) -> str:

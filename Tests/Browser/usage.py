@@ -27,6 +27,8 @@ def checks(suite):
     suite.check(
         "usage-reader", "All that can be used on the usage page has a name, and tables say the same.",
         reader)
+    suite.check(
+        "usage-seen", "Labels have a contrast of 4.5, all columns are there at 390 px, and 0 B are offered to nobody.", seen)
 
 
 def page(store, name, *arguments):
@@ -351,6 +353,43 @@ def sizes(suite):
         tab.run("scrollTo(0, 0)")
         settle(tab)
         tab.screenshot(suite.directory / "usage-disk.png")
+        quiet(tab)
+        tab.close()
+
+
+def seen(suite):
+    """What is written can be read, at 390 px and in both themes, and nothing is promised that does not come."""
+    store = suite.store()
+    store.add("v1", {"index.html": "one", "js/app.js": "let a" * 9000, "img/a.png": "p" * 30000}, activate=True)
+    # By the contrast that WCAG 2.2 defines, for every colour on which a label may stand.
+    contrast = """(() => {
+      const light = c => { const [r, g, b] = c.map(p => (p /= 255) <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      let least = 21;
+      for (let r = 0; r < 256; r += 5) for (let g = 0; g < 256; g += 5) for (let b = 0; b < 256; b += 5) {
+        const [one, other] = [light([r, g, b]), light(castreeUsage.page.map.ink([r, g, b]))].sort((a, b) => b - a);
+        least = Math.min(least, (one + 0.05) / (other + 0.05));
+      }
+      return least;
+    })()"""
+    with suite.browser() as browser:
+        tab = browser.tab()
+        tab.resize(390, 844)
+        open_page(tab, page(store, "seen"))
+        least = tab.run(contrast)
+        demand(least >= 4.5, f"a label has a contrast of {least:.2f}")
+        hidden = tab.run("[...document.querySelectorAll('#versions thead th')].filter(each => !each.offsetWidth).length")
+        demand(hidden == 0, f"{hidden} columns of the versions cannot be reached at 390 px")
+        over = tab.run("document.documentElement.scrollWidth - innerWidth")
+        demand(over <= 0, f"the page is {over} px too wide for 390 px")
+        back = tab.run("document.getElementById('back').textContent")
+        demand("0 B" not in back and "Copy" not in back, f"with nothing to get back it says {back!r}")
+        # One version: its name stands under its dot.
+        apart = tab.run(
+            "(() => { const at = each => { const box = each.getBoundingClientRect(); return box.left + box.width / 2; };"
+            " const svg = document.querySelector('#growth svg');"
+            " return Math.abs(at(svg.querySelector('.dot')) - at([...svg.querySelectorAll('text')].pop())); })()")
+        demand(apart < 3, f"the only label is {apart:.0f} px from its dot")
         quiet(tab)
         tab.close()
 

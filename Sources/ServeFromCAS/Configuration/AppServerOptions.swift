@@ -19,7 +19,9 @@ public struct AppServerOptions: Sendable {
     public var hosts: [String] = []
     /// Whether requests must carry the token of this store; see ``AppServer/url``.
     public var requiresToken = false
-    /// Whether a new token is made at the start. Pages and programs that have the old one are refused from then on; other
+    /// Whether a new token is made at the start.
+    ///
+    /// Pages and programs that have the old one are refused from then on; other
     /// servers of the store take the new one when they start again.
     public var renewsToken = false
     /// How long a page has to confirm its version if that is not known good.

@@ -91,8 +91,9 @@ class GrowthChart {
       svg.append(drawing('text', { x, y: height - 6, 'text-anchor': anchor },
         words.length > 18 ? words.slice(0, 17) + '…' : words));
     };
+    if (points.length === 1) return label(0, this.x(0), 'middle');
     label(0, left, 'start');
-    if (points.length > 1 && (!this.byTime || text(0) !== text(points.length - 1))) {
+    if (!this.byTime || text(0) !== text(points.length - 1)) {
       label(points.length - 1, right, 'end');
     }
   }

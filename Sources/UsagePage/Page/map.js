@@ -105,7 +105,7 @@ class TreeMap {
     const leaf = model.leaf[box.node];
     if (leaf >= 0 && !model.references[leaf] && !box.rest) this.hatch(x, y, w, h);
     if (box.rest) { if (!isDim) this.dots(x, y, w, h, fill); return; }
-    const ink = isDim ? colours.faint : open ? colours.text : inkOn(fill);
+    const ink = open ? isDim ? colours.faint : colours.text : this.ink(fill);
     if (open && box.header) {
       this.label(model.label(box.node), x + 6, y + HEADER / 2 + 1, w - 12, '600 12px system-ui, sans-serif', ink,
         sizeText(model.weight[box.node]));
@@ -115,6 +115,16 @@ class TreeMap {
       // Half a number would be a wrong one.
       if (h > 36 && context.measureText(size).width <= w - 12) context.fillText(size, x + 6, y + 27);
     }
+  }
+
+  /** Black or white, by the contrast that WCAG 2.2 defines: one of the two always has 4.58 : 1 or more. */
+  ink(colour) {
+    const [r, g, b] = colour.map(part => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    return 1.05 / (light + 0.05) > (light + 0.05) / 0.05 ? [255, 255, 255] : [0, 0, 0];
   }
 
   label(text, x, y, width, font, ink, more) {
@@ -248,13 +258,3 @@ class TreeMap {
 
 const css = colour => `rgb(${colour.map(Math.round).join(',')})`;
 const blend = (one, other, share) => one.map((part, index) => part + (other[index] - part) * share);
-
-/** Black or white, by the contrast that WCAG 2.2 defines. */
-const inkOn = colour => {
-  const [r, g, b] = colour.map(part => {
-    const share = part / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  return 1.05 / (light + 0.05) > (light + 0.05) / 0.05 ? [255, 255, 255] : [16, 18, 20];
-};

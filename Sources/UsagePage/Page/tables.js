@@ -100,11 +100,12 @@ const drawGlance = usage => {
   byID('composition-legend').replaceChildren(...parts.map(([name, bytes, words]) =>
     make('li', {}, swatch(name), bold(sizeText(bytes)), ' ' + words)));
   const idle = idlest(usage);
-  byID('back').replaceChildren(
-    'You would get back ', bold(sizeText(store.unreferencedBytes)), ' now with ', commandWithCopy(commands(usage, ['gc'])),
-    ...(idle ? [', and ', bold(sizeText(idle.uniqueBytes)), ' by retiring ', bold(idle.version),
-      ', the most of all older versions that nothing needs: ',
-      commandWithCopy(commands(usage, ['retire', idle.version], ['gc']))] : ['.']));
+  const now = store.unreferencedBytes > 0 && ['You would get back ', bold(sizeText(store.unreferencedBytes)), ' now with ',
+    commandWithCopy(commands(usage, ['gc']))];
+  const later = idle && [now ? ', and ' : 'You would get back ', bold(sizeText(idle.uniqueBytes)), ' by retiring ',
+    bold(idle.version), ', the most of all older versions that nothing needs: ',
+    commandWithCopy(commands(usage, ['retire', idle.version], ['gc']))];
+  byID('back').replaceChildren(...(now || []), ...(later || [now ? '.' : 'Every object belongs to a version: gc has nothing to delete.']));
 };
 
 /** The versions, with boxes to choose those that would be retired. */
