@@ -59,7 +59,7 @@ test: setup check ## check, build with warnings as errors, run all tests (FILTER
 test-all: ## all tests, and of the enumerations all points, where make test takes a part
 	@$(MAKE) --no-print-directory test CASTREE_TEST_WHOLE=1
 
-check: ## lint the Swift files, parse the scripts
+check: ## lint the Swift files, parse the scripts, compare the figures of README.md
 	$(SWIFT) format lint --strict --recursive --parallel $(swift_files)
 	@for script in $(scripts); do \
 	    case "$$(head -n 1 "$$script")" in \
@@ -70,6 +70,7 @@ check: ## lint the Swift files, parse the scripts
 	    esac || exit; \
 	done
 	@Tests/Reliability/bucket-mutants --places
+	@scripts/readme --check
 
 fmt: ## rewrite the Swift files in the project's format
 	$(SWIFT) format --in-place --recursive --parallel $(swift_files)
