@@ -32,8 +32,8 @@ import Testing
 
     private func output(of command: String) throws -> String {
         let quotations = try quoted().filter { $0.command == command }
-        try #require(quotations.count == 1, "README quotes \(command) \(quotations.count) times")
-        return quotations[0].output
+        expect(quotations.count, equals: 1, "of \(command)")
+        return try require(quotations.first).output
     }
 
     private func isSaid(_ text: String, _ pattern: String) -> Bool {
