@@ -247,4 +247,32 @@ import Testing
         expect(steps.first { $0.deed == .setMode }?.object, equals: writable)
         expect(steps.allSatisfy { !$0.sentence.isEmpty })
     }
+
+    @Test(
+        "calls nothing lost that a check does not: what is staged for a version that is coming arrives"
+    )
+    func arriving() throws {
+        let temporary = try makeStore()
+        let (versions, text) = (temporary.versions, "what is coming")
+        let path = try TreePath("coming")
+        let entry = Manifest.Entry(
+            path: path, address: try Self.address(of: text), byteCount: Int64(text.utf8.count),
+            isExecutable: false)
+        let manifest = try Manifest(
+            version: VersionName("3"), ordinal: 3, createdAt: 1, entries: [entry])
+        try versions.register(manifest)
+        let arrivals = try Arrivals(versions.store)
+        var arrival = try arrivals.begin(entry.address, byteCount: entry.byteCount)
+        try arrival.append(Array(text.utf8).span.bytes)
+        _ = try arrival.finish()
+        try expect(versions.check().findings.isEmpty)
+        try expect(versions.repair { _ in true }.findings.isEmpty)
+        // A pull that lives: nobody fetches it a second time.
+        let lock = try versions.store.openLock(StoreLayout.pullLock("3"))
+        try expect(versions.fileSystem.lock(lock.raw, exclusive: false))
+        let elsewhere = Elsewhere([text])
+        let report = try versions.repair(from: elsewhere.fetching(versions)) { _ in true }
+        expect(report.findings.isEmpty && elsewhere.asked.isEmpty)
+        try expect(arrivals.settle(), equals: ["3"])
+    }
 }

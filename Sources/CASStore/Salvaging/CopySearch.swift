@@ -27,6 +27,7 @@ struct CopySearch: ~Copyable {
     private let store: Store
     private let wanted: Set<ObjectID>
     private let sizes: Set<Int64>
+    private let arriving: Set<ObjectID>
     private let places: [String]
     private var checker: ObjectChecker
     /// Files that were already read: trees show one under many names.
@@ -46,11 +47,14 @@ struct CopySearch: ~Copyable {
     /// - Parameters:
     ///   - wanted: the addresses.
     ///   - sizes: the sizes that they may have.
+    ///   - arriving: those of them that are no copies where they are staged.
     ///   - places: paths inside the store where something stands that does not belong there.
     init(
-        _ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>, places: [String]
+        _ store: Store, _ wanted: Set<ObjectID>, sizes: Set<Int64>, arriving: Set<ObjectID>,
+        places: [String]
     ) throws(StoreError) {
         self.store = store
+        self.arriving = arriving
         self.places = places
         self.wanted = wanted
         self.sizes = sizes
@@ -139,10 +143,18 @@ struct CopySearch: ~Copyable {
             return
         }
         guard wanted.contains(address), found[address] == nil else { return }
+        if arriving.contains(address), Self.isStaged(path) { return }
         found[address] = ObjectCopy(
             address: address,
             path: path.map(RawName.text(of:)).joined(separator: "/"),
             names: path.allSatisfy { RawName.isText($0) } ? nil : path)
+    }
+
+    /// Whether a path leads to what a writer has staged; not to what a repair has.
+    private static func isStaged(_ path: [[CChar]]) -> Bool {
+        let names = path.prefix(2).map { RawName.text(of: $0) }
+        return names.count == 2 && names[0] == StoreLayout.staging
+            && !names[1].hasPrefix(StoreLayout.copyPrefix)
     }
 
     /// `nil` if the file is gone, or may not be read, and so is no copy.
@@ -162,14 +174,16 @@ extension Store {
     /// Finds a copy of each lost object that has any in the store.
     ///
     /// Reads the files of their sizes, wherever they stand; changes nothing.
-    /// - Parameter places: paths inside the store where something stands that does not belong there, and may be a copy.
+    /// - Parameters:
+    ///   - arriving: those that are no copies where they are staged: they come, and go on when somebody fetches them.
+    ///   - places: paths inside the store where something stands that does not belong there, and may be a copy.
     package func findCopies(
-        of lost: [Reference], in places: [String] = []
+        of lost: [Reference], arriving: Set<ObjectID> = [], in places: [String] = []
     ) throws(StoreError) -> [ObjectCopy] {
         guard !lost.isEmpty else { return [] }
         var search = try CopySearch(
             self, Set(lost.map(\.address)), sizes: Set(lost.map(\.byteCount)),
-            places: places)
+            arriving: arriving, places: places)
         return try search.run()
     }
 }

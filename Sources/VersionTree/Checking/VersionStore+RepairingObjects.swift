@@ -55,6 +55,7 @@ extension VersionStore {
 
     /// Copies of what is damaged or missing and a version names, and of what incomplete versions lack.
     ///
+    /// What is staged for a version that nobody has called damaged is arriving: it is no copy of anything lost.
     /// - Parameter unnamed: versions that will be made again from their trees, with what these show.
     func copiesOfLost(
         _ findings: [Finding], shownBy unnamed: [LostVersion] = []
@@ -65,9 +66,11 @@ extension VersionStore {
             let shown = try TreeReading(versions: self).contents(of: name)
             for one in shown.references where try !store.contains(one.address) { lost.append(one) }
         }
+        var arriving: Set<ObjectID> = []
         for version in try incompleteVersions() {
             for one in try store.missingObjects(of: version) ?? [] {
                 lost.append(Reference(address: one.address, byteCount: one.byteCount))
+                arriving.insert(one.address)
             }
         }
         let damaged = Set(
@@ -84,12 +87,29 @@ extension VersionStore {
                 }
             }
         }
-        return try store.findCopies(of: lost, in: findings.wrongPlaces)
+        arriving.subtract(findings.compactMap(\.object))
+        return try store.findCopies(of: lost, arriving: arriving, in: findings.wrongPlaces)
     }
 
-    /// The registered versions that lack objects, needed or not.
+    /// The registered versions that lack objects, needed or not; without those that a living process fetches: what
+    /// comes is not lost.
     func incompleteVersions() throws(StoreError) -> [String] {
-        try store.versionRows().filter { !$0.row.isComplete }.map(\.row.name)
+        var names: [String] = []
+        for row in try store.versionRows().map(\.row) where !row.isComplete {
+            if try !isBeingFetched(row.name) { names.append(row.name) }
+        }
+        return names
+    }
+
+    /// Whether a process that lives fetches a release under a name.
+    private func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
+        let (leases, lock) = (directories.leases.raw, StoreLayout.pullLock(name))
+        guard let file = try fileSystem.openIfPresent(leases, lock, .reading) else { return false }
+        guard try fileSystem.lock(file.raw, exclusive: true) else { return true }
+        // Whoever waits for our lock looks at the name afterwards, and begins anew when it is gone. A file that
+        // stays means nothing.
+        try? fileSystem.removeIfPresent(leases, lock)
+        return false
     }
 
     // MARK: Manifests
