@@ -214,4 +214,28 @@ import Testing
         expect(Set(plan.kept.map(\.version)), equals: Set(Self.ages).subtracting(gone.dropFirst()))
         expect(plan.byteCount, equals: left)
     }
+
+    @Test(
+        "counts the age of a version whose clock was wrong from the next one that was registered",
+        arguments: [
+            // Newest first: the days at which they say that they were registered, and those that are 30 days old by day 100.
+            ([90, 30, 400, 20], ["1", "2", "3"]), ([400, 90, 20], ["2"]),
+            ([90, -20_000, 60], ["2"]),
+            ([-20_000, 60], ["1"]), ([95, 400, 95], []), ([400, 400], []),
+            ([99, 65, 69], ["1", "2"]),
+        ] as [([Int64], [String])])
+    func wrongClocks(_ days: [Int64], _ retired: [String]) throws {
+        let versions = try days.enumerated().map { (place, day) in
+            var summary = try Self.summary("\(place)", .complete, isBad: false, Lifecycle())
+            summary.createdAt = day * 86_400
+            return summary
+        }
+        var lifecycle = Lifecycle()
+        lifecycle.current = "9"
+        var policy = RetentionPolicy()
+        policy.minimumAge = 30 * 86_400
+        let plan = RetentionPlan(
+            versions, lifecycle, pinned: [], policy: policy, now: 100 * 86_400)
+        expect(plan.retired.map(\.version), equals: retired)
+    }
 }

@@ -122,7 +122,8 @@ extension ChannelPointer {
         signatures.isEmpty && sequence > latestTime(now) + SequenceBound.lead
     }
 
-    private func latestTime(_ now: Int64) -> Int64 {
+    /// The latest of a time and those in the pointer.
+    func latestTime(_ now: Int64) -> Int64 {
         var latest = now
         for time in [createdAt] + releases.map(\.createdAt) where time <= SequenceBound.timeMax {
             latest = max(latest, time)

@@ -44,7 +44,7 @@ extension CollectedFiles {
         let all = try origin.fileSystem.names(in: documents)
             .compactMap(OriginLayout.address(ofManifestFile:))
         for document in all.sorted() where !standing.contains(document) {
-            let start = before[keyPath: places.since][document] ?? now
+            let start = min(before[keyPath: places.since][document] ?? now, now)
             if retention.graceSeconds > 0, now - start < retention.graceSeconds {
                 known[keyPath: places.since][document] = start
                 plan[keyPath: places.waiting].append(document)

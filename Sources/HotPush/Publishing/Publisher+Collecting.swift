@@ -105,14 +105,18 @@ extension Publisher {
             after[trimmed.channel] = trimmed
         }
         let before = try UnreferencedManifests.read(in: origin)
+        let latest = pointers.values.map { $0.latestTime(0) }.max() ?? 0
+        let judged = before.judged(at: now, latest: latest, grace: retention.graceSeconds)
         var known = UnreferencedManifests()
+        known.behind = judged.behind
         plan.deltas = try fileSystem.names(in: origin.manifests.raw)
             .compactMap(OriginLayout.delta(ofFile:))
             .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
         plan.leftovers = try options.telling?.leftovers(in: origin.originPlace) ?? []
         for kind in kinds {
-            try kind.plan(&plan, &known, after.values, retention, since: before, now: now)
+            try kind.plan(&plan, &known, after.values, retention, since: judged, now: now)
         }
+        if known.isEmpty { known.behind = 0 }
         return (plan, (before, known, pointers))
     }
 

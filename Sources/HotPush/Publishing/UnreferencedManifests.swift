@@ -12,6 +12,28 @@ struct UnreferencedManifests: Hashable {
     var deliveriesSince: [ObjectID: Int64] = [:]
     /// The same, by the address of the facts.
     var factsSince: [ObjectID: Int64] = [:]
+    /// The latest time that was known when these times were noted, if the clock was behind it; 0 if it was not.
+    var behind: Int64 = 0
+
+    /// These notes as of a clock: without times if it went back or forth since, for then none of them can be
+    /// compared with it, and every grace begins anew.
+    ///
+    /// - Parameters:
+    ///   - latest: the latest time in the pointers; a clock that is more than the grace behind it, or behind the
+    ///     notes, went back: now, or when it had been ahead before.
+    func judged(at now: Int64, latest: Int64, grace: Int64) -> UnreferencedManifests {
+        let times = [since, deliveriesSince, factsSince].flatMap(\.values)
+        let reference = max(latest, behind, times.max() ?? 0)
+        // Subtracting: times come from files.
+        let isBehind =
+            reference > 0 && now < reference.subtractingReportingOverflow(grace).partialValue
+        var judged = isBehind == (behind > 0) ? self : UnreferencedManifests()
+        judged.behind = isBehind ? reference : 0
+        return judged
+    }
+
+    /// Whether nothing waits.
+    var isEmpty: Bool { since.isEmpty && deliveriesSince.isEmpty && factsSince.isEmpty }
 
     static func read(in origin: OriginWriter) throws(StoreError) -> UnreferencedManifests {
         let bytes: [UInt8]
@@ -26,7 +48,8 @@ struct UnreferencedManifests: Hashable {
         let document = try? JSONValue.parse(bytes)
         return UnreferencedManifests(
             since: times(document?["manifests"]), deliveriesSince: times(document?["deliveries"]),
-            factsSince: times(document?["facts"]))
+            factsSince: times(document?["facts"]),
+            behind: max(0, document?["behind"]?.asInt64 ?? 0))
     }
 
     private static func times(_ value: JSONValue?) -> [ObjectID: Int64] {
@@ -51,6 +74,7 @@ struct UnreferencedManifests: Hashable {
         if !factsSince.isEmpty {
             document.append(.init(key: "facts", value: members(factsSince)))
         }
+        if behind > 0 { document.append(.init(key: "behind", value: .integer(behind))) }
         try origin.fileSystem.replaceFile(
             origin.work.raw, OriginLayout.unreferenced,
             with: JSONWriter.serialize(.object(document), sortedKeys: true) + [10],

@@ -40,12 +40,40 @@ public struct RetentionPlan: Sendable, Hashable {
         policy: RetentionPolicy, now: Int64
     ) {
         var deciding = Deciding(versions, lifecycle, pinned, policy, now)
-        for version in versions {
+        for version in Self.dated(versions, now: now, within: policy.minimumAge ?? 0) {
             if let need = deciding.need(of: version) {
                 kept.append(Verdict(version.version, need))
             } else {
                 retired.append(Verdict(version.version, deciding.excuse(version)))
             }
+        }
+    }
+
+    /// The versions, newest first, with the times of those whose clock was wrong replaced by the next one's.
+    ///
+    /// A time after that of a newer version, or after now, comes of a clock that was ahead; one that is before an
+    /// older version's by more than the age of a clock that was behind. Such a version is no older by its age than
+    /// the next one that was registered.
+    private static func dated(
+        _ versions: [VersionSummary], now: Int64, within age: Int64
+    ) -> [VersionSummary] {
+        var older: [Int64] = []
+        var latest = Int64.min
+        for version in versions.reversed() {
+            older.append(latest)
+            if version.createdAt <= now { latest = max(latest, version.createdAt) }
+        }
+        var next = now
+        return versions.enumerated().map { (place, version) in
+            let before = older[versions.count - 1 - place]
+            let isBehind = before != .min && version.createdAt < before - age
+            guard isBehind || version.createdAt > next else {
+                next = version.createdAt
+                return version
+            }
+            var dated = version
+            dated.createdAt = next
+            return dated
         }
     }
 

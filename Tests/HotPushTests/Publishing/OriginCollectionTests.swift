@@ -62,6 +62,30 @@ import VersionTree
         try expect(!stands("content 10"))
     }
 
+    @Test(
+        "gives devices the whole grace, and no more, when a clock that was wrong is right again",
+        arguments: [400_000_000, -1_700_000_000, 90_000, -90_000] as [Int64])
+    func wrongClock(_ offset: Int64) throws {
+        try publishMany(3)
+        place.clock.advance(by: offset)
+        try expect(collect(1, grace: 3600).waiting.count, equals: 2)
+        place.clock.advance(by: -offset + 60)
+        try expect(collect(1, grace: 3600).waiting.count, equals: 2)
+        place.clock.advance(by: 3599)
+        try expect(collect(1, grace: 3600).manifests.isEmpty)
+        place.clock.advance(by: 1)
+        try expect(collect(1, grace: 3600).manifests.count, equals: 2)
+    }
+
+    @Test("counts the grace by a clock that stays behind what was published")
+    func clockBehind() throws {
+        try publishMany(3)
+        place.clock.advance(by: -1_000_000)
+        try expect(collect(1, grace: 3600).waiting.count, equals: 2)
+        place.clock.advance(by: 3600)
+        try expect(collect(1, grace: 3600).manifests.count, equals: 2)
+    }
+
     @Test("begins the time anew for a version that was offered again in between")
     func graceAgain() throws {
         try publishMany(2)
