@@ -156,6 +156,7 @@ extension Invocation {
         options.platform = try value("platform")
         options.device = try value("device")
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
+        options.expiryGrace = try seconds("expiry-grace") ?? 0
         options.isForced = flag("force")
         options.takesPacks = !flag("no-packs")
         try setDestination(&options)

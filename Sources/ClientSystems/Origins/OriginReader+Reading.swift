@@ -66,7 +66,7 @@ extension OriginReader {
         ) { (bytes) throws(StoreError) in
             let pointer = try ChannelPointer(parsing: bytes, of: name)
             if let trust = self.trust {
-                try trust.admit(pointer) { (version) throws(StoreError) in
+                try trust.admit(pointer, now: self.now()) { (version) throws(StoreError) in
                     try self.origin.trustFile(version)
                 }
             }

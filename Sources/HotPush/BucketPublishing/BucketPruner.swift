@@ -77,8 +77,8 @@ package struct BucketPruner: Sendable {
                 next = try nextEntry(
                     after: state, log, survey, keepCount, grace, mayAdvance: copies != .wereBehind)
             } catch {
-                // Another pruner may have been faster, and has deleted what this state still offers.
-                guard error.code == .damagedOrigin else { throw error }
+                // Another pruner may have been faster, and has deleted what this state still offers; or keys remember more.
+                guard error.code == .damagedOrigin || error.code == .untrusted else { throw error }
                 let newer = try publisher.state(of: log, from: state.number)
                 guard newer.number > state.number else { throw error }
                 (state, copies) = (newer, .unknown)

@@ -12,8 +12,26 @@ extension BucketPublisher: SigningPlace {
     func checkSigning(
         _ channel: ChannelName, upon state: OriginState, _ log: OriginLog
     ) throws(StoreError) {
-        let pointers = try trusted(state, channel, log, isSaid: false).pointers
-        try options.sealing.check(channel, upon: pointers, in: self)
+        var state = state
+        while true {
+            do throws(StoreError) {
+                let pointers = try trusted(state, channel, log, isSaid: false).pointers
+                return try options.sealing.check(channel, upon: pointers, in: self)
+            } catch {
+                state = try newer(than: state, log, refused: error)
+            }
+        }
+    }
+
+    /// The state after one that must not be built upon: what keys remember may be newer than what was read of the log.
+    /// - Throws: `refusal` if nobody has written to the log since, or it is for another reason.
+    func newer(
+        than state: OriginState, _ log: OriginLog, refused refusal: StoreError
+    ) throws(StoreError) -> OriginState {
+        guard refusal.code == .untrusted else { throw refusal }
+        let newer = try self.state(of: log, from: state.number)
+        guard newer.number > state.number else { throw refusal }
+        return newer
     }
 
     /// A pointer, signed for an entry that follows a state.

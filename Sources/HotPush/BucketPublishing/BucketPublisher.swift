@@ -189,13 +189,22 @@ package struct BucketPublisher: Sendable {
         var tryCount = 0
         while true {
             if options.isInterrupted() { throw OriginWriter.interruption }
-            if !isSealed { state = try trusted(state, channel, log) }
-            let changed = try change(&state)
+            var changed: (ChannelPointer, LogEntry.Kind)?
+            do throws(StoreError) {
+                if !isSealed { state = try trusted(state, channel, log) }
+                changed = try change(&state)
+                changed?.0.log = state.number + 1
+                if !isSealed, let pointer = changed?.0 {
+                    changed?.0 = try seal(pointer, upon: state, isRepeated: tryCount > 0)
+                }
+            } catch {
+                state = try newer(than: state, log, refused: error)
+                try wait(behindOthers: &tryCount)
+                continue
+            }
             let number = state.number + 1
             var entry = try LogEntry(after: state, changed?.1 ?? .publish, now: now())
-            if var pointer = changed?.0 {
-                pointer.log = number
-                if !isSealed { pointer = try seal(pointer, upon: state, isRepeated: tryCount > 0) }
+            if let pointer = changed?.0 {
                 entry.channels[channel] = number
                 entry.pointers[channel] = pointer
             }

@@ -9,6 +9,9 @@ package struct JournalFailure: Sendable, Hashable {
     /// Whether the store here failed, and no origin: a full disk, a missing right, an index that cannot be read.
     package var isOfStore: Bool
 
+    /// The code of an answer that is older than one that was obeyed before.
+    package static let olderCopy = "olderCopy"
+
     /// - Parameters:
     ///   - code: an error's code, or one of a program's own.
     ///   - isOfStore: `nil` for what the code alone says.

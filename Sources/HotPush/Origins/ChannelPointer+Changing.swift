@@ -41,6 +41,7 @@ extension ChannelPointer {
         release.createdAt = now
         next.releases.removeAll { $0.isSameOffer(as: release) }
         next.releases.insert(release, at: 0)
+        next.withdrawn.removeAll { $0.name == release.version?.name }
         next.trim(to: Self.keptCount)
         for position in next.releases.indices.dropFirst(max(deliveryCount, 1)) {
             next.releases[position].delivery = nil
@@ -92,7 +93,11 @@ extension ChannelPointer {
     /// The pointer without a version; `nil` if it does not offer that version.
     func withdrawing(_ version: VersionName, now: Int64) -> ChannelPointer? {
         var next = advanced(now: now)
+        let gone = next.releases.compactMap(\.version).filter { $0.name == version }
         next.releases.removeAll { $0.version?.name == version }
+        let names = gone.map { WithdrawnVersion(name: $0.name, content: $0.content) }
+        next.withdrawn = Array(
+            (names + withdrawn.filter { $0.name != version }).prefix(Self.withdrawnCountMax))
         return next.releases.count == releases.count ? nil : next
     }
 
@@ -116,10 +121,11 @@ extension ChannelPointer {
     /// Whether the sequence cannot come from counting: it is beyond what devices remember.
     ///
     /// Judged by the latest of the clock and the times in the pointer: a publisher whose clock is
-    /// behind must not take back what others have counted. A signed one is never so: devices that trust its
-    /// keys remember each sequence that they have verified.
+    /// behind must not take back what others have counted. A signed one is so only beyond all clocks: castree 0.1 remembers
+    /// each sequence that it has verified.
     private func isAheadOfTime(_ now: Int64) -> Bool {
-        signatures.isEmpty && sequence > latestTime(now) + SequenceBound.lead
+        guard signatures.isEmpty else { return sequence > SequenceBound.countMax }
+        return sequence > latestTime(now) + SequenceBound.lead
     }
 
     /// The latest of a time and those in the pointer.
@@ -148,9 +154,12 @@ extension ChannelPointer {
     private func advanced(now: Int64) -> ChannelPointer {
         var next = self
         if isAheadOfTime(now) { next.comeBackToTime(now) }
-        next.sequence += 1
+        // Each change is at least the time: an origin that comes back from a backup goes on above all that devices have seen.
+        next.sequence = max(next.sequence + 1, min(now, SequenceBound.timeMax))
         // Devices remember the latest time of a signed one.
-        next.createdAt = signatures.isEmpty ? now : max(now, createdAt)
+        next.createdAt =
+            signatures.isEmpty || !SequenceBound.allows(createdAt, at: now)
+            ? now : max(now, createdAt)
         next.signatures = []
         return next
     }

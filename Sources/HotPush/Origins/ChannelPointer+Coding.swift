@@ -20,6 +20,10 @@ extension ChannelPointer {
             .init(key: "sequence", value: .integer(sequence)),
         ]
         if let log { members.append(.init(key: "log", value: .integer(log))) }
+        if !withdrawn.isEmpty {
+            members.append(
+                .init(key: "withdrawn", value: .array(withdrawn.map { .object($0.members) })))
+        }
         members += signing
         return .object(members + foreign)
     }
@@ -93,9 +97,31 @@ extension ChannelPointer {
         self.init(
             channel: channel, sequence: sequence, createdAt: createdAt, releases: releases,
             log: log)
+        if fields.has("withdrawn") {
+            for value in try fields.array("withdrawn").prefix(Self.withdrawnCountMax) {
+                withdrawn.append(try WithdrawnVersion(value))
+            }
+        }
         try readSigning(&fields)
         foreign = fields.rest
         if !signatures.isEmpty { try checkSigned(document) }
+    }
+}
+
+extension WithdrawnVersion {
+    fileprivate var members: [JSONValue.Member] {
+        [
+            .init(key: "content", value: .string(content.description)),
+            .init(key: "version", value: .string(name.description)),
+        ]
+    }
+
+    fileprivate init(_ value: JSONValue) throws(PointerProblem) {
+        // Why it is no name does not matter: the document is refused.
+        guard let name = value["version"]?.asString.flatMap({ try? VersionName($0) }),
+            let content = value["content"]?.asString.flatMap({ ObjectID($0) })
+        else { throw .broken("something in \"withdrawn\" is no version and its content") }
+        self.init(name: name, content: content)
     }
 }
 

@@ -16,6 +16,8 @@ public struct ChannelPointer: Sendable, Hashable {
     package static let sequenceMax: Int64 = (1 << 53) - 1
     /// The last entry that a log can have: its name has ten digits.
     package static let logMax: Int64 = 9_999_999_999
+    /// The most withdrawn versions that a pointer lists.
+    package static let withdrawnCountMax = 64
     /// The most releases that a pointer lists.
     package static let releaseCountMax = 64
 
@@ -27,6 +29,9 @@ public struct ChannelPointer: Sendable, Hashable {
     package var createdAt: Int64
     /// What is offered, newest first.
     public var releases: [OfferedRelease]
+    /// What was withdrawn from the channel, the last first, at most ``withdrawnCountMax``: a device may have it under its name
+    /// for good, so no other content gets that.
+    package var withdrawn: [WithdrawnVersion] = []
     /// The number of the entry of the origin's log in which it stands; `nil` for the first entry, and where there is no
     /// log.
     ///
@@ -46,6 +51,12 @@ public struct ChannelPointer: Sendable, Hashable {
     package var signatures: [PointerSignature] = []
     /// Fields that castree does not know, kept as they came.
     package var foreign: [JSONValue.Member] = []
+}
+
+/// What a channel has offered under a name, and offers no more.
+package struct WithdrawnVersion: Sendable, Hashable {
+    package var name: VersionName
+    package var content: ObjectID
 }
 
 /// One release as a channel offers it.

@@ -20,11 +20,28 @@ struct SequenceBound {
         self.now = now
     }
 
-    /// Whether a sequence may be remembered.
+    /// No count of a time or a sequence comes here, whatever a clock says: what is larger was made up.
+    static let countMax = timeMax + lead
+
+    /// Whether a sequence, or a time, may be remembered.
     func allows(_ sequence: Int64) throws(StoreError) -> Bool {
         // The rest is read only if the clock alone does not decide.
         if sequence <= now() + Self.lead { return true }
         return try sequence <= latestTime() + Self.lead
+    }
+
+    /// Whether what trusted keys have signed may be remembered: as ``allows(_:)``, where something here tells a time.
+    ///
+    /// A device whose clock begins in 1970 learns the time from what it verifies, and must not take an old release for that.
+    func allowsSigned(_ number: Int64) throws(StoreError) -> Bool {
+        if number <= now() + Self.lead { return true }
+        let time = try latestTime()
+        return number <= (time < JournalEntry.clockIsSetFrom ? Self.timeMax : time) + Self.lead
+    }
+
+    /// Whether a clock that is all there is allows a number, for whoever keeps no store.
+    static func allows(_ number: Int64, at now: Int64) -> Bool {
+        number <= (now < JournalEntry.clockIsSetFrom ? timeMax : now) + lead
     }
 
     private func latestTime() throws(StoreError) -> Int64 {

@@ -55,6 +55,27 @@ extension Publisher {
         try options.sealing.check(channel, upon: pointers, in: UnlockedPlace(self))
     }
 
+    /// Does something with pointers that are read without the origin's lock.
+    ///
+    /// Another publisher may write one after it was read here, and what its key remembers is newer then than what was read.
+    /// So a refusal counts only if the pointers are still the same.
+    func withoutLock<R>(
+        _ read: () throws(StoreError) -> [ChannelName: ChannelPointer],
+        upon body: ([ChannelName: ChannelPointer]) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        var pointers = try read()
+        while true {
+            do throws(StoreError) {
+                return try body(pointers)
+            } catch {
+                guard error.code == .untrusted else { throw error }
+                let now = try read()
+                guard now != pointers else { throw error }
+                pointers = now
+            }
+        }
+    }
+
     /// A plan with the pointer as it would be written: whoever only looks learns also whether the keys sign.
     func sealed(
         _ plan: PublishPlan, upon pointers: [ChannelName: ChannelPointer]

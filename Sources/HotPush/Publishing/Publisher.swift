@@ -61,14 +61,17 @@ public struct Publisher: Sendable {
         defer { withExtendedLifetime((root, objects, manifests, channels)) {} }
         survey.objects = objects?.raw
         survey.manifests = manifests?.raw
-        let pointers = try channels.map { (channels) throws(StoreError) in
-            try ChannelPointer.readAll(channels.raw, fileSystem)
+        return try withoutLock { () throws(StoreError) in
+            try channels.map { (channels) throws(StoreError) in
+                try ChannelPointer.readAll(channels.raw, fileSystem)
+            } ?? [:]
+        } upon: { (pointers) throws(StoreError) in
+            try sealed(
+                makePlan(
+                    manifest, version, offer, survey, pointers: pointers, facts: facts,
+                    packing: packing),
+                upon: pointers)
         }
-        return try sealed(
-            makePlan(
-                manifest, version, offer, survey, pointers: pointers ?? [:], facts: facts,
-                packing: packing),
-            upon: pointers ?? [:])
     }
 
     /// Writes a version to the origin and offers it at the head of a channel.
@@ -92,9 +95,13 @@ public struct Publisher: Sendable {
         try checkKeptPacks(of: version, in: offer.channel)
         if options.packs.moment == .before {
             try makeOriginIfAbsent()
-            let pointers = try DirectoryOrigin(path, fileSystem: fileSystem).pointers()
-            try Self.checkName(version, pointers)
-            try checkSigning(offer.channel, upon: pointers)
+            let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
+            try withoutLock { () throws(StoreError) in
+                try origin.pointers()
+            } upon: { (pointers) throws(StoreError) in
+                try Self.checkName(version, pointers)
+                try checkSigning(offer.channel, upon: pointers)
+            }
             // Before the origin's lock is taken: nobody waits while this one compresses.
             prepared = try withRoom(version, in: offer.channel) { () throws(StoreError) in
                 try preparePacks(manifest, version, in: offer.channel, of: versions)
@@ -337,7 +344,16 @@ public struct Publisher: Sendable {
                 throw StoreError(
                     .versionExists,
                     "channel \(pointer.channel) offers a version \(other) with other content; "
-                        + "choose another name, or withdraw it first")
+                        + "choose another name: devices that have it would refuse this one")
+            }
+            for known in pointer.withdrawn {
+                let other = known.name.description
+                guard other.lowercased() == name.lowercased() else { continue }
+                if other == name, known.content == version.content { continue }
+                throw StoreError(
+                    .versionExists,
+                    "a version \(other) with other content was withdrawn from channel \(pointer.channel), and devices that "
+                        + "have it would refuse this one; choose another name")
             }
         }
     }

@@ -80,7 +80,7 @@ extension Pull {
         }
         let judged = try judged(answer.bytes, of: channel, at: origin)
         let isCurrent =
-            judged.standing.newer == nil && judged.standing.expired(options.now()) == nil
+            judged.standing.newer == nil && expired(judged.standing) == nil
         // What is the same keeps its age, whether the server says so by a 304 or sends it again.
         if !isKept, isCurrent, !options.isDryRun, let tag = KeptPointers.tag(of: answer.head),
             tag != kept?.tag || answer.bytes != kept?.bytes
@@ -98,7 +98,9 @@ extension Pull {
         if standing.isTrusted {
             // Nobody may insist on what somebody else may have put there.
             if let newer = standing.newer { return .olderCopy(pointer, than: newer) }
-            if standing.expired(options.now()) == nil, !options.isDryRun,
+            // Whatever it offers: nobody vouches any more that there is nothing newer.
+            if let time = expired(standing) { throw expired(pointer.channel, at: origin, time) }
+            if !options.isDryRun,
                 let newer = try noteVerified(judged, at: origin)
             {
                 return .olderCopy(pointer, than: newer)
@@ -136,11 +138,8 @@ extension Pull {
     ) throws(StoreError) -> OriginReply {
         let pointer = judged.pointer
         let releases = try candidates(of: pointer)
-        let expired = judged.standing.expired(options.now()).map { time in
-            self.expired(pointer.channel, at: origin, time)
-        }
-        // Who takes another release than the channel's has not obeyed its pointer; nor does who meets an expired one.
-        let sighting = options.release == nil && expired == nil ? sighting : nil
+        // Who takes another release than the channel's has not obeyed its pointer.
+        let sighting = options.release == nil ? sighting : nil
         var reply = OriginReply(.nothing([]))
         reply.sighting = sighting
         reply.offered = releases.first
@@ -150,11 +149,6 @@ extension Pull {
             guard objections.isEmpty else {
                 reasons += objections
                 continue
-            }
-            if let expired {
-                guard let shown = try shown(offered) else { throw expired }
-                reply.answer = .known(version: shown)
-                return reply
             }
             if try isOvertakenMandatory(pointer) { offered.isMandatory = true }
             reply.offered = offered
@@ -172,23 +166,8 @@ extension Pull {
             reply.answer = .release(found)
             return reply
         }
-        if let expired {
-            reply.offered = nil
-            reasons.append(expired.message)
-        }
         reply.answer = .nothing(reasons)
         return reply
-    }
-
-    /// The current version if it is what a release offers and nothing else waits: then there is nothing to decide.
-    private func shown(_ offered: OfferedRelease) throws(StoreError) -> String? {
-        let lifecycle = try versions.lifecycle()
-        guard lifecycle.pending == nil, let current = lifecycle.current else { return nil }
-        guard let published = offered.version else {
-            return current == lifecycle.embedded ? current : nil
-        }
-        let row = try versions.store.versionRow(current)
-        return row?.content == published.content && row?.isComplete == true ? current : nil
     }
 
     /// The releases to choose among: all, or the one that ``PullOptions/release`` names.

@@ -10,6 +10,7 @@ extension Pull {
         var outcome = CheckOutcome.nothingNew
         var version: String?
         var reason: String?
+        let failure = reply.isOlderCopy ? JournalFailure(code: JournalFailure.olderCopy) : nil
         switch reply.answer {
         case .release(let found):
             version = found.release.version.description
@@ -25,7 +26,9 @@ extension Pull {
             (outcome, reason) = (.refused, "it is banned on this device: \(ban.reason)")
         }
         journal.record(
-            .checked(origin: origin, outcome: outcome, version: version, reason: reason))
+            .checked(
+                origin: origin, outcome: outcome, version: version, reason: reason,
+                failure: failure))
     }
 
     /// Notes that a download begins, unless there is nothing to download.

@@ -66,9 +66,14 @@ extension Pull {
         let isFirst: Bool
 
         /// Notes it.
-        func note(_ pointer: ChannelPointer, in trust: inout StoreTrust) throws(StoreError) {
+        func note(
+            _ pointer: ChannelPointer, grace: Int64, _ bound: SequenceBound,
+            in trust: inout StoreTrust
+        ) throws(StoreError) {
             var origin = verdict.origin
-            origin.accept(pointer)
+            try origin.accept(pointer, grace: grace) { (number) throws(StoreError) in
+                try bound.allowsSigned(number)
+            }
             if let merged {
                 origin.merge(merged)
                 trust.origins.removeAll { $0 == merged }
@@ -108,10 +113,21 @@ extension Pull {
             }
             (known, merged) = (other, origin)
         }
-        let standing = PointerStanding(of: pointer, verdict.origin, signers: verdict.signers)
+        let bound = bound
+        let seen = try verdict.origin.bounded(pointer.channel) { (number) throws(StoreError) in
+            try bound.allowsSigned(number)
+        }
+        let standing = PointerStanding(of: pointer, seen, signers: verdict.signers)
         return Ruling(
             known: known, merged: merged, verdict: verdict, standing: standing,
             isFirst: origin.id == nil)
+    }
+
+    private var bound: SequenceBound { SequenceBound(versions, now: options.now) }
+
+    /// Whether a pointer may be obeyed no more: when that ended.
+    func expired(_ standing: PointerStanding) -> Int64? {
+        standing.expired(options.now(), grace: options.expiryGrace)
     }
 
     /// Holds a pointer against what the store trusts, for one that decides nothing else.
@@ -146,7 +162,7 @@ extension Pull {
 
     /// - Throws: `.untrusted` if the pointer that offers a release has expired meanwhile.
     func refuseExpired(_ offer: FoundRelease) throws(StoreError) {
-        guard let time = offer.standing.expired(options.now()), let scope = offer.release.scope
+        guard let time = expired(offer.standing), let scope = offer.release.scope
         else { return }
         throw expired(try ChannelName(scope), at: offer.location, time)
     }
@@ -184,7 +200,7 @@ extension Pull {
         let now = try versions.trust()
         if let ruling = try ruling(on: pointer, in: now, at: location, reading: read) {
             var then = now
-            try ruling.note(pointer, in: &then)
+            try ruling.note(pointer, grace: options.expiryGrace, bound, in: &then)
             if then == now { return nil }
         }
         var isFirst = false
@@ -194,7 +210,7 @@ extension Pull {
             else { return nil }
             if let newer = ruling.standing.newer { return newer }
             (isFirst, steps) = (ruling.isFirst, ruling.verdict.steps)
-            try ruling.note(pointer, in: &trust)
+            try ruling.note(pointer, grace: options.expiryGrace, bound, in: &trust)
             return nil
         }
         guard newer == nil else { return newer }

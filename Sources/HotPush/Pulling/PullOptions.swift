@@ -42,6 +42,8 @@ public struct PullOptions: Sendable {
     public var entryCountMax = 250_000
     /// Whose releases are taken, besides what the store's trust says; nil for that alone.
     package var trust: GivenTrust?
+    /// For how many seconds after its end a signed pointer may still be obeyed: its publisher may be late to renew it.
+    public var expiryGrace: Int64 = 0
     /// Where to note what is asked, planned and downloaded; nil notes nothing.
     public var journal: Journal?
     /// Called several times a second, in addition to the store's own; `true` stops the pull with

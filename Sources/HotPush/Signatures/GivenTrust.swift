@@ -45,6 +45,8 @@ package struct GivenTrust: Sendable, Hashable {
         {
             origin = known
             if origin.appKeys != digest {
+                // None of what was verified is signed by a key that counts still.
+                if !known.keys.contains(where: trusted.keys.contains) { origin.forgetVerified() }
                 origin.keys = trusted.keys
                 origin.threshold = trusted.threshold
                 origin.forgetVersion()

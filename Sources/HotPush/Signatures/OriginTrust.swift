@@ -24,14 +24,17 @@ package final class OriginTrust: Sendable {
     }
 
     /// Takes a pointer, if it counts.
-    /// - Parameter read: a version of the origin's trust.
+    /// - Parameters:
+    ///   - now: what the clock says, in seconds since 1970.
+    ///   - read: a version of the origin's trust.
     /// - Throws: `.untrusted` with what is wrong: signatures, origin, an older sequence than before; what `read` throws.
     package func admit(
-        _ pointer: ChannelPointer, reading read: (Int64) throws(StoreError) -> TrustFile
+        _ pointer: ChannelPointer, now: Int64 = secondsNow(),
+        reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) {
         while true {
             let known = origin.withLock { $0 }
-            let next = try Self.judged(pointer, by: known, reading: read)
+            let next = try Self.judged(pointer, by: known, now: now, reading: read)
             let isDone = origin.withLock { origin in
                 // Keys may have changed meanwhile: another thread has followed them, and nothing goes back.
                 guard origin == known else { return false }
@@ -44,7 +47,7 @@ package final class OriginTrust: Sendable {
 
     /// The origin with a pointer that counts.
     private static func judged(
-        _ pointer: ChannelPointer, by known: TrustedOrigin,
+        _ pointer: ChannelPointer, by known: TrustedOrigin, now: Int64,
         reading read: (Int64) throws(StoreError) -> TrustFile
     ) throws(StoreError) -> TrustedOrigin {
         let verdict = try PointerVerdict(on: pointer, of: known, reading: read)
@@ -56,7 +59,7 @@ package final class OriginTrust: Sendable {
                 "it has sequence \(pointer.sequence), and \(newer) was verified before")
         }
         var next = verdict.origin
-        next.accept(pointer)
+        try next.accept(pointer) { SequenceBound.allows($0, at: now) }
         return next
     }
 

@@ -55,13 +55,20 @@ extension PointerSealing {
             + "it was cut short, and devices may have seen it, so it is written first"
     }
 
-    /// The error for such a pointer if what it names may be gone, or not all of its keys sign now.
+    /// What is said of such a pointer that offers a release whose files may be gone.
+    static func leaving(_ pointer: ChannelPointer, at place: String) -> String {
+        "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that signed "
+            + "it was cut short, and somebody has pruned since, so the release is not offered; if it is wanted, publish it "
+            + "again"
+    }
+
+    /// The error for such a pointer if not all of its keys sign now.
     static func cannotFinish(_ pointer: ChannelPointer, at place: String) -> StoreError {
         StoreError(
             .untrusted,
             "sequence \(pointer.sequence) of channel \(pointer.channel) was signed and is not in \(place): the command that "
-                + "signed it was cut short, and it cannot be finished, since somebody has pruned meanwhile, or not all "
-                + "of \(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
+                + "signed it was cut short, and it cannot be finished, since not all of "
+                + "\(pointer.signatures.map(\.key).joined(separator: ", ")) sign now; look at what is offered (castree "
                 + "channels), build upon that with castree resign --adopt, and repeat the command that was cut short"
         )
     }

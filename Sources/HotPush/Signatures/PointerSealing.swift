@@ -98,7 +98,7 @@ package struct PointerSealing: Sendable {
                     + "\(before.sequence): the command that signed it was cut short, or runs still; if what it was to change "
                     + "is wanted, repeat it")
         }
-        return try sign(sealed, now: now)
+        return try sign(sealed, now: Self.present(now, upon: pointers.values))
     }
 
     /// Signs a pointer as it is.
@@ -114,13 +114,22 @@ package struct PointerSealing: Sendable {
         return sealed
     }
 
+    /// The present, as devices take it that have accepted these pointers: the latest of their times, unless no device
+    /// remembers that.
+    static func present(_ now: Int64, upon pointers: some Sequence<ChannelPointer>) -> Int64 {
+        pointers.map(\.createdAt).filter { SequenceBound.allows($0, at: now) }.max().map {
+            max($0, now)
+        }
+            ?? now
+    }
+
     /// Until when a pointer that is signed now may be obeyed.
     ///
     /// Devices take the latest time in an accepted pointer for the present: one that was signed by a clock which was ahead
     /// makes the time of those that follow begin there, too.
     /// - Throws: `.badPointer` if that is over.
     func end(of pointer: ChannelPointer, now: Int64) throws(StoreError) -> Int64? {
-        let begin = max(now, pointer.createdAt)
+        let begin = Self.present(now, upon: [pointer])
         let end: Int64? =
             switch expiry {
             case .kept: pointer.expiresAt

@@ -128,6 +128,9 @@ extension TrustedOrigin {
         try file.check(follows: trustedKeys(), version ?? file.version - 1, of: id ?? origin)
         var next = self
         next.id = file.origin
+        // Who held a key that counts no more may have signed any sequence and any time. What was signed for an earlier
+        // version is refused for that, so nothing old comes back.
+        if !keys.allSatisfy(file.trusted.keys.contains) { next.forgetVerified() }
         next.keys = file.trusted.keys
         next.threshold = file.trusted.threshold
         next.version = file.version

@@ -45,14 +45,21 @@ package struct SignedSequences: Sendable {
     /// The last sequence that was written, or built upon: nothing older is built upon; `nil` if none is known.
     /// - Throws: `.badKey` for a damaged file; what reading throws.
     func sequence(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64? {
-        try all().sequences[Self.name(channel, origin)]
+        try Self.counted(all().sequences[Self.name(channel, origin)])
+    }
+
+    /// A sequence that a clock can have made, or counting from one; no other is remembered: somebody else has signed it, and
+    /// nothing could follow it.
+    private static func counted(_ sequence: Int64?) -> Int64? {
+        sequence.flatMap { $0 > SequenceBound.countMax ? nil : $0 }
     }
 
     /// The highest sequence that was signed, whether it was written or not; 0 if none is known.
     /// - Throws: as ``sequence(of:in:)``.
     func used(of channel: ChannelName, in origin: String) throws(StoreError) -> Int64 {
         let (memory, name) = (try all(), Self.name(channel, origin))
-        return max(memory.used[name] ?? 0, memory.sequences[name] ?? 0)
+        return max(
+            Self.counted(memory.used[name]) ?? 0, Self.counted(memory.sequences[name]) ?? 0)
     }
 
     /// Where a channel of an origin was signed last: an origin may have copies; `nil` if that is not known.
@@ -94,7 +101,9 @@ package struct SignedSequences: Sendable {
     ) throws(StoreError) {
         try change(pointer) { memory, name, origin in
             memory.used[name] = max(memory.used[name] ?? 0, pointer.sequence)
-            if let before { memory.sequences[name] = max(memory.sequences[name] ?? 0, before) }
+            if let before = Self.counted(before) {
+                memory.sequences[name] = max(memory.sequences[name] ?? 0, before)
+            }
             memory.places[place] = memory.places[place] ?? origin
             memory.unfinished[name] = Unfinished(place: place, pointer: pointer)
         }

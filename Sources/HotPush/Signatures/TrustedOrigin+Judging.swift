@@ -29,11 +29,41 @@ extension TrustedOrigin {
     }
 
     /// Remembers a pointer that counts: a verdict says of which version the keys are.
-    mutating func accept(_ pointer: ChannelPointer) {
+    ///
+    /// A sequence or a time that nothing here allows is used and not remembered, also where castree 0.1 has remembered it:
+    /// one pointer that somebody has signed with a stolen key, or by a wrong clock, must not end all updates.
+    /// - Parameters:
+    ///   - grace: for how many seconds after its end the pointer may be obeyed.
+    ///   - allows: whether a number may be remembered: ``SequenceBound``.
+    mutating func accept(
+        _ pointer: ChannelPointer, grace: Int64 = 0,
+        within allows: (Int64) throws(StoreError) -> Bool
+    ) throws(StoreError) {
         id = id ?? pointer.origin
         let channel = pointer.channel.description
-        sequences[channel] = max(sequences[channel] ?? 0, pointer.sequence)
-        latest = max(latest, pointer.createdAt)
+        try keepMemory(of: channel, within: allows)
+        if try allows(pointer.sequence) {
+            sequences[channel] = max(sequences[channel] ?? 0, pointer.sequence)
+        }
+        if try allows(pointer.createdAt) { latest = max(latest, pointer.createdAt) }
+        ends = pointer.expiresAt.map { [channel: $0 + grace] } ?? [:]
+    }
+
+    /// Forgets of a channel what should never have been remembered.
+    private mutating func keepMemory(
+        of channel: String, within allows: (Int64) throws(StoreError) -> Bool
+    ) throws(StoreError) {
+        if let sequence = sequences[channel], try !allows(sequence) { sequences[channel] = nil }
+        if try !allows(latest) { latest = 0 }
+    }
+
+    /// What a device that keeps to a bound remembers of a channel: see ``accept(_:grace:within:)``.
+    func bounded(
+        _ channel: ChannelName, within allows: (Int64) throws(StoreError) -> Bool
+    ) throws(StoreError) -> TrustedOrigin {
+        var origin = self
+        try origin.keepMemory(of: channel.description, within: allows)
+        return origin
     }
 }
 
@@ -66,8 +96,10 @@ struct PointerStanding: Sendable, Hashable {
     var isTrusted: Bool { !signers.isEmpty }
 
     /// When it expired; `nil` if it has not.
-    /// - Parameter now: what the clock says.
-    func expired(_ now: Int64) -> Int64? {
-        expiresAt.flatMap { max(now, latest) > $0 ? $0 : nil }
+    /// - Parameters:
+    ///   - now: what the clock says.
+    ///   - grace: for how many seconds more it counts.
+    func expired(_ now: Int64, grace: Int64) -> Int64? {
+        expiresAt.flatMap { max(now, latest) - grace > $0 ? $0 : nil }
     }
 }

@@ -81,6 +81,10 @@ extension Option {
             "limit-rate", placeholder: "BYTES",
             "read at most this many bytes a second, even from a directory; K, M and G are "
                 + "powers of 1024"),
+        .text(
+            "expiry-grace", placeholder: "TIME",
+            "obey what is signed for a time for so long after it is over",
+            fallback: "0s"),
         .integer(
             "max-entries", in: 1...4_000_000,
             "refuse a version with more entries than this, before they are in memory",

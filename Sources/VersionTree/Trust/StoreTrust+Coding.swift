@@ -82,6 +82,10 @@ extension StoreTrust {
             }
             origin.sequences[member.key] = sequence
         }
+        for member in try Self.member("ends", in: value, { $0.asObject }) ?? [] {
+            guard let end = number(member.value) else { throw refuse("an end is no number") }
+            origin.ends[member.key] = end
+        }
         origin.foreign =
             members.filter { !TrustedOrigin.knownKeys.contains($0.key) }
             .withSortedKeys
@@ -138,7 +142,8 @@ extension StoreTrust {
 
 extension TrustedOrigin {
     fileprivate static let knownKeys: Set<String> = [
-        "appKeys", "floor", "id", "keys", "latest", "places", "sequences", "threshold", "version",
+        "appKeys", "ends", "floor", "id", "keys", "latest", "places", "sequences", "threshold",
+        "version",
     ]
 
     fileprivate var members: [JSONValue.Member] {
@@ -154,6 +159,10 @@ extension TrustedOrigin {
         if let id { members.append(.init(key: "id", value: .string(id))) }
         if let version { members.append(.init(key: "version", value: .integer(version))) }
         if floor > 0 { members.append(.init(key: "floor", value: .integer(floor))) }
+        if !ends.isEmpty {
+            let values = ends.map { JSONValue.Member(key: $0.key, value: .integer($0.value)) }
+            members.append(.init(key: "ends", value: .object(values)))
+        }
         if let appKeys { members.append(.init(key: "appKeys", value: .string(appKeys))) }
         return members + foreign
     }

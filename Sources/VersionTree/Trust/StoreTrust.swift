@@ -97,6 +97,8 @@ package struct TrustedOrigin: Sendable, Hashable {
     package var sequences: [String: Int64] = [:]
     /// The latest time in an accepted pointer, in seconds since 1970: it is later than that by now, whatever the clock says.
     package var latest: Int64 = 0
+    /// Until when the pointer that was accepted last may be obeyed, by its channel; empty for one without an end.
+    package var ends: [String: Int64] = [:]
     /// Members that castree does not know, kept as they came.
     var foreign: [JSONValue.Member] = []
 
@@ -111,6 +113,13 @@ package struct TrustedOrigin: Sendable, Hashable {
     package mutating func forgetVersion() {
         floor = max(floor, version ?? 0)
         version = nil
+    }
+
+    /// Forgets how far the origin was seen: the keys that count now have signed none of it, or a person says so.
+    /// - Parameter channel: the channel; `nil` for all of them.
+    package mutating func forgetVerified(_ channel: String? = nil) {
+        if let channel { sequences[channel] = nil } else { sequences = [:] }
+        (latest, ends) = (0, [:])
     }
 
     /// Takes over the places of another entry that turned out to be the same origin.

@@ -16,6 +16,9 @@ struct AskedOrigin {
     var isOffline = true
     /// Whether it was asked again after another one.
     var hasReturned = false
+    /// Since when it answers what is older than what was obeyed before, and how often in a row.
+    var wentBackSince: Int64?
+    var wentBackTimes = 0
     /// Why the next will fail, too, unless somebody acts.
     var obstacle: Obstacle?
 
@@ -97,9 +100,17 @@ struct AskedOrigin {
                     reason ?? entry.sentence, failure, isOfAsking: true,
                     at: entry.since ?? entry.at, times: entry.times,
                     isOffline: outcome == .offline)
-            case .nothingNew, .refused: succeed()
+            case .refused where failure?.code == JournalFailure.olderCopy:
+                wentBackSince = wentBackSince ?? entry.since ?? entry.at
+                wentBackTimes += entry.times
+                succeed()
+            case .nothingNew, .refused:
+                (wentBackSince, wentBackTimes) = (nil, 0)
+                succeed()
             // What comes of it is noted next.
-            case .available: if obstacle?.isOfAsking == true { obstacle = nil }
+            case .available:
+                (wentBackSince, wentBackTimes) = (nil, 0)
+                if obstacle?.isOfAsking == true { obstacle = nil }
             }
         case .downloadEnded(_, .failed, _, let reason, let failure):
             fail(

@@ -17,7 +17,8 @@ extension Command {
             a process is stopped, the disk is full, a file of the store cannot be read, an origin has not answered for a week, it answers and updates \
             have failed for an hour, three at least, or one has failed for a reason that no other \
             try mends: the disk is too small for it, keys that this store does not trust have \
-            signed it. So is a version that has come in part, when nobody has asked for the rest \
+            signed it. So is an origin that went back to what is older than what was obeyed, and one that is \
+            signed for a time which is over. So is a version that has come in part, when nobody has asked for the rest \
             for a day.
 
                 castree status
@@ -91,6 +92,7 @@ extension StoreStatus {
             writer.member("failures", asked.failures)
             writer.member("failingSince", asked.failingSince.map { timestamp($0) })
             writer.member("failure", asked.failure)
+            writer.member("wentBackSince", asked.wentBackSince.map { timestamp($0) })
         }
         writer.member("lastCheck", orNull: lastCheck) { writer, check in
             writer.member("endedAt", timestamp(check.endedAt))

@@ -81,6 +81,8 @@ struct StoreStatus {
         }
         found { () throws(StoreError) in try store.store.checkSpace(for: 0) }
         judge(now)
+        // A damaged one is one of the findings.
+        if let trust = try? store.trust() { judgeEnds(trust, now) }
         judgeDamage(events)
     }
 
@@ -181,7 +183,40 @@ struct StoreStatus {
                 + (others > 0 ? "; castree log names \(others) more" : ""))
     }
 
+    /// Finds the signed origins whose last pointer may be obeyed no more: nobody vouches that nothing newer is there.
+    private mutating func judgeEnds(_ trust: StoreTrust, _ now: Int64) {
+        for origin in trust.origins {
+            for (channel, end) in origin.ends.sorted(by: { $0.key < $1.key })
+            where max(now, origin.latest) > end {
+                note(
+                    "expiredPointer",
+                    "what \(origin.places.first ?? origin.id ?? "") offers in channel \(channel) was signed until "
+                        + "\(timestamp(end)), and nothing newer has come: its publisher signs it anew (castree resign), or "
+                        + "somebody hides what is new")
+            }
+        }
+    }
+
+    /// Finds an origin that answers what is older than what was obeyed: put back from a copy, or behind a cache.
+    ///
+    /// A cache may be behind for a moment; nothing is between the store and a directory or a bucket.
+    private mutating func judgeOlder(_ asked: AskedOrigin) {
+        guard let since = asked.wentBackSince else { return }
+        // What cannot be read as an origin is asked over a network.
+        let location = try? OriginReference(parsing: asked.origin).location
+        var isCached = true
+        if case .directory = location { isCached = false }
+        if case .bucket = location { isCached = false }
+        guard !isCached || asked.wentBackTimes > 1 else { return }
+        note(
+            JournalFailure.olderCopy,
+            "\(asked.origin) went back: since \(timestamp(since)) it answers what is older than what was obeyed before, so "
+                + "nothing comes from there; publish there again, or pull --force takes it where nothing is signed"
+        )
+    }
+
     private mutating func judge(_ asked: AskedOrigin, _ now: Int64) {
+        judgeOlder(asked)
         guard let since = asked.failingSince else { return }
         if let obstacle = asked.obstacle {
             let subject =

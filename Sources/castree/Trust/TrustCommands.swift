@@ -9,7 +9,7 @@ import VersionTree
 
 extension Command {
     /// The commands whose first word is `trust`, as a device has them.
-    static let trusting: [Command] = [.trustAdd, .trustList, .trustRemove]
+    static let trusting: [Command] = [.trustAdd, .trustList, .trustLower, .trustRemove]
 
     /// `trust add`: from now on, signatures count.
     static let trustAdd = Command(
@@ -62,6 +62,26 @@ extension Command {
                 castree trust list --json
             """
     ) { try $0.listTrust() }
+
+    /// `trust lower`: what was verified is forgotten, and the keys stay.
+    static let trustLower = Command(
+        "trust lower", summary: "forgets how far the releases of an origin were verified",
+        discussion: """
+            What a stolen key has signed, or a publisher whose clock was ahead, may have a sequence or a \
+            time that nothing of its publisher reaches soon: then all that comes is an older copy, or \
+            expired. This forgets both, of CHANNEL or of all channels: the next pointer that the \
+            trusted keys have signed counts, whatever was verified before. 'castree trust list' shows what is \
+            remembered. Where a key was stolen, change the keys instead (castree trust rotate): devices \
+            then forget by themselves what the old one has signed.
+
+                castree trust lower https://example.org/app
+                castree trust lower https://example.org/app beta
+            """,
+        arguments: [
+            Argument("ORIGIN", "the origin's URL or directory, or its id"),
+            Argument("CHANNEL", "the name of a channel", .optional),
+        ]
+    ) { try $0.lowerTrust() }
 
     /// `trust remove`: signatures count no longer.
     static let trustRemove = Command(
@@ -133,6 +153,29 @@ extension Invocation {
         }
     }
 
+    fileprivate func lowerTrust() throws -> ExitStatus {
+        let text = argument("ORIGIN")
+        let places = ChannelPointer.isOriginID(text) ? [text] : try trustPlaces(text)
+        let channel = optionalArgument("CHANNEL")
+        if let channel { try parsed { () throws(StoreError) in _ = try ChannelName(channel) } }
+        let versions = try openStore()
+        let lowered: TrustedOrigin
+        do throws(StoreError) {
+            lowered = try versions.changeTrust { (trust) throws(StoreError) in
+                try trust.lower(channel, at: places)
+            }
+        } catch {
+            throw CommandError(error, error.code == .notFound ? .notFound : nil)
+        }
+        return try report { writer in
+            lowered.writeMembers(to: &writer)
+        } text: { output in
+            output.print(
+                "What was verified of \(channel.map { "channel \($0) of " } ?? "")\(places[0]) is forgotten; the keys stay."
+            )
+        }
+    }
+
     fileprivate func removeTrust() throws -> ExitStatus {
         let text = argument("ORIGIN")
         let places = ChannelPointer.isOriginID(text) ? [text] : try trustPlaces(text)
@@ -189,6 +232,8 @@ private struct NamedKeys {
                     "version \(seen) of the trust of \(origin.places.first ?? "the origin") was seen before, and nothing goes "
                         + "back to version \(version)")
             }
+            // None of what was verified is signed by a key that counts still.
+            if !origin.keys.contains(where: keys.contains) { origin.forgetVerified() }
             origin.keys = keys
             origin.version = version
         } else {
@@ -235,19 +280,33 @@ extension StoreTrust {
         return (origin, true)
     }
 
+    private func known(at places: [String]) throws(StoreError) -> TrustedOrigin {
+        if let origin = origin(at: places) ?? origin(places[0]) { return origin }
+        throw StoreError(
+            .notFound,
+            "nothing is trusted for \(printable(places[0])); castree trust list shows for what something is"
+        )
+    }
+
+    /// Forgets how far an origin was verified.
+    fileprivate mutating func lower(
+        _ channel: String?, at places: [String]
+    ) throws(StoreError) -> TrustedOrigin {
+        let known = try known(at: places)
+        var origin = known
+        origin.forgetVerified(channel)
+        try put(origin, insteadOf: known)
+        return origin
+    }
+
     /// Trusts a key no longer, or all of an origin.
     /// - Returns: what is left of the origin, perhaps without keys.
     fileprivate mutating func remove(
         _ key: String?, at places: [String]
     ) throws(StoreError) -> TrustedOrigin {
         let place = places[0]
-        let known = if let there = origin(at: places) { there } else { origin(place) }
-        guard var origin = known else {
-            throw StoreError(
-                .notFound,
-                "nothing is trusted for \(printable(place)); castree trust list shows for what something is"
-            )
-        }
+        let known = try known(at: places)
+        var origin = known
         guard let key else {
             origins.removeAll { $0 == origin }
             origin.keys = []

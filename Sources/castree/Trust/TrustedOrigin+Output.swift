@@ -19,6 +19,7 @@ extension TrustedOrigin {
                 writer.member(channel, Int(sequence))
             }
         }
+        writer.member("latest", latest > 0 ? timestamp(latest) : nil)
     }
 
     /// Prints it for people.
@@ -32,6 +33,7 @@ extension TrustedOrigin {
         for (channel, sequence) in sequences.sorted(by: { $0.key < $1.key }) {
             output.print("  channel \(channel): verified up to \(sequence)")
         }
+        if latest > 0 { output.print("  signed at \(timestamp(latest)) at the latest") }
     }
 
     /// Notes in the event log whose releases are taken from now on.

@@ -60,11 +60,11 @@ import VersionTree
         expect(notices.all.contains { $0.contains("version 1 (manifest") })
     }
 
-    @Test("never counts back: devices remember each sequence that they have verified")
+    @Test("never counts back, except from what no clock can have made")
     func countingOn() throws {
         try place.publish("1", place.sealing(place.alice))
         var pointer = try place.pointer()
-        let ahead: Int64 = 1 << 45
+        let ahead = pointer.createdAt + 20 * SequenceBound.lead
         pointer.sequence = ahead
         let now = pointer.createdAt + 1
         let signed = try require(try pointer.withdrawing(VersionName("1"), now: now))
@@ -75,6 +75,14 @@ import VersionTree
         expect(early.createdAt, equals: time)
         let sealing = try place.sealing(place.alice) { $0.expiry = .after(50) }
         try expect(sealing.end(of: early, now: time - 100), equals: time + 50)
+        // What a thief has signed with the largest sequence is not the end.
+        var absurd = pointer
+        absurd.sequence = ChannelPointer.sequenceMax
+        let next = try require(try absurd.withdrawing(VersionName("1"), now: now))
+        expect(next.sequence <= now + 1)
+        // Nor does the time stay where a clock was ten years ahead.
+        absurd.createdAt = now + 10 * SequenceBound.lead
+        try expect(absurd.withdrawing(VersionName("1"), now: now)?.createdAt, equals: now)
         // Nobody remembers one that far ahead if nobody has signed it.
         pointer.signatures = []
         let unsigned = try require(try pointer.withdrawing(VersionName("1"), now: now))

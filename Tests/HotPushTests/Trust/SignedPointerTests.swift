@@ -108,7 +108,9 @@ import Testing
         expect(statuses.dropFirst().allSatisfy { $0["if-none-match"] != nil })
     }
 
-    @Test("lets an expired pointer decide nothing, and goes on with what runs")
+    @Test(
+        "refuses an expired pointer whatever it offers, goes on with what runs, and waits for as long as it is told"
+    )
     func expired() throws {
         let origin = try SignedOrigin()
         try origin.offer("1") { $0.expiresAt = origin.now + 100 }
@@ -117,9 +119,11 @@ import Testing
         try expect(origin.pull()?.version, equals: "1", "the last second counts")
         origin.now += 1
         let state = try origin.state()
-        // What it offers is what runs.
-        try expect(origin.pull()?.isUnchanged, equals: true)
+        // Also where it offers what runs: somebody may hide what is newer.
+        expect(code { try origin.pull() }, equals: .untrusted)
         try expect(origin.state(), equals: state)
+        try expect(origin.pull { $0.expiryGrace = 1 }?.isUnchanged, equals: true)
+        let graced = try origin.state()
         let time = origin.now
         for change: (inout ChannelPointer) -> Void in [
             { $0.expiresAt = time - 1 },
@@ -130,13 +134,9 @@ import Testing
         ] {
             try origin.offer("2", change)
             for isForced in [false, true] {
-                do {
-                    // A channel without releases offers nothing to fetch.
-                    try expect(origin.pull { $0.isForced = isForced } == nil)
-                } catch let error as StoreError {
-                    expect(error.code == .untrusted && error.message.contains("expired"))
-                }
-                try expect(origin.state(), equals: state)
+                let refused = refusal { try origin.pull { $0.isForced = isForced } }
+                expect(refused?.code == .untrusted && refused?.message.contains("expired") == true)
+                try expect(origin.state(), equals: graced)
             }
         }
     }

@@ -1,0 +1,145 @@
+import BucketTestSupport
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Synchronization
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What publishers do after what others, clocks, kills and backups have done.
+@Suite("A publisher goes on") struct GoingOnTests {
+    let people: SignedPlace
+    let world: BucketWorld
+
+    init() throws {
+        people = try SignedPlace()
+        world = try BucketWorld()
+    }
+
+    private func inBucket(
+        _ sealing: PointerSealing, schedule: @escaping RequestSchedule = { _ in .answered }
+    ) -> BucketPublisher {
+        world.publisher(schedule: schedule, options: { $0.sealing = sealing })
+    }
+
+    @Test("above all that devices have seen when its origin was put back from a backup")
+    func backup() throws {
+        let place = people.place
+        try people.publish("1", PointerSealing())
+        let backup = try people.pointer()
+        for version in ["2", "1", "2"] {
+            place.clock.advance(by: 1)
+            try people.publish(version, PointerSealing())
+        }
+        let seen = try people.pointer().sequence
+        try people.put(backup)
+        place.clock.advance(by: 1)
+        try people.publish("2", PointerSealing())
+        try expect(people.pointer().sequence > seen)
+    }
+
+    @Test("with no other content under a name that was withdrawn, in whichever channel")
+    func withdrawnNames() throws {
+        try people.publish("1", PointerSealing())
+        try people.publish("2", PointerSealing(), to: "beta")
+        _ = try people.publisher(PointerSealing()).withdraw(
+            VersionName("2"), from: ChannelName("beta"))
+        var others = try people.pointer("beta").withdrawn
+        expect(others.map(\.name.description), equals: ["2"])
+        try expect(
+            ChannelPointer(parsing: people.bytes("beta"), of: ChannelName("beta")).withdrawn,
+            equals: others)
+        // The same content may come back; other content may not, also under a name that file systems take for the same.
+        others[0].content = try ObjectID(of: [1])
+        var pointer = try people.pointer("beta")
+        pointer.withdrawn = others
+        try people.put(pointer, "beta")
+        let refused = refusal { try people.publish("2", PointerSealing()) }
+        expect(refused?.code == .versionExists && refused?.message.contains("withdrawn") == true)
+        try world.publish("2", by: inBucket(PointerSealing()))
+        _ = try inBucket(PointerSealing()).withdraw(VersionName("2"))
+        let there = try inBucket(PointerSealing()).pointers()
+        expect(there[.stable]?.withdrawn.map(\.name.description), equals: ["2"])
+        try world.publish("2", by: inBucket(PointerSealing()))
+        try expect(inBucket(PointerSealing()).pointers()[.stable]?.withdrawn, equals: [])
+    }
+
+    @Test(
+        "when another publisher was faster between its look at the pointer and at its key's memory")
+    func faster() throws {
+        let alice = try people.sealing(people.alice)
+        try people.publish("1", alice)
+        let old = try people.pointer()
+        people.place.clock.advance(by: 1)
+        try people.publish("2", alice)
+        let publisher = people.publisher(alice)
+        var reads = [[ChannelName.stable: old], [.stable: try people.pointer()]]
+        try publisher.withoutLock {
+            reads.count > 1 ? reads.removeFirst() : reads[0]
+        } upon: { (pointers) throws(StoreError) in
+            try publisher.checkSigning(.stable, upon: pointers)
+        }
+        // What stays is refused as ever.
+        reads = [[.stable: old]]
+        let refused = refusal {
+            try publisher.withoutLock {
+                reads[0]
+            } upon: { (pointers) throws(StoreError) in
+                try publisher.checkSigning(.stable, upon: pointers)
+            }
+        }
+        expect(refused?.message.contains("old pointer") == true)
+        try world.publish("1", by: inBucket(alice))
+        for (verb, other) in [("publish", "2"), ("withdraw", "4")] {
+            let wasOvertaken = Atomic<Bool>(false)
+            // Once the log was read, somebody else who signs by the same key goes on.
+            let slow = inBucket(alice) { request in
+                if request.number == 3, !wasOvertaken.exchange(true, ordering: .relaxed) {
+                    _ = try? world.publish(other, by: inBucket(alice))
+                }
+                return .answered
+            }
+            if verb == "publish" {
+                try world.publish("3", by: slow)
+            } else {
+                _ = try slow.withdraw(VersionName("1"))
+            }
+        }
+        world.checkEnd()
+        expect(world.broken, equals: [])
+    }
+
+    @Test("after a killed publish and a prune, whichever request was the last")
+    func killedAndPruned() throws {
+        let alice = try people.sealing(people.alice)
+        try world.publish("1", by: inBucket(alice))
+        let noted = try Damage.contents(people.memoryFile(people.alice))
+        let count = try TestShare(oneIn: 3).count { index in
+            let world = BucketWorld(copying: self.world)
+            try Data(noted).write(to: URL(filePath: people.memoryFile(people.alice)))
+            let wasReached = Atomic<Bool>(false)
+            let dying = world.publisher("dying") { request in
+                guard request.number >= index + 1 else { return .answered }
+                wasReached.store(true, ordering: .relaxed)
+                return .end(isApplied: false)
+            } options: {
+                $0.sealing = alice
+            }
+            _ = refusal { try world.publish("2", by: dying) }
+            for grace in [Int64(86_400), 0] {
+                let plain = world.publisher("cron")
+                _ = try BucketPruner(plain).prune(keeping: 5, grace: grace)
+            }
+            let next = world.publisher("next", options: { $0.sealing = alice })
+            try world.publish("3", by: next)
+            _ = try next.withdraw(VersionName("1"))
+            world.checkEnd()
+            expect(world.broken, equals: [], "\(index)")
+            return wasReached.load(ordering: .relaxed)
+        }
+        expect(count > 2)
+    }
+}
