@@ -15,6 +15,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+// utimensat(2): sets when an entry was written and leaves when it was read.
+static inline int castree_set_modified(int directory, const char *path, int64_t nanoseconds) {
+    struct timespec times[2] = {{0, UTIME_OMIT}, {nanoseconds / 1000000000, nanoseconds % 1000000000}};
+    return utimensat(directory, path, times, AT_SYMLINK_NOFOLLOW);
+}
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

@@ -88,6 +88,7 @@ package struct ObjectDirectory: Sendable {
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
         checker: inout ObjectChecker
     ) throws(StoreError) -> Bool {
+        seal(staged, name, as: address, at: nanosecondsNow())
         if try link(staged, name, as: address) { return true }
         if try isSound(address, checker: &checker) { return false }
         try makeShard(of: address)

@@ -173,6 +173,7 @@ extension Store {
         guard try objects.quarantineUnlessSound(address, checker: &checker) else {
             return try fileSystem.removeIfPresent(directories.staging.raw, name)
         }
+        objects.seal(directories.staging.raw, name, as: address, at: nanosecondsNow())
         try fileSystem.rename(
             directories.staging.raw, name, to: directories.objects.raw, path)
     }

@@ -50,4 +50,13 @@ extension Store {
                 + "left; else add or pull a version that has it",
             object: address)
     }
+
+    /// The error for an object that no tree may link to: it was written to, cut or replaced.
+    package func touchedObject(_ address: ObjectID) -> StoreError {
+        StoreError(
+            .damagedObject,
+            "object \(address) was changed by another program, and its bytes do not match its address; "
+                + "run castree fsck --repair, or add or pull its content again",
+            object: address)
+    }
 }

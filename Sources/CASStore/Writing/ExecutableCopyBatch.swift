@@ -40,13 +40,14 @@ package struct ExecutableCopyBatch: Sendable {
         staged.insert(address)
     }
 
-    // A file of another size is no executable copy; `fsck` looks at the bytes of the others.
+    // A file of another size is no executable copy; one that was touched is read.
     private func stands(_ address: ObjectID) throws(StoreError) -> Bool {
         guard let executableCopy = try store.objects.status(address, executable: true),
             executableCopy.kind == .regular
         else { return false }
         guard let object = try store.objects.status(address) else { return true }
-        return executableCopy.byteCount == object.byteCount
+        return try store.objects.isRight(
+            address, executableCopy, byteCount: object.byteCount, executable: true)
     }
 
     /// Gives the staged executable copies their names.
@@ -73,6 +74,7 @@ package struct ExecutableCopyBatch: Sendable {
         let (staged, path) = (
             stagedName(address), StoreLayout.objectPath(address, executable: true)
         )
+        store.objects.seal(directory, staged, as: address, at: nanosecondsNow())
         do throws(StoreError) {
             try fileSystem.renameNew(directory, staged, to: objects, path)
         } catch {

@@ -148,10 +148,12 @@ package final class ObjectBatch: Sendable {
         }
     }
 
-    // A file of another size does not match, whatever its name says: ours will replace it.
+    // A file of another size, or one that was touched and has other bytes by now, does not match, whatever its name
+    // says: ours will replace it.
     private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
-        guard let status = try store.objects.status(object.address) else { return false }
-        return status.kind == .regular && status.byteCount == object.byteCount
+        let isRight = try store.objects.isRight(object.address, byteCount: object.byteCount)
+        if isRight == false { store.noteHealed(object.address) }
+        return isRight ?? false
     }
 
     /// Makes staged bytes durable.

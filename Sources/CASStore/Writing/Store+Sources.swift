@@ -23,4 +23,16 @@ extension Store {
             return (ordinal, renews, try index.moment())
         }
     }
+
+    /// Whether an object is there and was not touched since it was written; what was touched is read.
+    package func isRight(_ address: ObjectID, byteCount: Int64) throws(StoreError) -> Bool {
+        try objects.isRight(address, byteCount: byteCount) ?? false
+    }
+
+    /// Tells that a writer replaces an object whose bytes are wrong.
+    func noteHealed(_ address: ObjectID) {
+        options.notice(
+            "object \(address) had other bytes than its address says, and is written anew from what is added; "
+                + "castree fsck --repair finds the trees that still show the old ones")
+    }
 }

@@ -58,6 +58,12 @@ extension FileSystemWrapper {
         try base.setMode(directory, path, mode)
     }
 
+    package func setModified(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
+    ) throws(StoreError) {
+        try base.setModified(directory, path, nanoseconds)
+    }
+
     package func setOwner(
         _ file: Int32, _ user: UInt32, _ group: UInt32
     ) throws(StoreError) {

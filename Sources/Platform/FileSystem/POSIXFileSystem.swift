@@ -159,6 +159,14 @@ package struct POSIXFileSystem: FileSystem {
         try call("fchmodat", directory, path) { fchmodat(directory, path, mode_t(mode), 0) }
     }
 
+    package func setModified(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
+    ) throws(StoreError) {
+        try call("utimensat", directory, path) {
+            castree_set_modified(directory, path, nanoseconds)
+        }
+    }
+
     package func setOwner(
         _ file: Int32, _ user: UInt32, _ group: UInt32
     ) throws(StoreError) {

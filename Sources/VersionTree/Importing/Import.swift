@@ -90,7 +90,25 @@ struct Import {
             }
         }
         self.moment = moment
+        try distrustTouched()
         return ordinal
+    }
+
+    /// Forgets what the stat cache says of files whose objects were touched and are wrong: these are read, and the
+    /// objects written anew.
+    private mutating func distrustTouched() throws(StoreError) {
+        var wrong: Set<ObjectID> = []
+        for position in found.distinctPositions(where: { found.records[$0].address != .zero }) {
+            let record = found.records[Int(position)]
+            guard record.byteCount > 0 else { continue }
+            if try !store.isRight(record.address, byteCount: record.byteCount) {
+                wrong.insert(record.address)
+            }
+        }
+        guard !wrong.isEmpty else { return }
+        for position in 0..<found.count where wrong.contains(found.records[position].address) {
+            found.records[position].address = .zero
+        }
     }
 
     mutating func readFiles(_ batch: ObjectBatch) throws(StoreError) {

@@ -14,6 +14,8 @@ struct TreeBuilder: Sendable {
     let mode: LinkMode
     /// Directories of version trees are read-only, like the files; a checkout's are the user's.
     let directoryMode: UInt32
+    /// Whether the caller has just looked at each object, or written it.
+    var trustsObjects = false
 
     /// Fills the empty directory `root` with the manifest's files, on all processors.
     func build(_ root: Int32) throws(StoreError) -> TreeReport {
@@ -139,6 +141,12 @@ struct TreeBuilder: Sendable {
             try fileSystem.setMode(file.raw, mode)  // the umask has cut it
             report.copied += 1
             return
+        }
+        if !trustsObjects {
+            let isRight = try store.objects.isRight(
+                record.address, byteCount: record.byteCount, executable: record.isExecutable)
+            // One that is not there is told below.
+            if isRight == false { throw store.touchedObject(record.address) }
         }
         do throws(StoreError) {
             let objects = store.directories.objects.raw

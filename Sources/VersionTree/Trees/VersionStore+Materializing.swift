@@ -98,8 +98,9 @@ extension VersionStore {
     /// Builds a tree beside its place.
     ///
     /// The caller makes it durable and publishes it.
+    /// - Parameter isTrusting: the caller has just looked at each object, or written it.
     func buildTree(
-        of manifest: Manifest, lease: borrowing Lease
+        of manifest: Manifest, lease: borrowing Lease, trusting isTrusting: Bool = false
     ) throws(StoreError) -> HiddenTree {
         let name = StoreLayout.hiddenTree(manifest.version.description, lease.name)
         let parent = directories.versions.raw
@@ -109,7 +110,7 @@ extension VersionStore {
             let root = try fileSystem.open(parent, name, .directory, mode: 0)
             let builder = TreeBuilder(
                 store: store, fileSystem: fileSystem, manifest: manifest, mode: .link,
-                directoryMode: 0o555)
+                directoryMode: 0o555, trustsObjects: isTrusting)
             return HiddenTree(name: name, report: try builder.build(root.raw))
         } catch {
             // The error to report is the first; what remains is hidden and swept with the lease.

@@ -1,0 +1,88 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+
+@testable import VersionTree
+
+/// An object that another program has changed, through whatever name of its file, is linked into no tree.
+@Suite struct TouchedObjectTests {
+    struct Touch: Sendable, CustomStringConvertible {
+        var description: String
+        var happen: @Sendable (String) throws -> Void
+    }
+
+    static let touches: [Touch] = [
+        .init(description: "written, same length") { try Damage.flip($0, at: 1) },
+        .init(description: "written, another length") {
+            try Damage.overwrite($0, with: Array("another".utf8))
+        },
+        .init(description: "cut") { try Damage.truncate($0, to: 2) },
+        .init(description: "grown") { try Damage.extend($0, by: [1, 2]) },
+        .init(description: "replaced") { path in
+            try FileManager.default.removeItem(atPath: path)
+            try Data("first contenT".utf8).write(to: URL(filePath: path))
+        },
+        .init(description: "replaced by another object") { path in
+            let other = try RepairTests.address(of: "second content").description
+            let objects = URL(filePath: path).deletingLastPathComponent()
+                .deletingLastPathComponent()
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.linkItem(
+                atPath: objects.path + "/" + other.prefix(2) + "/" + other.dropFirst(2),
+                toPath: path)
+        },
+    ]
+
+    private func makeStore() throws -> (TemporaryStore, path: String) {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", RepairTests.files)
+        return (temporary, try RepairTests.path(temporary, "first content"))
+    }
+
+    @Test("an add writes it anew", arguments: touches)
+    func adding(_ touch: Touch) throws {
+        let (temporary, path) = try makeStore()
+        try touch.happen(path)
+        try temporary.add("2", RepairTests.files.merging(["new": "new"]) { $1 })
+        for file in [path, temporary.path + "/versions/2/a"] {
+            try expect(String(contentsOfFile: file, encoding: .utf8), equals: "first content")
+        }
+        // What another version's tree shows is a check's to find.
+        try expect(temporary.versions.check().findings.allSatisfy { $0.version == "1" })
+    }
+
+    @Test("no tree is built of it", arguments: touches)
+    func building(_ touch: Touch) throws {
+        let (temporary, path) = try makeStore()
+        let versions = temporary.versions
+        try touch.happen(path)
+        let target = temporary.directory.appending("checkout")
+        for mode in [LinkMode.link, .copy, .reflink] {
+            let code = #expect(throws: StoreError.self) {
+                try versions.checkout("1", to: target, mode: mode)
+            }?.code
+            expect(code, equals: .damagedObject)
+        }
+        let code = #expect(throws: StoreError.self) {
+            try versions.rebuildTree(of: versions.registeredManifest(of: "1"))
+        }?.code
+        expect(code, equals: .damagedObject)
+    }
+
+    @Test("one that has lost its seal alone is read, sealed and linked")
+    func unsealed() throws {
+        let (temporary, path) = try makeStore()
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1_700_000_000)], ofItemAtPath: path)
+        let address = try RepairTests.address(of: "first content")
+        func isSealed() throws -> Bool {
+            let status = try require(temporary.versions.store.objects.status(address))
+            return ObjectDirectory.isSealed(status, address, status.byteCount)
+        }
+        try expect(!isSealed())
+        _ = try temporary.versions.checkout("1", to: temporary.directory.appending("checkout"))
+        try expect(isSealed())
+    }
+}
