@@ -24,7 +24,11 @@ extension Option {
         completion: .words { _ in ClientSystem.allCases.map(\.rawValue) })
 
     /// What is only for origins in directories, where clients of other systems are told something.
-    package static let telling = clientSigners + [toldSystems]
+    package static let telling =
+        clientSigners + [
+            toldSystems,
+            .flag("strict", "offer it to nobody if a system that is enabled cannot be offered it"),
+        ]
 }
 
 extension Invocation {
@@ -40,6 +44,9 @@ extension Invocation {
             }
         }
         telling.isUrgent = command.name == "withdraw"
+        telling.isStrict = isDeclared("strict") && flag("strict")
+        telling.adoptsKeys = isDeclared("adopt") && flag("adopt")
+        telling.warn = { [diagnostics] in diagnostics.warn(code: "notExpressible", $0) }
         guard isDeclared("client-key") else { return telling }
         for text in values("client-key") {
             let (system, file) = try ofSystem(text, "client-key", "FILE")

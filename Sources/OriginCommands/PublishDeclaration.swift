@@ -63,13 +63,14 @@ extension Command {
                 Where castree origin enable has made the origin speak to the clients of other systems, \
                 each version is offered to them as well. What a system cannot express is said: --dry-run \
                 shows it before, with the files, ids and digests. --for names the systems that are told \
-                now; the others hear of it with the next command that does not leave them out.
+                now; the others hear of it with the next command that does not leave them out. \
+                --strict refuses a version that one of them cannot be offered, where else a warning says so.
 
                     castree publish 42 /srv/www/updates --for codepush,expo --client-key expo=private-key.pem
 
                 To widen a roll-out, publish the same version with a larger share; without --rollout \
-                every device may have it. To go back, publish an older version again, or withdraw the \
-                bad one.
+                every device may have it. A smaller share is refused where other systems are told. \
+                To go back, publish an older version again, or withdraw the bad one.
                 """,
             arguments: [.publishedVersion, .originDirectory],
             options: Option.offering + Option.telling + Option.packing + Option.signing

@@ -151,7 +151,7 @@ final class OriginHandler: RequestHandler {
     private static func busy(_ head: RequestHead) -> Response {
         PlainAnswer.response(
             503, "The origin is being read from a slow disk.", method: head.method,
-            fields: [("Retry-After", "30")])
+            fields: [("Retry-After", "30")] + CrossOrigin.fields(head))
     }
 
     /// Says what is wrong, to the client that something is.
@@ -159,7 +159,7 @@ final class OriginHandler: RequestHandler {
         tell(error)
         return PlainAnswer.response(
             503, "The origin cannot be read as it is now.", method: head.method,
-            fields: [("Retry-After", "60")])
+            fields: [("Retry-After", "60")] + CrossOrigin.fields(head))
     }
 
     /// Says something once, however many requests meet it.

@@ -23,6 +23,19 @@ struct OriginResponder: Sendable {
     func response(
         to head: RequestHead, _ body: [UInt8], mayRead: Bool
     ) throws(StoreError) -> PlannedResponse {
+        var response: PlannedResponse
+        if let preflight = CrossOrigin.preflight(head) {
+            response = preflight
+        } else {
+            response = try planned(head, body, mayRead: mayRead)
+        }
+        for field in CrossOrigin.fields(head) { response.head.add(field.name, field.value) }
+        return response
+    }
+
+    private func planned(
+        _ head: RequestHead, _ body: [UInt8], mayRead: Bool
+    ) throws(StoreError) -> PlannedResponse {
         if let response = try file(head, mayRead: mayRead) { return response }
         switch head.method {
         case .get, .head: break

@@ -162,6 +162,9 @@ extension Invocation {
         try setDestination(&options)
         options.retries = try retryPolicy()
         options.app = try appTraits()
+        if let problem = options.app.problemOfVersion {
+            diagnostics.warn(code: "noVersion", problem)
+        }
         return options
     }
 

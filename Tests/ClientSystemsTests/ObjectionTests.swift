@@ -36,7 +36,8 @@ import VersionTree
                 rollout: row.perMille.map { Rollout(perMille: $0, salt: "") },
                 requirements: row.requirements)
             let objections = try Publishing.objections(
-                to: origin.clientRelease(release, now: 1), configuration)
+                to: origin.clientRelease(release, now: 1), configuration
+            ).filter { !$0.message.contains(Self.unrestricted) }
             let isTold =
                 objections.count == row.words.count
                 && zip(objections, row.words).allSatisfy { objection, word in
@@ -46,6 +47,37 @@ import VersionTree
             if !isTold { failures.append("\(row.words): \(objections.map(\.message))") }
         }
         return failures
+    }
+
+    /// What is said of every release that requires nothing of the app.
+    private static let unrestricted = "without --require every version of the app"
+
+    @Test func `Without a requirement every app gets it, and that is said`() throws {
+        let rows: [(any ClientPublishing.Type, String)] = [
+            (CodePushPublishing.self, Requirement.appVersionRange),
+            (CodePushPublishing.self, Requirement.minimumAppVersion),
+            (HotUpdaterPublishing.self, Requirement.appVersionRange),
+            (HotUpdaterPublishing.self, Requirement.minimumAppVersion),
+            (HotUpdaterPublishing.self, Requirement.fingerprint),
+            (CapgoPublishing.self, Requirement.appVersionRange),
+            (CapgoPublishing.self, Requirement.minimumAppVersion),
+            (ChcpPublishing.self, Requirement.minimumNativeInterface),
+        ]
+        var origin = ModelOrigin()
+        let version = try origin.add("1.0.0", ["index.html": "", "index.ios.bundle": ""])
+        for (publishing, kind) in rows {
+            for requirements in [[], [Self.requirement(kind, "1")]] {
+                let release = OfferedRelease(
+                    .version(version), sequence: 1, createdAt: 1, requirements: requirements)
+                let said = try publishing.objections(
+                    to: origin.clientRelease(release, now: 1),
+                    ClientConfiguration(publishing.system, baseURL: "https://h")
+                ).filter { $0.message.contains(Self.unrestricted) }
+                expect(
+                    said.map(\.refuses), equals: requirements.isEmpty ? [false] : [],
+                    "\(publishing.system) \(kind)")
+            }
+        }
     }
 
     @Test func `CodePush`() throws {

@@ -123,9 +123,13 @@ import Testing
     {
         // The first system of an origin, and the second.
         let meteor = try place.run(.castree, ["origin", "enable", "site", "meteor"] + Self.url)
-        expect(meteor.errors.contains("meteor: version 1: Meteor's clients cannot run"))
+        expect(
+            meteor.errors.contains(
+                "version 1 is not offered to the clients of meteor: Meteor's clients cannot run"))
         let expo = try place.run(.castree, ["origin", "enable", "site", "expo"] + Self.url)
-        expect(expo.errors.contains("expo: version 1: Expo's clients cannot run this version"))
+        expect(
+            expo.errors.contains(
+                "version 1 is not offered to the clients of expo: Expo's clients cannot run"))
         expect(!expo.errors.contains("meteor"), "\(expo)")
         let hotUpdater = try place.run(
             .castree,

@@ -10,8 +10,7 @@ package enum CapgoDecider: ClientDecider {
 
     private static let prefix = "/for/capgo/"
     private static let archives = prefix + "archives/"
-    /// What clients call what was shipped with the app.
-    private static let builtin = "builtin"
+    private static let builtin = CapgoRequest.builtin
 
     package static func answer(
         _ request: ClientRequest, _ configuration: ClientConfiguration, _ origin: some ClientOrigin
@@ -52,11 +51,14 @@ package enum CapgoDecider: ClientDecider {
         var app = AppTraits()
         app.version = question.appVersion
         for live in channel.live {
-            guard app.objections(to: live.release.requirements).isEmpty,
-                try live.release.rollout?.includes(question.device) ?? true
-            else { continue }
+            guard app.objections(to: live.release.requirements).isEmpty else { continue }
             let wanted = live.offer.version?.name.description ?? builtin
-            if wanted.utf8.elementsEqual(question.version.utf8) { break }
+            // What a device has is not taken back by a roll-out that does not choose it.
+            let isHeld =
+                live.offer.version == nil
+                ? question.runsBuiltIn : wanted.utf8.elementsEqual(question.version.utf8)
+            if isHeld { break }
+            guard try live.release.rollout?.includes(question.device) ?? true else { continue }
             return try tell(
                 live.offer, wanted, isModern: question.isModern, configuration, origin)
         }

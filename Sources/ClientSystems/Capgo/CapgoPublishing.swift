@@ -16,6 +16,8 @@ package enum CapgoPublishing: ClientPublishing {
         to release: ClientRelease, _ configuration: ClientConfiguration
     ) throws(StoreError) -> [ClientObjection] {
         var objections = ClientObjection.unlessAsked(configuration)
+        objections += ClientObjection.unlessRequiring(
+            kinds, release, "Capgo", example: "minimumAppVersion=1.2.0")
         func refuse(_ message: String) {
             objections.append(ClientObjection(refuses: true, message))
         }
@@ -56,7 +58,24 @@ package enum CapgoPublishing: ClientPublishing {
         objections += try ClientObjection.unlessArchived { () throws(StoreError) in
             _ = try archive(content)
         }
+        if let objection = objection(toLongNames: content.manifest) { objections.append(objection) }
         return objections
+    }
+
+    /// Android keeps a file in its cache as its SHA-256, an underscore and its name: 65 bytes more, of 255.
+    private static let nameByteCountMax = 190
+
+    private static func objection(toLongNames manifest: Manifest) -> ClientObjection? {
+        let long = manifest.entries.lazy.map(\.path.description).filter { path in
+            let name = path.utf8.split(separator: UInt8(ascii: "/")).last
+            return name.map { $0.count > nameByteCountMax } ?? false
+        }
+        guard let first = long.first else { return nil }
+        return ClientObjection(
+            refuses: false,
+            "Capgo's clients on Android never get single files whose names have more than \(nameByteCountMax) bytes, and "
+                + "then take nothing of the release by its manifest: give \(printable(first)) a shorter name"
+        )
     }
 
     package static func offer(

@@ -8,7 +8,7 @@ struct CapgoRequest {
     private(set) var app = ""
     /// The channel that is built into the app; empty for none.
     private(set) var channel = ""
-    /// The name of the version that runs; `builtin` for what was shipped with the app.
+    /// The name of the version that runs; for what was shipped with the app `builtin`, or by newer plugins its version.
     private(set) var version = ""
     /// The app's version in the store.
     private(set) var appVersion: String?
@@ -22,6 +22,16 @@ struct CapgoRequest {
     /// The first versions of plugins that are modern, by their major number; all later ones are.
     private static let modernPlugins = ["5.10.0", "6.25.0", "7.0.37"].compactMap {
         SemanticVersion($0)
+    }
+
+    /// What clients call what was shipped with the app.
+    static let builtin = "builtin"
+
+    /// Whether what was shipped with the app runs.
+    ///
+    /// Plugins from 2026-03 on call it by the app's own version.
+    var runsBuiltIn: Bool {
+        version == Self.builtin || appVersion.map { $0.utf8.elementsEqual(version.utf8) } ?? false
     }
 
     /// Reads a body: strictly, but for fields that are nobody's here.

@@ -16,6 +16,8 @@ package enum ChcpPublishing: ClientPublishing {
     ) throws(StoreError) -> [ClientObjection] {
         var objections = ClientObjection.unlessAsked(configuration)
         objections += release.objectionsOfStaticClients("chcp's clients", besides: kinds)
+        objections += ClientObjection.unlessRequiring(
+            kinds, release, "chcp", example: "minimumNativeInterface=3")
         if release.release.isMandatory {
             objections.append(
                 ClientObjection(

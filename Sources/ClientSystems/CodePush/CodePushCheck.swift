@@ -64,19 +64,8 @@ package struct CodePushCheck {
         return String(decoding: rest, as: UTF8.self)
     }
 
-    /// Reads the version of an app; `1`, `1.2` and `1.2-beta` are padded with zeros.
+    /// Reads the version of an app: as everybody's here, or what node-semver takes besides (`v1.0.0`, white space).
     private static func version(_ text: String) -> SemanticVersion? {
-        let core = text.prefix { $0 != "-" && $0 != "+" }
-        let numbers = core.utf8.split(
-            separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let areNumbers = numbers.allSatisfy { number in
-            !number.isEmpty && number.allSatisfy { (48...57).contains($0) }
-        }
-        let tail = text[core.endIndex...]
-        switch numbers.count {
-        case 1 where areNumbers && tail.isEmpty: return SemanticVersion(valid: text + ".0.0")
-        case 2 where areNumbers: return SemanticVersion(valid: core + ".0" + tail)
-        default: return SemanticVersion(valid: text)
-        }
+        SemanticVersion(valid: text) ?? (text.utf8.count <= 256 ? SemanticVersion(app: text) : nil)
     }
 }

@@ -8,19 +8,35 @@ package enum CodePushDecision {
     /// release has if the client's is another, and whether a newer app would do.
     case nothing(runsBinary: Bool, range: String, asksForNewerApp: Bool)
 
-    /// Decides: the newest release that is for this client, unless it has that package already.
+    /// Decides as CodePush's server: the newest release for this app, unless the client has that package already.
     ///
-    /// A release is mandatory also if one is that the client skips: newer than what it runs, and for it.
+    /// A roll-out is asked about only where it would bring something new: so it takes nothing back from who has it. Whom it
+    /// does not choose gets the newest release that is for it, or that it has.
     package static func decide(_ check: CodePushCheck, in channel: ClientChannel) -> Self {
+        let decision = decide(check, among: channel.live, in: channel)
+        guard case .update(let live, _) = decision, !isFor(check, live) else { return decision }
+        return decide(
+            check, among: channel.live.filter { isFor(check, $0) || has(check, $0) }, in: channel)
+    }
+
+    private static func isFor(_ check: CodePushCheck, _ live: ClientChannel.Live) -> Bool {
+        CodePushRollout.selects(check.client, live.release.rollout, label: live.offer.label ?? "")
+    }
+
+    private static func has(_ check: CodePushCheck, _ live: ClientChannel.Live) -> Bool {
+        check.packageHash != nil && check.packageHash == live.offer.packageHash
+    }
+
+    /// A release is mandatory also if one is that the client skips: newer than what it runs, and for its app.
+    private static func decide(
+        _ check: CodePushCheck, among releases: [ClientChannel.Live], in channel: ClientChannel
+    ) -> Self {
         let current = check.sequence(in: channel.past)
         var newest: CodePushTerms?
         var fitting: ClientChannel.Live?
         var isMandatory = false
-        for live in channel.live {
-            guard let terms = CodePushTerms(live.release.requirements),
-                CodePushRollout.selects(
-                    check.client, live.release.rollout, label: live.offer.label ?? "")
-            else { continue }
+        for live in releases {
+            guard let terms = CodePushTerms(live.release.requirements) else { continue }
             newest = newest ?? terms
             guard check.isCompanion || terms.admit(check.version) else { continue }
             fitting = fitting ?? live
@@ -32,7 +48,7 @@ package enum CodePushDecision {
             }
         }
         let runsBinary = fitting?.offer.version == nil
-        guard let fitting, !runsBinary, fitting.offer.packageHash != check.packageHash else {
+        guard let fitting, !runsBinary, !has(check, fitting) else {
             let advice =
                 fitting?.release.target == .embedded ? nil : newest?.advice(to: check.version)
             return .nothing(

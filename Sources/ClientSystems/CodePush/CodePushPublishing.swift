@@ -35,6 +35,9 @@ package enum CodePushPublishing: ClientPublishing {
                         + "run: publish that content as a release of its own"))
         }
         objections += ClientObjection.unlessAsked(configuration)
+        objections += ClientObjection.unlessRequiring(
+            [Requirement.appVersionRange, Requirement.minimumAppVersion], release, "CodePush",
+            example: "appVersionRange=^1.2")
         guard let content = release.content else { return objections }
         return try objections + self.objections(to: content, configuration)
     }
@@ -107,6 +110,15 @@ package enum CodePushPublishing: ClientPublishing {
         }
         offer.archive = try release.digest(package.archive())
         return PreparedClientOffer(offer)
+    }
+
+    package static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool? {
+        guard let hash = offer.packageHash, let signature = offer.signatures["package"] else {
+            return nil
+        }
+        return try CodePushSignature.sign(hash, signer) == signature
     }
 
     private static func refuseOwnSignature(_ content: ClientContent) throws(StoreError) {

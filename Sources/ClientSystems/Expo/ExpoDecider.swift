@@ -32,15 +32,17 @@ package enum ExpoDecider: ClientDecider {
         _ question: ExpoQuestion, _ channel: ClientChannel, _ origin: some ClientOrigin
     ) throws(StoreError) -> ClientAnswer {
         for live in channel.live {
-            guard try live.release.rollout?.includes(question.device) ?? true,
-                let document = question.document(of: live)
-            else { continue }
+            guard let document = question.document(of: live) else { continue }
+            // What a device has is not taken back by a roll-out that does not choose it.
+            let isHeld = live.offer.version != nil && document.id == question.currentID
+            let isChosen = try live.release.rollout?.includes(question.device) ?? true
+            guard isHeld || isChosen else { continue }
             // It is what the device runs already.
             if live.offer.version == nil {
                 guard let embedded = question.embeddedID, embedded != question.currentID else {
                     return nothing
                 }
-            } else if document.id == question.currentID {
+            } else if isHeld {
                 return nothing
             }
             return try answer(question, document, isUpdate: live.offer.version != nil, origin)

@@ -92,11 +92,17 @@ struct ExpoExport {
     private static func file(
         _ path: String, _ manifest: Manifest
     ) throws(StoreError) -> Manifest.Entry {
-        // What is no path is the path of no file.
-        guard let treePath = try? TreePath(path), let entry = manifest[treePath] else {
-            throw refusal("\(metadataPath) names \(printable(path)), which is not among the files")
+        // An export that was made on Windows names files as they are named there.
+        for spelling in [path, path.replacing("\\", with: "/")] {
+            // What is no path is the path of no file.
+            if let treePath = try? TreePath(spelling), let entry = manifest[treePath] {
+                return entry
+            }
         }
-        return entry
+        let isOfWindows = path.contains("\\")
+        throw refusal(
+            "\(metadataPath) names \(isOfWindows ? "\(path) (with backslashes, as on Windows)" : printable(path)), "
+                + "which is not among the files")
     }
 
     static func refusal(_ problem: String) -> StoreError {

@@ -108,6 +108,15 @@ package enum ExpoPublishing: ClientPublishing {
         return PreparedClientOffer(offer, documents: documents)
     }
 
+    package static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool? {
+        guard let document = offer.documents.first(where: { $0.signature != nil }),
+            let bytes = try documents(document)
+        else { return nil }
+        return try signer.sign(bytes).base64 == document.signature
+    }
+
     /// What the documents of a release are made from.
     struct Plan {
         private let configuration: ClientConfiguration

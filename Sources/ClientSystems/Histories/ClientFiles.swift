@@ -128,6 +128,16 @@ package struct ClientFiles {
             of: system.rawValue)
     }
 
+    /// The bytes of a document; `nil` if it is not there.
+    func bytes(
+        of document: ClientDocument, of system: ClientSystem
+    ) throws(StoreError) -> [UInt8]? {
+        try origin.contents(
+            OriginLayout.clientDocument(
+                document.address, of: system.rawValue, in: document.epoch),
+            limit: Int(ClientDocument.byteCountMax))
+    }
+
     /// The documents of a directory that no history names, by their paths, sorted.
     /// - Throws: `.badClients` if a history cannot be read: then nobody knows.
     package static func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {

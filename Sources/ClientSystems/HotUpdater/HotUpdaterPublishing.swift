@@ -12,6 +12,9 @@ package enum HotUpdaterPublishing: ClientPublishing {
     ) throws(StoreError) -> [ClientObjection] {
         var objections = objections(to: release.release)
         objections += ClientObjection.unlessAsked(configuration)
+        objections += ClientObjection.unlessRequiring(
+            [Requirement.appVersionRange, Requirement.minimumAppVersion, Requirement.fingerprint],
+            release, "hot-updater", example: "appVersionRange=^1.2")
         guard let content = release.content else { return objections }
         let names = content.manifest.entries.map(\.path.description)
         if names.contains(HotUpdaterPackage.manifestName) {
@@ -131,6 +134,14 @@ package enum HotUpdaterPublishing: ClientPublishing {
             offer.signatures["archive"] = Base64.string(try signer.sign(archive.sha256.bytes))
         }
         return PreparedClientOffer(offer, documents: [digest: manifest])
+    }
+
+    package static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool? {
+        guard let digest = offer.manifestDigest, let signature = offer.signatures["manifest"]
+        else { return nil }
+        return try Base64.string(signer.sign(digest.bytes)) == signature
     }
 }
 

@@ -65,7 +65,10 @@ package struct HotUpdaterTerms {
     package func admit(_ app: HotUpdaterCheck.App) -> Bool {
         switch app {
         case .version(let text):
-            guard let ranges, let version = SemanticVersion(coercing: text) else { return false }
+            // What its own server cannot read, as a zero before a number, is read as by all others here.
+            guard let ranges,
+                let version = SemanticVersion(coercing: text) ?? SemanticVersion(app: text)
+            else { return false }
             return ranges.allSatisfy { $0.contains(version) }
         case .fingerprint(let text):
             return fingerprint.map { $0.utf8.elementsEqual(text.utf8) } ?? false

@@ -1,3 +1,4 @@
+import HotPush
 package import Platform
 package import VersionTree
 
@@ -12,6 +13,23 @@ extension ClientObjection {
                 refuses: false,
                 "no client of \(configuration.system.rawValue) asks for any channel: name the deployments, with castree "
                     + "origin enable ORIGIN \(configuration.system.rawValue) --deployment NAME=CHANNEL"
+            )
+        ]
+    }
+
+    /// What to say of a release that every version of an app gets, also one whose native code knows nothing of it; empty
+    /// if it requires one of the kinds.
+    package static func unlessRequiring(
+        _ kinds: [String], _ release: ClientRelease, _ clients: String, example: String
+    ) -> [ClientObjection] {
+        let requirements = release.release.requirements
+        guard release.content != nil, !requirements.contains(where: { kinds.contains($0.kind) })
+        else { return [] }
+        return [
+            ClientObjection(
+                refuses: false,
+                "without --require every version of the app gets it from \(clients), also those that were built before "
+                    + "it, or ship with something newer: name the apps that it runs in, as in --require \(example)"
             )
         ]
     }

@@ -87,6 +87,12 @@ package protocol ClientPublishing: SendableMetatype {
         _ release: ClientRelease, after history: ClientHistory,
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer
+    /// Whether a signer has the key that signed an offer; `nil` if nothing tells.
+    ///
+    /// The signatures of one key for one message are always the same (RFC 8017, section 8.2).
+    static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool?
     /// What an offer says that does not follow from its release, as the end of a sentence.
     ///
     /// `nil` if all that can be made again from the release is the same.
@@ -103,6 +109,10 @@ package typealias ClientDocumentReading = (ClientDocument) throws(StoreError) ->
 
 extension ClientPublishing {
     package static var ordersByTime: Bool { false }
+
+    package static func isSigned(
+        _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading
+    ) throws(StoreError) -> Bool? { nil }
 
     package static func forgery(
         in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,

@@ -1,7 +1,7 @@
 package import CASStore
 package import HotPush
 import Synchronization
-package import VersionTree
+import VersionTree
 
 /// Makes the offers of all enabled systems before a pointer is written, and remembers what came of it.
 package struct ClientTelling: OfferTelling {
@@ -14,6 +14,12 @@ package struct ClientTelling: OfferTelling {
     /// For what must not wait, as when a version is withdrawn. The server answers that system's clients with 503 until the
     /// damage is mended.
     package var isUrgent = false
+    /// Whether a release that an enabled system cannot be offered is offered to nobody.
+    package var isStrict = false
+    /// Whether another key may sign from now on than the one that signed what was offered last.
+    package var adoptsKeys = false
+    /// Told which systems a release is not offered to, and why; `nil` tells the origin's notices.
+    package var warn: (@Sendable (String) -> Void)?
     /// Who signs for the clients of a system.
     package var signers: [ClientSystem: any ClientSigner]
     /// What is about to be set for a system; counts instead of what the origin says.
@@ -71,6 +77,7 @@ package struct ClientTelling: OfferTelling {
         _ pointer: ChannelPointer, upon before: ChannelPointer?, in origin: any ToldOrigin
     ) throws(StoreError) {
         let files = ClientFiles(origin)
+        if !isUrgent { try refuseNarrowing(pointer, upon: before, files) }
         func passOver(_ system: ClientSystem, _ error: StoreError) {
             origin.notice(
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
@@ -135,14 +142,14 @@ package struct ClientTelling: OfferTelling {
                 var client = try OriginContent.release(
                     release.release, now: history.time(of: release, in: pointer), in: origin)
             else {
-                if isNew { origin.notice(Self.withoutFacts(release.release, system, origin)) }
+                if isNew { try say(Self.withoutFacts(release.release, system, origin), origin) }
                 continue
             }
             client.head = before?.releases.first?.sequence
-            let outcome = try self.outcome(of: client, rules, history, configuration)
+            let outcome = try self.outcome(of: client, rules, history, configuration, files)
             if isNew || outcome.prepared != nil {
                 told.outcomes.withLock { $0.append(outcome) }
-                try say(outcome, origin.notice)
+                try say(outcome, origin)
             }
             guard let prepared = outcome.prepared else { continue }
             var offer = prepared.offer
@@ -158,7 +165,7 @@ package struct ClientTelling: OfferTelling {
         if history.offers != standing.offers { try files.write(history, of: pointer) }
     }
 
-    private func history(
+    func history(
         of channel: ChannelName, _ system: ClientSystem, _ files: ClientFiles
     ) throws(StoreError) -> ClientHistory {
         if let history = try files.history(of: channel, system) { return history }
@@ -168,9 +175,9 @@ package struct ClientTelling: OfferTelling {
     }
 
     /// What becomes of a release: the offer, unless something refuses it.
-    private func outcome(
+    func outcome(
         of release: ClientRelease, _ rules: any ClientPublishing.Type,
-        _ history: ClientHistory, _ configuration: ClientConfiguration
+        _ history: ClientHistory, _ configuration: ClientConfiguration, _ files: ClientFiles
     ) throws(StoreError) -> ClientOutcome {
         let objections = try rules.objections(to: release, configuration)
         var outcome = ClientOutcome(
@@ -187,6 +194,7 @@ package struct ClientTelling: OfferTelling {
                 "what the clients of \(system) were offered last was signed: sign this, too, with --client-key "
                     + "\(system)=FILE or --client-sign-command \(system)=COMMAND")
         }
+        if let signer { try refuseOtherKey(signer, rules, history, files) }
         do throws(StoreError) {
             let prepared = try rules.offer(
                 release, after: history, configuration, signer: signer)
@@ -207,23 +215,38 @@ package struct ClientTelling: OfferTelling {
     }
 
     private func say(
-        _ outcome: ClientOutcome, _ notice: (String) -> Void
+        _ outcome: ClientOutcome, _ origin: any ToldOrigin
     ) throws(StoreError) {
         var system = outcome.system.rawValue
+        let version = outcome.release.version.map { "version \($0.name)" } ?? "an order to go back"
         if let pending {
             // Who enables a system asks for that one, and of all that its channels offer.
             guard outcome.system == pending.system else { return }
-            if let version = outcome.release.version { system += ": version \(version.name)" }
+            system += ": \(version)"
         }
         for objection in outcome.objections {
-            // Who asks for a system by name does not want to hear that it was left out.
-            guard objection.refuses, let systems, systems.contains(outcome.system) else {
-                notice("\(system): \(objection.message)")
+            guard objection.refuses else {
+                origin.notice("\(system): \(objection.message)")
                 continue
             }
-            throw StoreError(
-                .notExpressible, "nothing is offered: \(system): \(objection.message)")
+            // Who asks for a system by name does not want to hear that it was left out.
+            if let systems, systems.contains(outcome.system) {
+                throw StoreError(
+                    .notExpressible,
+                    "nothing is offered: \(outcome.system.rawValue): \(objection.message)")
+            }
+            try say(
+                "\(version) is not offered to the clients of \(outcome.system.rawValue): \(objection.message)",
+                origin)
         }
+    }
+
+    /// Says that a system is left out; strictly, that is an error.
+    private func say(_ sentence: String, _ origin: any ToldOrigin) throws(StoreError) {
+        if isStrict {
+            throw StoreError(.notExpressible, "nothing is offered, since --strict: \(sentence)")
+        }
+        (warn ?? origin.notice)(sentence)
     }
 
     private static func withoutFacts(
@@ -233,39 +256,6 @@ package struct ClientTelling: OfferTelling {
         return
             "version \(name) is not offered to the clients of \(system.rawValue): what they need of it is not in the "
             + "origin; castree origin enable \(printable(origin.path)) \(system.rawValue) makes it"
-    }
-}
-
-extension ClientTelling {
-    /// What publishing would tell, by its plan; writes nothing.
-    ///
-    /// - Parameters:
-    ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
-    ///   - manifest: the version's.
-    ///   - store: what has its objects.
-    /// - Throws: as telling; an objection is an outcome.
-    package func outcomes(
-        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: any ToldOrigin
-    ) throws(StoreError) -> [ClientOutcome] {
-        guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
-        let files = ClientFiles(origin)
-        let reading = StoreContent(store, facts.facts)
-        var outcomes: [ClientOutcome] = []
-        for configuration in try files.configurations(of: systems)
-        where configuration.tells(of: plan.pointer.channel) {
-            let history = try self.history(
-                of: plan.pointer.channel, configuration.system, files)
-            let now = history.time(
-                of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
-            var client = ClientRelease(
-                release, ClientContent(manifest: manifest, facts: facts.facts), now: now,
-                reading: reading)
-            client.head = plan.head
-            outcomes.append(
-                try outcome(
-                    of: client, try rules(of: configuration.system), history, configuration))
-        }
-        return outcomes
     }
 }
 

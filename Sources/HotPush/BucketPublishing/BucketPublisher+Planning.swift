@@ -44,6 +44,7 @@ extension BucketPublisher {
             writesManifest: plan.standing == nil, packing: report, pointer: after ?? before,
             writesPointer: after != nil)
         planned.facts = facts.map(PlannedFacts.init)
+        planned.before = state.pointers[offer.channel]
         planned.head = before.releases.first?.sequence
         return planned
     }

@@ -72,6 +72,10 @@ final class ToldBucket: ToldOrigin {
         case .history(let name):
             let history = if let pending = histories[name] { pending } else { try history(name) }
             bytes = history?.serialized()
+        case nil where path.contains("/\(OriginLayout.clientDocuments)/"):
+            let (outcome, found) = try seen.bucket.bytes(
+                path, ReadRequest(byteCountMax: Int64(limit)))
+            if case .found = outcome { bytes = found } else { bytes = nil }
         // What else a directory remembers for the day that a history is lost, the log knows.
         case nil: bytes = nil
         }

@@ -2,7 +2,7 @@ import CASStore
 
 /// What an app says of itself, so that releases for other apps are left alone.
 public struct AppTraits: Sendable, Hashable {
-    /// The app's version in the store it came from: `1`, `1.2` or by semver.org.
+    /// The app's version in the store it came from: numbers with points between, of which three count, or by semver.org.
     public var version: String?
     /// What native code it has: equal keys mean equal native interfaces (Meteor's
     /// `cordovaCompatibilityVersion`).
@@ -81,6 +81,15 @@ public struct AppTraits: Sendable, Hashable {
         }
     }
 
+    /// What is said of a version that cannot be compared, so that releases which ask for one pass the app over; `nil`
+    /// if there is nothing to say.
+    package var problemOfVersion: String? {
+        guard let version, SemanticVersion(app: version) == nil else { return nil }
+        return
+            "the app's version \(printable(version)) is no version, as in 2.1.0: releases that ask for a version of the app "
+            + "are passed over"
+    }
+
     private func difference(_ name: String, _ wanted: String, _ ours: String?) -> String? {
         guard let ours else {
             return "it asks for \(name) \(wanted); this app does not say which it has"
@@ -96,7 +105,7 @@ public struct AppTraits: Sendable, Hashable {
         guard let version else {
             return "it asks for app version \(wanted); this app does not say which it is"
         }
-        guard let own = SemanticVersion(version, padding: true) else {
+        guard let own = SemanticVersion(app: version) else {
             return "it asks for app version \(wanted); this app's version \(version) is no version"
         }
         return admits(own) ? nil : "it asks for app version \(wanted); this app is \(version)"

@@ -70,6 +70,23 @@ package struct SemanticVersion: Sendable, Hashable, Comparable, CustomStringConv
         self.prerelease = prerelease
     }
 
+    /// Reads the version that an app says it has, as stores let people write it: `1`, `1.2`, `8.1.2.4`, `2.01`, `1.2-beta`.
+    ///
+    /// The one reading for all who ask, castree's own devices and those of other systems: numbers that lack are zeros, those
+    /// beyond the third do not count, nor do zeros before a number. `nil` for anything else.
+    package init?(app text: String) {
+        let core = text.prefix { $0 != "-" && $0 != "+" }
+        var parts = core.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } })
+        else { return nil }
+        parts = parts.prefix(3).map { part in
+            let digits = part.drop { $0 == "0" }
+            return digits.isEmpty ? "0" : digits
+        }
+        while parts.count < 3 { parts.append("0") }
+        self.init(parts.joined(separator: ".") + text[core.endIndex...])
+    }
+
     /// Reads the part after the hyphen.
     static func identifiers(_ text: Substring) -> [Identifier]? {
         var result: [Identifier] = []

@@ -76,6 +76,8 @@ public struct PublishPlan: Sendable, Hashable {
     package var facts: PlannedFacts?
     /// What the channel offers afterwards.
     package var pointer: ChannelPointer
+    /// What it offers before; `nil` for a new channel.
+    package var before: ChannelPointer?
     /// The sequence of what it offers first before; `nil` if it offers nothing.
     package var head: Int64?
     /// Whether the pointer is to be written; otherwise it already offers exactly this.

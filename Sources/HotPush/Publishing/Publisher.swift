@@ -327,7 +327,7 @@ public struct Publisher: Sendable {
             writesManifest: try !survey.hasManifest(version), packing: packing,
             facts: facts.map { PlannedFacts($0) },
             pointer: after ?? before ?? .empty(offer.channel, now: now),
-            head: before?.releases.first?.sequence,
+            before: before, head: before?.releases.first?.sequence,
             writesPointer: after != nil)
     }
 

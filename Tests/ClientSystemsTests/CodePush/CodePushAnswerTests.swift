@@ -89,7 +89,7 @@ import VersionTree
             ("deployment_key=&app_version=1.0.0", 400),
             ("deployment_key=KEY&app_version=", 400),
             ("deployment_key=KEY&app_version=notSemver", 400),
-            ("deployment_key=KEY&app_version=1.0.0.0", 400),
+            ("deployment_key=KEY&app_version=1.0.0.0", 200),
             ("deployment_key=KEY&app_version=1.0.0%20||%20*", 400),
             ("deployment_key=KEY&app_version=1.x", 400),
             ("deployment_key=KEY&app_version=" + String(repeating: "1", count: 10_000), 400),

@@ -195,10 +195,23 @@ import VersionTree
         enum State { case plain, mandatory, rolledOut, withdrawn }
     }
 
-    /// CodePush's rule, transcribed: a loop from the newest release down, over texts and flags.
+    /// CodePush's rule, transcribed: what counts is decided as if every roll-out were finished; if that would bring a
+    /// release whose roll-out does not choose the client, once more without the unfinished ones.
     private func oracle(
         _ kinds: [Kind], version: String, running: Int?, isSelected: Bool
     ) -> String {
+        let (told, release) = oracle(kinds, version: version, running: running) { _ in false }
+        guard let release, kinds[release].state == .rolledOut, !isSelected else { return told }
+        return oracle(kinds, version: version, running: running) { index in
+            // Two unfinished ones at once, which its server does not have: what the client runs stays.
+            kinds[index].state == .rolledOut && index != running
+        }.told
+    }
+
+    /// A loop from the newest release down, over texts and flags.
+    private func oracle(
+        _ kinds: [Kind], version: String, running: Int?, skipping isSkipped: (Int) -> Bool
+    ) -> (told: String, release: Int?) {
         var latest: Int?
         var fitting: Int?
         var becomesMandatory = false
@@ -206,7 +219,7 @@ import VersionTree
         for index in kinds.indices.reversed() {
             if running == index { isFound = true }
             let kind = kinds[index]
-            if kind.state == .withdrawn || kind.state == .rolledOut && !isSelected { continue }
+            if kind.state == .withdrawn || isSkipped(index) { continue }
             if latest == nil { latest = index }
             if let range = kind.range, range != version { continue }
             if fitting == nil { fitting = index }
@@ -218,13 +231,13 @@ import VersionTree
         }
         if let fitting, fitting != running {
             let isMandatory = becomesMandatory || kinds[fitting].state == .mandatory
-            return "v\(fitting + 1)" + (isMandatory ? "!" : "")
+            return ("v\(fitting + 1)" + (isMandatory ? "!" : ""), fitting)
         }
         var words = [fitting == nil ? "bin" : "-"]
         if let latest, let range = kinds[latest].range, range != version {
             words.append(range > version ? "newer than \(range)" : "older than \(range)")
         }
-        return words.joined(separator: " ")
+        return (words.joined(separator: " "), nil)
     }
 
     private func told(_ decision: CodePushDecision) -> String {

@@ -40,7 +40,11 @@ import VersionTree
         if let device { place = try Self.place(device) }
         for offer in offers.reversed() {
             let isOut = offer.perMille < 1000 && place >= offer.perMille
-            if !offer.isLive || isOut || (offer.runtime ?? runtime) != runtime { continue }
+            // A roll-out takes nothing back from who has it.
+            let isHeld = offer.version != nil && offer.ids[platform] == current
+            if !offer.isLive || isOut && !isHeld || (offer.runtime ?? runtime) != runtime {
+                continue
+            }
             guard let id = offer.ids[platform], offer.version != nil else {
                 return embedded == nil || embedded == current ? "204" : "directive"
             }

@@ -109,4 +109,31 @@ import VersionTree
             expect(found, equals: ["ios": ios, "android": android], "\(config)")
         }
     }
+
+    @Test("An export that was made on Windows gives the documents of one that was not")
+    func windows() throws {
+        let configuration = try ExpoTree.configuration()
+        var documents: [Set<String>] = []
+        for isOfWindows in [false, true] {
+            var files = ExpoTree.files("script")
+            if isOfWindows {
+                let parts = try require(files["metadata.json"])
+                files["metadata.json"] = parts.replacing("assets/", with: #"assets\\"#)
+                    .replacing("_expo/static/js/", with: #"_expo\\static\\js\\"#)
+                    .replacing("/A.hbc", with: #"\\A.hbc"#)
+            }
+            var origin = ModelOrigin()
+            let offer = try origin.publish(
+                .version(origin.add("1", files)), now: 1000, for: ExpoPublishing.self,
+                configuration)
+            let texts = offer.documents.map { document in
+                String(decoding: origin.objects[document.address] ?? [], as: UTF8.self)
+                    .replacing(document.id, with: "ID")
+                    .replacing(offer.version?.content.description ?? "", with: "CONTENT")
+            }
+            documents.append(Set(texts))
+        }
+        expect(documents[0].count, equals: 2)
+        expect(documents[0], equals: documents[1])
+    }
 }

@@ -204,7 +204,10 @@ import VersionTree
         try place.publish("1")
         try place.enable(.codePush, .expo)
         try place.publish("refused")
-        expect(place.notices.all.contains("codepush: there is a refused.txt"))
+        expect(
+            place.notices.all.contains(
+                "version refused is not offered to the clients of codepush: there is a refused.txt")
+        )
         try expect(place.channel(.codePush).live.count, equals: 1)
         try expect(place.channel(.expo).live.count, equals: 2)
         try place.publish("lossy")
@@ -253,36 +256,6 @@ import VersionTree
         _ = try signed.withdraw(VersionName("3"), toEmbedded: true)
         try expect(place.channel(.codePush).live[0].offer.isSigned, equals: false)
         expect(thrownCode { try place.publish("1") }, equals: .signingFailed)
-    }
-
-    @Test("says beforehand what it would tell, to the byte, and writes nothing")
-    func dryRun() throws {
-        try place.publish("1")
-        try place.enable(.codePush, .expo)
-        let files = try place.published()
-        place.clock.advance(by: 10)
-        let telling = place.telling()
-        let plan = try place.publisher().plan("2", of: place.versions)
-        let reader = try place.reader
-        let planned = try telling.outcomes(
-            of: plan, place.versions.registeredManifest(of: "2"), in: place.versions.store,
-            origin: reader.place)
-        try expect(place.published(), equals: files)
-        let done = try place.publisher(telling).publish("2", of: place.versions)
-        expect(done.facts == plan.facts && done.pointer == plan.pointer)
-        let told = telling.outcomes
-        expect(planned.map(\.system), equals: [.codePush, .expo])
-        expect(planned.map { $0.prepared?.offer }, equals: told.map { $0.prepared?.offer })
-        // The digest is that of the archive as anybody composes it.
-        let live = try place.channel(.codePush).live[0]
-        let version = try require(live.offer.version)
-        let facts = try require(live.release.facts)
-        let content = ClientContent(
-            manifest: try require(try reader.manifest(version.manifest)),
-            facts: try require(try reader.facts(facts)))
-        let archive = try place.bytes(of: content.zipped)
-        try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)
-        expect(Int64(archive.count), equals: live.offer.archive?.byteCount)
     }
 
     @Test("tells again what says something else since the operator has set it anew")

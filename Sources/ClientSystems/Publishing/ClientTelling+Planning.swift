@@ -1,0 +1,113 @@
+package import CASStore
+package import HotPush
+package import VersionTree
+
+// What telling would do, and what it refuses before anybody is told.
+
+extension ClientTelling {
+    /// What publishing would tell, by its plan; writes nothing.
+    ///
+    /// - Parameters:
+    ///   - plan: of ``HotPush/Publisher/plan(_:of:as:)``.
+    ///   - manifest: the version's.
+    ///   - store: what has its objects.
+    /// - Throws: as telling; an objection is an outcome.
+    package func outcomes(
+        of plan: PublishPlan, _ manifest: Manifest, in store: Store, origin: any ToldOrigin
+    ) throws(StoreError) -> [ClientOutcome] {
+        guard let facts = plan.facts, let release = plan.pointer.releases.first else { return [] }
+        let files = ClientFiles(origin)
+        try refuseNarrowing(plan.pointer, upon: plan.before, files)
+        let reading = StoreContent(store, facts.facts)
+        var outcomes: [ClientOutcome] = []
+        for configuration in try files.configurations(of: systems)
+        where configuration.tells(of: plan.pointer.channel) {
+            let history = try self.history(
+                of: plan.pointer.channel, configuration.system, files)
+            let now = history.time(
+                of: ClientHistory.Lacking(release: release, isAgain: false), in: plan.pointer)
+            var client = ClientRelease(
+                release, ClientContent(manifest: manifest, facts: facts.facts), now: now,
+                reading: reading)
+            client.head = plan.head
+            let rules = try rules(of: configuration.system)
+            var outcome = try self.outcome(of: client, rules, history, configuration, files)
+            // Ids that are made of the time will be others: they are not known yet.
+            client.now = max(now, history.newest?.createdAt ?? now) + 1000
+            if let offer = outcome.prepared?.offer,
+                let later = try self.outcome(of: client, rules, history, configuration, files)
+                    .prepared?.offer
+            {
+                outcome.prepared?.offer = offer.what(isAlsoIn: later)
+            }
+            outcomes.append(outcome)
+            if isStrict, let refusal = outcome.objections.first(where: { $0.refuses }) {
+                throw StoreError(
+                    .notExpressible,
+                    "nothing would be offered, since --strict: version \(plan.version.name) is not for the clients of "
+                        + "\(outcome.system.rawValue): \(refusal.message)")
+            }
+        }
+        return outcomes
+    }
+}
+
+extension ClientTelling {
+    /// Refuses a smaller share of the clients for what a channel offers already: who has it would not hear of that, and who
+    /// has not would get what is older.
+    ///
+    /// CodePush's server refuses it as well.
+    /// - Throws: `.notExpressible`.
+    func refuseNarrowing(
+        _ pointer: ChannelPointer, upon before: ChannelPointer?, _ files: ClientFiles
+    ) throws(StoreError) {
+        guard let before, before != pointer else { return }
+        func share(_ release: OfferedRelease) -> Int { release.rollout?.perMille ?? 1000 }
+        for release in pointer.releases {
+            guard let version = release.version,
+                let wider = before.releases.first(where: { old in
+                    old.version?.content == version.content && share(old) > share(release)
+                })
+            else { continue }
+            let told = try files.configurations(of: nil).first { $0.tells(of: pointer.channel) }
+            guard let told else { return }
+            throw StoreError(
+                .notExpressible,
+                "nothing is offered: version \(version.name) is offered to \(share(wider)) of 1000 devices already, and a "
+                    + "smaller share takes it back from no client of \(told.system.rawValue): castree withdraw it "
+                    + "first, then publish it to fewer")
+        }
+    }
+
+    /// Refuses to sign by another key than the one that signed what the clients were offered last: they know one.
+    /// - Throws: `.signingFailed`.
+    func refuseOtherKey(
+        _ signer: any ClientSigner, _ rules: any ClientPublishing.Type, _ history: ClientHistory,
+        _ files: ClientFiles
+    ) throws(StoreError) {
+        guard !adoptsKeys, let last = history.offers.last(where: \.isSigned) else { return }
+        let isSame = try rules.isSigned(last, by: signer) { (document) throws(StoreError) in
+            try files.bytes(of: document, of: rules.system)
+        }
+        guard isSame == false else { return }
+        let system = rules.system.rawValue
+        throw StoreError(
+            .signingFailed,
+            "what the clients of \(system) were offered last was signed by another key, and apps that know that one "
+                + "refuse this: name that key, or say --adopt if all apps know the new one")
+    }
+}
+
+extension ClientOffer {
+    /// Without the ids and digests that another offer of the same release does not have.
+    fileprivate func what(isAlsoIn other: ClientOffer) -> ClientOffer {
+        var offer = self
+        if id != other.id { offer.id = nil }
+        if label != other.label { offer.label = nil }
+        if archive != other.archive { offer.archive = nil }
+        if manifestDigest != other.manifestDigest { offer.manifestDigest = nil }
+        offer.documents = zip(documents, other.documents).filter { $0.0.address == $0.1.address }
+            .map(\.0)
+        return offer
+    }
+}

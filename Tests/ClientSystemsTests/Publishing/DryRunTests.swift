@@ -1,0 +1,51 @@
+import Archives
+import CASStore
+import Expectations
+import Foundation
+import HotPush
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ClientSystems
+
+@Suite("A dry run for the clients of other systems") struct DryRunTests {
+    let place: TellingPlace
+
+    init() throws { place = try TellingPlace() }
+
+    @Test("says beforehand what it would tell, but for what the time decides, and writes nothing")
+    func dryRun() throws {
+        try place.publish("1")
+        try place.enable(.codePush, .expo)
+        let files = try place.published()
+        place.clock.advance(by: 10)
+        let telling = place.telling()
+        let plan = try place.publisher().plan("2", of: place.versions)
+        let reader = try place.reader
+        let planned = try telling.outcomes(
+            of: plan, place.versions.registeredManifest(of: "2"), in: place.versions.store,
+            origin: reader.place)
+        try expect(place.published(), equals: files)
+        let done = try place.publisher(telling).publish("2", of: place.versions)
+        expect(done.facts == plan.facts && done.pointer == plan.pointer)
+        let told = telling.outcomes
+        expect(planned.map(\.system), equals: [.codePush, .expo])
+        expect(planned[0].prepared?.offer, equals: told[0].prepared?.offer)
+        // What is made of the time will be another when it is published: that is not promised.
+        var timed = try require(told[1].prepared?.offer)
+        expect(!timed.documents.isEmpty)
+        timed.documents = []
+        expect(planned[1].prepared?.offer, equals: timed)
+        // The digest is that of the archive as anybody composes it.
+        let live = try place.channel(.codePush).live[0]
+        let version = try require(live.offer.version)
+        let facts = try require(live.release.facts)
+        let content = ClientContent(
+            manifest: try require(try reader.manifest(version.manifest)),
+            facts: try require(try reader.facts(facts)))
+        let archive = try place.bytes(of: content.zipped)
+        try expect(ObjectID(of: archive), equals: live.offer.archive?.sha256)
+        expect(Int64(archive.count), equals: live.offer.archive?.byteCount)
+    }
+}

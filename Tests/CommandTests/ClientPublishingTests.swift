@@ -1,0 +1,128 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// What publishing says and refuses where clients of other systems are told, and who may ask for it.
+@Suite struct ClientPublishingTests {
+    let place: Workplace
+
+    init() throws {
+        place = Workplace()
+        try place.add("1.0.0", ["index.html": "one", "index.ios.bundle": "ios"])
+        try place.add("2.0.0", ["index.html": "two", "index.ios.bundle": "ios 2"])
+    }
+
+    private static let deployments = [
+        "codepush": "KEY=stable", "hot-updater": "ios/production=stable", "expo": "=stable",
+        "capgo": "com.example=stable", "chcp": "web=stable", "meteor": "web=stable",
+    ]
+
+    private func enable(_ system: String, of origin: String) throws {
+        let enabled = try place.castree(
+            "origin", "enable", origin, system, "--base-url", "http://u.example.org",
+            "--deployment", try require(Self.deployments[system]), "--no-sync")
+        expect(enabled.status, equals: 0, "\(system): \(enabled)")
+    }
+
+    private func publish(_ version: String, _ origin: String, _ more: [String]) throws -> Finished {
+        try place.run(
+            .castree, ["publish", version, origin, "--no-sync", "--no-packs"] + more)
+    }
+
+    private func pointer(_ origin: String) throws -> String {
+        try place.contents("\(origin)/channels/stable.json")
+    }
+
+    @Test
+    func
+        `A system that cannot have a release is warned of, and with --strict nobody is offered it`()
+        throws
+    {
+        for system in Self.deployments.keys.sorted() {
+            let origin = "of-\(system)"
+            expect(try publish("1.0.0", origin, []).status, equals: 0)
+            try enable(system, of: origin)
+            let before = try pointer(origin)
+            // No client of any of them says this of itself.
+            let more = ["--require", "fingerprint=k", "--require", "compatibility=k"]
+            for dry in [[], ["--dry-run"]] {
+                let strict = try publish("2.0.0", origin, more + ["--strict"] + dry)
+                expect(strict.status != 0, "\(system): \(strict)")
+                expect(strict.errors.contains("--strict") && strict.errors.contains(system))
+                try expect(pointer(origin), equals: before)
+            }
+            let published = try publish("2.0.0", origin, more)
+            expect(published.status, equals: 0, "\(system): \(published)")
+            expect(
+                published.errors.contains("warning")
+                    && published.errors.contains(
+                        "version 2.0.0 is not offered to the clients of \(system): "),
+                "\(system): \(published)")
+            try expect(pointer(origin) != before)
+        }
+    }
+
+    @Test func `A smaller share than before is refused, until the version is withdrawn`() throws {
+        for system in ["capgo", "codepush", "hot-updater"] {
+            let origin = "of-\(system)"
+            expect(try publish("1.0.0", origin, []).status, equals: 0)
+            try enable(system, of: origin)
+            for (share, isTaken) in [
+                ("20", true), ("50", true), ("40", false), ("0", false), ("100", true),
+                ("99", false),
+            ] {
+                for dry in [["--dry-run"], []] {
+                    let outcome = try publish("2.0.0", origin, ["--rollout", share] + dry)
+                    expect((outcome.status == 0) == isTaken, "\(system) \(share): \(outcome)")
+                    expect(isTaken || outcome.errors.contains("withdraw"), "\(outcome)")
+                }
+            }
+            let withdrawn = try place.castree("withdraw", "2.0.0", origin, "--no-sync")
+            expect(withdrawn.status, equals: 0)
+            expect(try publish("2.0.0", origin, ["--rollout", "10"]).status, equals: 0)
+        }
+        // Castree's own devices go by what is offered now.
+        for share in ["50", "10"] {
+            expect(try publish("2.0.0", "own", ["--rollout", share]).status, equals: 0)
+        }
+    }
+
+    @Test func `Pages of any origin may ask all routes of systems in web views, and read errors`()
+        throws
+    {
+        expect(try publish("1.0.0", "origin", []).status, equals: 0)
+        for system in ["capgo", "chcp", "codepush", "hot-updater"] {
+            try enable(system, of: "origin")
+        }
+        let routes = [
+            "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0",
+            "/v0.1/public/codepush/update_check", "/updateCheck?deploymentKey=NO&appVersion=1.0.0",
+            "/v0.1/public/codepush/report_status/deploy",
+            "/v0.1/public/codepush/report_status/download", "/reportStatus/deploy",
+            "/reportStatus/download", "/for/codepush/archives/no.zip", "/for/capgo/updates",
+            "/for/capgo/stats", "/for/capgo/channel_self", "/for/chcp/web/chcp.json",
+            "/for/chcp/none", "/for/meteor/web/__cordova/manifest.json",
+        ]
+        for route in routes {
+            for method in ["OPTIONS", "GET", "POST", "PATCH"] {
+                let answer = try place.castree(
+                    "origin", "answer", "origin", method, route, "--header", "origin: null",
+                    "--header", "access-control-request-headers: x-codepush-sdk-version"
+                ).text.lowercased()
+                expect(
+                    answer.contains("access-control-allow-origin: *"),
+                    "\(method) \(route): \(answer)"
+                )
+                guard method == "OPTIONS" else { continue }
+                expect(
+                    answer.hasPrefix("http/1.1 204")
+                        && answer.contains("access-control-allow-headers: x-codepush-sdk-version"),
+                    "\(route): \(answer)")
+            }
+        }
+        let native = try place.castree(
+            "origin", "answer", "origin", "GET", "/for/hot-updater/x", "--header", "origin: null")
+        expect(!native.text.lowercased().contains("access-control"))
+    }
+}
