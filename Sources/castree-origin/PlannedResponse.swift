@@ -41,7 +41,7 @@ struct RangeRules {
         let whole = 0..<body.byteCount
         guard status == 200 else { return sending(whole, described(status)) }
         let conditions = ConditionalFields(head)
-        switch Preconditions.evaluate(head, conditions, tag: tag, modifiedAt: 0) {
+        switch Preconditions.evaluate(head, conditions, tag: tag) {
         case .proceed: break
         case .notModified: return PlannedResponse(head: described(304), body: .none)
         case .failed:

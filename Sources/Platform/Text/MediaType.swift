@@ -9,6 +9,9 @@ package struct MediaType: Sendable, Equatable {
     package let isText: Bool
     package let use: Use
 
+    /// Whether it is an archive, or compressed: a file that somebody wants as it is.
+    package var isArchive: Bool { Self.archives.contains { $0.0 == name } }
+
     /// The type when nothing is known; with `nosniff`, a browser guesses nothing from it.
     package static let unknown = MediaType(
         name: "application/octet-stream", isText: false, use: .asset)
@@ -67,6 +70,7 @@ package struct MediaType: Sendable, Equatable {
         add(pages, isText: true, use: .page)
         add(texts, isText: true, use: .asset)
         add(others, isText: false, use: .asset)
+        add(archives, isText: false, use: .asset)
         return table
     }()
 
@@ -83,16 +87,21 @@ package struct MediaType: Sendable, Equatable {
         ("application/rss+xml", "rss"), ("application/atom+xml", "atom"),
     ]
 
+    private static let archives = [
+        ("application/zip", "zip"), ("application/gzip", "gz tgz"), ("application/zstd", "zst"),
+        ("application/x-tar", "tar"), ("application/x-7z-compressed", "7z"),
+        ("application/x-bzip2", "bz2"), ("application/x-xz", "xz"),
+        ("application/epub+zip", "epub"), ("application/vnd.android.package-archive", "apk"),
+    ]
+
     private static let others = [
         ("application/json", "json map topojson"), ("application/manifest+json", "webmanifest"),
         ("application/ld+json", "jsonld"), ("application/geo+json", "geojson"),
         ("application/wasm", "wasm"), ("application/pdf", "pdf"), ("application/rtf", "rtf"),
-        ("application/zip", "zip"), ("application/gzip", "gz tgz"), ("application/zstd", "zst"),
-        ("application/x-tar", "tar"), ("application/x-7z-compressed", "7z"),
-        ("application/x-bzip2", "bz2"), ("application/x-xz", "xz"),
-        ("application/epub+zip", "epub"), ("application/vnd.ms-fontobject", "eot"),
+        ("application/vnd.ms-fontobject", "eot"),
         ("application/vnd.apple.mpegurl", "m3u8"), ("application/dash+xml", "mpd"),
-        ("application/vnd.android.package-archive", "apk"),
+        // What engines load as it is; Unity's are compressed by the build.
+        ("application/octet-stream", "data mem"),
         ("image/png", "png"), ("image/apng", "apng"), ("image/jpeg", "jpg jpeg jfif"),
         ("image/gif", "gif"), ("image/webp", "webp"), ("image/avif", "avif"),
         ("image/jxl", "jxl"), ("image/bmp", "bmp"), ("image/tiff", "tif tiff"),

@@ -32,8 +32,8 @@ struct Representation {
 
     /// The value of Content-Type.
     var contentType: String {
-        let type = MediaType.known(path) ?? .unknown
-        return type.contentType(withCharset: site.options.namesCharset)
+        let inner = path.dropLast(resource.coding == .identity ? 0 : codedEnding)
+        return site.options.contentType(of: inner) ?? MediaType.unknown.name
     }
 
     /// Whether it exists in other codings.
@@ -42,7 +42,16 @@ struct Representation {
     /// Whether no other representation shares its heads.
     var hasOwnHead: Bool {
         if site.resources[Int(base)].label >= 0 || resource.label >= 0 { return true }
+        if resource.coding != .identity || site.options.hasFields(for: path) { return true }
         return sourceMap != nil
+    }
+
+    /// The heads that it shares with others.
+    private var heads: CommonHeads { CommonHeads(site.options, for: path) ?? site.heads }
+
+    /// How much of its name only says that it is compressed: `.gz`, the `z` of `.svgz`.
+    private var codedEnding: Int {
+        SiteBuilder.coded(path).map(\.ending) ?? 0
     }
 
     /// Whether the field is exactly its own strong entity tag, made from an address.
@@ -62,14 +71,14 @@ struct Representation {
 
     /// The head of a 200 without ETag and Content-Length.
     func wholeTemplate() -> ResponseHead {
-        var head = site.heads.whole(isImmutable: isImmutable)
+        var head = heads.whole(isImmutable: isImmutable)
         describe(&head, contentType, hasTag: false)
         return head
     }
 
     /// The head of a 200.
     func whole() -> ResponseHead {
-        var head = site.heads.whole(isImmutable: isImmutable)
+        var head = heads.whole(isImmutable: isImmutable)
         head.reserve(160)
         describe(&head, contentType)
         head.add("Content-Length", String(resource.byteCount))
@@ -78,7 +87,7 @@ struct Representation {
 
     /// The head of a 206.
     func part(length: Int64, contentType: String) -> ResponseHead {
-        var head = site.heads.part(isImmutable: isImmutable)
+        var head = heads.part(isImmutable: isImmutable)
         describe(&head, contentType)
         head.add("Content-Length", String(length))
         return head
@@ -86,7 +95,7 @@ struct Representation {
 
     /// The head of a 304.
     func notModified(hasTag: Bool = true) -> ResponseHead {
-        var head = site.heads.notModified(isImmutable: isImmutable)
+        var head = heads.notModified(isImmutable: isImmutable)
         identify(&head, hasTag: hasTag)
         return head
     }
@@ -101,6 +110,8 @@ struct Representation {
     ) {
         identify(&head, hasTag: hasTag)
         head.add("Content-Type", contentType)
+        // A file that is compressed itself has no variants.
+        let coding = coding == .identity ? resource.coding : coding
         if coding != .identity { head.add("Content-Encoding", "\(coding.name)") }
         if let map = sourceMap {
             head.add("SourceMap", map)

@@ -13,7 +13,10 @@ extension Responder {
         let path = request.bytes[request.path]
         switch site.options.fallback {
         case .none: return false
-        case .navigations: return request.load != .subresource && !Self.isAsset(path)
+        case .navigations:
+            // Routes of an app may end like a file: /package/chart.js, /search/192.168.1.0.
+            return request.load != .subresource
+                && (request.isForDocument || !Self.isAsset(path))
         case .meteor:
             if path.elementsEqual("/favicon.ico".utf8) { return false }
             if path.starts(with: "/local-filesystem".utf8) { return false }

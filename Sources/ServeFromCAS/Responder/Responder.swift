@@ -113,7 +113,7 @@ package struct Responder: Sendable {
             return Response(head: notModified(shown))
         }
         let tag = shown.tag
-        switch Preconditions.evaluate(request, fields, tag: tag, modifiedAt: site.modifiedAt) {
+        switch Preconditions.evaluate(request, fields, tag: tag) {
         case .notModified: return Response(head: notModified(shown))
         case .failed:
             return PlainAnswer.response(
@@ -154,6 +154,8 @@ package struct Responder: Sendable {
         _ request: borrowing RequestHead, _ fields: ConditionalFields, _ base: Int32
     ) -> ContentCoding? {
         let resource = site.resources[Int(base)]
+        // It has no other form than its own.
+        if resource.coding != .identity { return .identity }
         if resource.variants < 0, fields.acceptEncoding < 0 { return .identity }
         let value = fields.list(request, fields.acceptEncoding)
         // Without a weight of 0 nothing is refused, so there is nothing to choose.

@@ -9,9 +9,9 @@ final class SiteShelf: Sendable {
     /// A version, ready to be served.
     final class Entry: Sendable {
         let site: Site
-        fileprivate let hold: PinHold
+        let hold: PinHold
 
-        fileprivate init(_ site: Site, _ hold: PinHold) {
+        init(_ site: Site, _ hold: PinHold) {
             self.site = site
             self.hold = hold
         }
@@ -54,6 +54,8 @@ final class SiteShelf: Sendable {
     /// Reports what prevents following the lifecycle.
     private let followTrouble: TroubleNotice
     private let state = Mutex(State())
+    /// What is known of names that may change with their content.
+    let names = Mutex(KnownNames())
     /// Counts changes of the current version; each thread compares it with the count it saw last.
     private let generation = Atomic<Int>(0)
 
@@ -153,6 +155,20 @@ final class SiteShelf: Sendable {
     /// A version that is here; never waits for the store.
     func entry(_ version: VersionName) -> Entry? { state.withLock { $0.entries[version] } }
 
+    /// All versions that are here.
+    var entries: [Entry] { state.withLock { Array($0.entries.values) } }
+
+    /// Puts the same version in the place of an entry, unless that has gone meanwhile.
+    func replace(_ entry: Entry, by other: Entry) {
+        state.withLock { state in
+            let version = entry.site.version
+            guard state.entries[version] === entry else { return }
+            state.entries[version] = other
+            if state.current === entry { state.current = other }
+            generation.add(1, ordering: .releasing)
+        }
+    }
+
     /// Puts back a version that was removed meanwhile.
     func keep(_ entry: Entry) {
         state.withLock { state in
@@ -167,6 +183,11 @@ final class SiteShelf: Sendable {
     /// - Returns: the lifecycle before and now if it has changed.
     @discardableResult
     func refresh() -> (before: Lifecycle, now: Lifecycle)? {
+        compareNames()
+        return readLifecycle()
+    }
+
+    private func readLifecycle() -> (before: Lifecycle, now: Lifecycle)? {
         do throws(StoreError) {
             let versions = versions
             let root = versions.directories.root.raw
@@ -213,8 +234,10 @@ final class SiteShelf: Sendable {
         let hold = PinHold(name, try Self.pin(name, versions, pinTrouble))
         try Self.requireWhole(name, versions)
         let shell = state.withLock { $0.shell?.manifest }
-        let site = Site(try manifest(name, versions), options: options, shell: shell)
-        let entry = Entry(site, hold)
+        let site = Site(
+            try manifest(name, versions), options: options, shell: shell,
+            digests: digester(versions))
+        let entry = Entry(compared(site, versions), hold)
         return state.withLock { state in
             if let other = state.entries[version] { return other }
             let isOver = state.isClosed || store.versions !== versions

@@ -7,11 +7,23 @@ struct CommonHeads: Sendable {
     private let part: (ResponseHead, ResponseHead)
     private let notModified: (ResponseHead, ResponseHead)
 
-    init(_ options: SiteOptions, modifiedAt: Int64) {
+    init(_ options: SiteOptions) {
+        self.init(fields: options.fields, options.referrerPolicy)
+    }
+
+    /// The heads of the files at a path, if they have fields of their own; `nil` if they have none.
+    init?(_ options: SiteOptions, for path: ArraySlice<UInt8>) {
+        guard options.hasFields(for: path) else { return nil }
+        let fields = options.fields(for: path)
+        let isOwn = fields.contains { $0.name.lowercased() == "referrer-policy" }
+        self.init(fields: fields, isOwn ? nil : options.referrerPolicy)
+    }
+
+    private init(fields: [(name: String, value: String)], _ referrerPolicy: String?) {
         func pair(_ status: Int) -> (ResponseHead, ResponseHead) {
             (
-                Self.head(status, options, modifiedAt, isImmutable: false),
-                Self.head(status, options, modifiedAt, isImmutable: true)
+                Self.head(status, fields, referrerPolicy, isImmutable: false),
+                Self.head(status, fields, referrerPolicy, isImmutable: true)
             )
         }
         (whole, part, notModified) = (pair(200), pair(206), pair(304))
@@ -27,19 +39,19 @@ struct CommonHeads: Sendable {
     }
 
     private static func head(
-        _ status: Int, _ options: SiteOptions, _ modifiedAt: Int64, isImmutable: Bool
+        _ status: Int, _ fields: [(name: String, value: String)], _ referrerPolicy: String?,
+        isImmutable: Bool
     ) -> ResponseHead {
         var head = ResponseHead(status)
-        if !options.fields.contains(where: { $0.name.lowercased() == "cache-control" }) {
+        if !fields.contains(where: { $0.name.lowercased() == "cache-control" }) {
             head.add(
                 "Cache-Control", isImmutable ? "public, max-age=31536000, immutable" : "no-cache")
         }
-        if let policy = options.referrerPolicy { head.add("Referrer-Policy", policy) }
-        for field in options.fields { head.add(field.name, field.value) }
+        if let referrerPolicy { head.add("Referrer-Policy", referrerPolicy) }
+        for field in fields { head.add(field.name, field.value) }
         if status == 304 { return head }
         head.add("Accept-Ranges", "bytes")
         head.add("X-Content-Type-Options", "nosniff")
-        if modifiedAt > 0 { head.add("Last-Modified", HTTPDate(seconds: modifiedAt).text) }
         return head
     }
 }

@@ -1,12 +1,11 @@
-/// Whether a URL's name changes whenever its content does, like the names that build tools write.
+/// Whether a URL's name looks as if it changed whenever its content does, like the names that build tools write.
 ///
-/// A URL wrongly called immutable is a stale page that no reload mends, so the rule is narrow. A
-/// file name with an ending counts as hashed if it has a run of at least 8 hexadecimal digits of
-/// one case, including a digit and a letter, between characters that are neither letters nor
+/// Looks decide whether a missing file is one that a page misses, and never alone what a cache may keep
+/// (``NamedDigest``). A file name with an ending counts as hashed if it has a run of at least 8 hexadecimal
+/// digits of one case, including a digit and a letter, between characters that are neither letters nor
 /// digits: `app.3f2a9c1b.js`, `style-0badcafe42.css`. So do all names under a directory whose name
 /// has such a run of at least 32. Not counted: decimal numbers (`report-20240115.pdf` is a date),
-/// UUIDs (they name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words; use
-/// prefixes for these.
+/// UUIDs (they name records), and base64 hashes (`index-DzX3k2a9.js`), which look like words.
 package enum HashedName {
     /// Whether a decoded URL path has a hashed name.
     package static func matches(_ path: ArraySlice<UInt8>) -> Bool {
@@ -18,6 +17,18 @@ package enum HashedName {
             return hasRun(path, 0..<name, atLeast: 32)
                 || hasRun(path, name..<path.count, atLeast: 8)
         }
+    }
+
+    /// Whether a script or style has such digits after a name of its own: `app.3f2a9c1b.js`.
+    ///
+    /// Bundlers write them, and what else does is rarely code. Immutable it is only where the versions of a store bear it
+    /// out (``Site/Names``).
+    static func isOfBuild(_ path: ArraySlice<UInt8>) -> Bool {
+        guard let name = path.lastIndex(of: 47).map({ path[($0 + 1)...] }),
+            [".js", ".mjs", ".css"].contains(where: { Array(name).hasEnding($0.utf8) }),
+            let mark = name.firstIndex(where: { $0 == 45 || $0 == 46 }), mark > name.startIndex
+        else { return false }
+        return matches([47] + name[(mark + 1)...])
     }
 
     /// Whether there is a run of 40 lower-case hexadecimal digits anywhere: Meteor's rule.

@@ -10,6 +10,8 @@ struct Resource: Sendable {
     var label: Int32 = -1
     /// The position of its precompressed variants in the site's; -1 if it has none.
     var variants: Int32 = -1
+    /// The coding that its bytes have, if what is inside is what its name says: `game.wasm.gz`.
+    var coding = ContentCoding.identity
     /// Meteor's `cacheable`.
     var isCacheable = false
 }

@@ -28,16 +28,29 @@ package final class Site: Sendable {
     let heads: CommonHeads
     /// The version of the files looked up after its own, and their first resource; `nil` if none.
     let shell: (version: VersionName, first: Int)?
-    /// The version's time, used as the date of its files; 0 if it has none.
-    let modifiedAt: Int64
+    /// The keys whose names make them immutable, or may.
+    let names: Names
+
+    /// The keys of a site whose names may change with their content.
+    struct Names: Sendable {
+        /// Below a prefix that the operator has named, by the manifest, or with a digest of the content.
+        var said: [Int] = []
+        /// Like a bundler's: immutable where another version lacks the path, so that the name is known to go.
+        var likely: [Int] = []
+
+        var isEmpty: Bool { said.isEmpty && likely.isEmpty }
+    }
 
     /// Makes the look-up of a version.
     ///
-    /// - Parameter shell: files of the app that shows the site, the same for all versions
-    ///   (`cordova.js`). They are looked up after the version's own; not under `/application`.
+    /// - Parameters:
+    ///   - shell: files of the app that shows the site, the same for all versions
+    ///     (`cordova.js`). They are looked up after the version's own; not under `/application`.
+    ///   - digests: the SHA-1 and MD5 of content, for names that may have one of them.
     package init(
         _ manifest: VersionTree.Manifest, options: SiteOptions = SiteOptions(),
-        shell: VersionTree.Manifest? = nil
+        shell: VersionTree.Manifest? = nil,
+        digests: (ObjectID, Int64) -> [Label] = { _, _ in [] }
     ) {
         var builder = SiteBuilder(
             options, capacity: manifest.count + (shell?.count ?? 0),
@@ -46,11 +59,11 @@ package final class Site: Sendable {
         let first = builder.resources.count
         if let shell { builder.add(shell: shell) }
         self.shell = shell.map { ($0.version, first) }
-        builder.markImmutable()
+        builder.markImmutable(digests)
+        names = builder.names
         version = manifest.version
         self.options = options
-        modifiedAt = manifest.createdAt
-        heads = CommonHeads(options, modifiedAt: manifest.createdAt)
+        heads = CommonHeads(options)
         table = builder.table
         destinations = builder.destinations
         resources = builder.resources
@@ -58,6 +71,47 @@ package final class Site: Sendable {
         labels = builder.labels
         sourceMaps = builder.sourceMaps
         index = builder.table.find([47])
+    }
+
+    /// The same site, with these keys immutable and no others.
+    private init(_ other: Site, immutable: Set<Int>) {
+        version = other.version
+        options = other.options
+        table = other.table
+        var destinations = other.destinations
+        for key in destinations.indices { destinations[key].isImmutable = immutable.contains(key) }
+        self.destinations = destinations
+        resources = other.resources
+        variants = other.variants
+        labels = other.labels
+        sourceMaps = other.sourceMaps
+        index = other.index
+        heads = other.heads
+        shell = other.shell
+        names = other.names
+    }
+
+    /// The site as caches may keep it beside these versions; `nil` if that is as it was.
+    ///
+    /// Nothing is immutable where one of them has other bytes at the path.
+    package func beside(_ others: some Sequence<VersionTree.Manifest>) -> Site? {
+        guard !names.isEmpty else { return nil }
+        var contested: Set<Int> = []
+        var borneOut: Set<Int> = []
+        for other in others {
+            let routes = other.addressesOfRoutes
+            for key in names.said + names.likely {
+                let path = table.key(key)
+                let own = resources[Int(destinations[key].resource)].address
+                let theirs = routes[path] ?? other.address(ofPath: path.dropFirst())
+                if theirs == nil { borneOut.insert(key) }
+                if let theirs, theirs != own { contested.insert(key) }
+            }
+        }
+        let immutable = Set(names.said).union(borneOut.intersection(names.likely))
+            .subtracting(contested)
+        let before = destinations.indices.filter { destinations[$0].isImmutable }
+        return immutable == Set(before) ? nil : Site(self, immutable: immutable)
     }
 
     /// The page that `/` leads to; `nil` if there is none.
@@ -144,4 +198,24 @@ package final class Site: Sendable {
 
     /// Whether a path leads somewhere.
     package func contains(_ path: some Collection<UInt8>) -> Bool { address(of: path) != nil }
+}
+
+extension VersionTree.Manifest {
+    /// What the routes lead to, by their paths.
+    fileprivate var addressesOfRoutes: [ArraySlice<UInt8>: ObjectID] {
+        let extras = extras
+        var routes: [ArraySlice<UInt8>: ObjectID] = [:]
+        guard !extras.isEmpty else { return routes }
+        for position in 0..<count {
+            for route in extras[position]?.routes ?? [] {
+                routes[Array(route.utf8.prefix { $0 != 63 })[...]] = address(at: position)
+            }
+        }
+        return routes
+    }
+
+    /// The address of the file at a path, which begins without a slash.
+    fileprivate func address(ofPath path: ArraySlice<UInt8>) -> ObjectID? {
+        path.withUnsafeBufferPointer { position(of: $0) }.map { address(at: $0) }
+    }
 }

@@ -10,11 +10,12 @@ struct SiteBuilder {
     private(set) var variants: [Variants] = []
     private(set) var labels: [String] = []
     private(set) var sourceMaps: [Int32: String] = [:]
+    private(set) var names = Site.Names()
 
     private let options: SiteOptions
     // Keys that are the path of their resource, and not a route in place of a path.
     private var isPath: [Bool] = []
-    private var compressed: [(key: Int, coding: ContentCoding)] = []
+    private var compressed: [(key: Int, coded: Coded)] = []
 
     init(_ options: SiteOptions, capacity: Int, byteCount: Int) {
         self.options = options
@@ -112,9 +113,7 @@ struct SiteBuilder {
                 if path.hasEnding(index) || (options.hasCleanURLs && path.hasEnding(Self.html)) {
                     special.append((key, path))
                 }
-                for coding in [ContentCoding.brotli, .zstandard, .gzip] {
-                    if path.hasEnding(coding.ending.utf8) { compressed.append((key, coding)) }
-                }
+                if let coded = Self.coded(path[...]) { compressed.append((key, coded)) }
             }
             resource += 1
         }
@@ -137,12 +136,42 @@ struct SiteBuilder {
         }
     }
 
+    /// What the ending of a name says of how a file is compressed.
+    struct Coded {
+        let coding: ContentCoding
+        /// So many bytes of the name say that and nothing else.
+        let ending: Int
+    }
+
+    /// How a file is compressed, by its name; `nil` if it is not, or is a document of its own (`.zip`).
+    static func coded(_ path: ArraySlice<UInt8>) -> Coded? {
+        for coding in [ContentCoding.brotli, .zstandard, .gzip] {
+            let ending = Array(coding.ending.utf8)
+            if path.suffix(ending.count).elementsEqual(ending) {
+                return Coded(coding: coding, ending: ending.count)
+            }
+        }
+        // SVG 2, section 1.3 (conformance): always gzip.
+        guard path.suffix(5).map({ FieldText.lowercased($0) }) == Array(".svgz".utf8) else {
+            return nil
+        }
+        return Coded(coding: .gzip, ending: 1)
+    }
+
     /// Connects each file with its compressed variants.
+    ///
+    /// A compressed file whose plain one is not there is sent as what is inside it, if its name says that: pages ask
+    /// for `game.wasm.gz` by this very name.
     private mutating func attachVariants() {
-        for (key, coding) in compressed {
-            guard let base = table.find(table.key(key).dropLast(coding.ending.utf8.count)),
-                isPath[base]
-            else { continue }
+        for (key, coded) in compressed {
+            let (path, coding) = (table.key(key), coded.coding)
+            guard let base = table.find(path.dropLast(coded.ending)) else {
+                if isWebContent(path.dropLast(coded.ending)) {
+                    resources[Int(destinations[key].resource)].coding = coding
+                }
+                continue
+            }
+            guard isPath[base] else { continue }
             let (resource, compressed) = (destinations[base].resource, destinations[key].resource)
             var position = Int(resources[Int(resource)].variants)
             if position < 0 {
@@ -154,24 +183,39 @@ struct SiteBuilder {
         }
     }
 
+    /// Whether a path's ending names something that a page loads, and not an archive, which is to be had as it is.
+    private func isWebContent(_ path: ArraySlice<UInt8>) -> Bool {
+        options.contentType(of: path) != nil && MediaType.known(path)?.isArchive != true
+    }
+
     /// Marks the URLs that are immutable by their names; pages never are.
-    mutating func markImmutable() {
+    /// - Parameter digests: what content has, besides its address; none where that is not to be found out.
+    mutating func markImmutable(_ digests: (ObjectID, Int64) -> [Label]) {
         let prefixes = options.immutablePrefixes.map { Array($0.utf8) }
         for key in destinations.indices where destinations[key].resource >= 0 {
             let path = table.key(key)
-            var isImmutable = prefixes.contains { path.starts(with: $0) }
-            if !isImmutable {
-                switch options.immutableURLs {
-                case .prefixes: break
-                case .hashedNames: isImmutable = HashedName.matches(path)
-                case .meteor: isImmutable = HashedName.hasMeteorLabel(path)
+            let resource = resources[Int(destinations[key].resource)]
+            if resource.path >= 0,
+                MediaType.known(table.key(Int(resource.path)))?.use == .page
+            {
+                continue
+            }
+            if prefixes.contains(where: { path.starts(with: $0) }) {
+                names.said.append(key)
+                continue
+            }
+            switch options.immutableURLs {
+            case .prefixes: break
+            case .meteor: if HashedName.hasMeteorLabel(path) { names.said.append(key) }
+            case .hashedNames:
+                if NamedDigest.stands(in: path, of: resource.address, resource.byteCount, digests) {
+                    names.said.append(key)
+                } else if HashedName.isOfBuild(path) {
+                    names.likely.append(key)
                 }
             }
-            guard isImmutable else { continue }
-            let file = resources[Int(destinations[key].resource)].path
-            if file >= 0, MediaType.known(table.key(Int(file)))?.use == .page { continue }
-            destinations[key].isImmutable = true
         }
+        for key in names.said { destinations[key].isImmutable = true }
     }
 
     @discardableResult

@@ -8,8 +8,9 @@ public struct SiteOptions: Sendable {
         case none
         /// Navigations get the index, so that an app may make its own URLs; everything else gets 404.
         ///
-        /// So does a navigation to a missing script, style, image or hashed name: HTML in place of a
-        /// script is the "Unexpected token <" of Meteor's users.
+        /// Where the browser does not say that it loads a document (`Sec-Fetch-Dest`), so does what may
+        /// be a missing script, style, image or hashed name: HTML in place of a script is the
+        /// "Unexpected token <" of Meteor's users.
         case navigations
         /// Everything gets the index, as in cordova-plugin-meteor-webapp, except `/favicon.ico`,
         /// paths that begin with `/local-filesystem`, and requests whose query declines it.
@@ -28,7 +29,7 @@ public struct SiteOptions: Sendable {
     public enum ImmutableURLs: Sendable, Hashable {
         /// Only those under ``SiteOptions/immutablePrefixes``.
         case prefixes
-        /// Also those whose file name has a content hash; see `HashedName`.
+        /// Also those whose name has a digest of their content, eight digits of it at least.
         case hashedNames
         /// Entries whose foreign field `cacheable` is true, if the request has a query or the path
         /// has 40 lower-case hexadecimal digits: Meteor's rule.
@@ -55,6 +56,10 @@ public struct SiteOptions: Sendable {
     public var referrerPolicy: String? = "same-origin"
     /// Fields added to every representation.
     public private(set) var fields: [(name: String, value: String)] = []
+    /// Fields added to the representations of some files.
+    private var fieldsOfSome: [(files: ProxyPattern, name: String, value: String)] = []
+    /// Types of files by their endings, which begin with a dot and are in lower case.
+    private var types: [(ending: [UInt8], type: String)] = []
 
     /// The usual site: navigations fall back to the index, hashed names are immutable.
     public init() {}
@@ -74,6 +79,85 @@ public struct SiteOptions: Sendable {
     /// - Throws: `.badField` for a name that is no token, a value with control characters, or a
     ///   field that the server itself writes.
     public mutating func add(_ name: String, _ value: String) throws(StoreError) {
+        let lowered = try Self.checked(name, value)
+        if lowered == "referrer-policy" { referrerPolicy = nil }
+        fields.append((name, value))
+    }
+
+    /// Adds a field to the files at some paths, in the place of one of that name for all.
+    /// - Parameter files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
+    ///   anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
+    /// - Throws: as `add(_:_:)`; `.badField` for a pattern that is none.
+    public mutating func add(
+        _ name: String, _ value: String, toFiles files: String
+    ) throws(StoreError) {
+        _ = try Self.checked(name, value)
+        let isPattern = files.utf8.contains(UInt8(ascii: "*"))
+        guard files.hasPrefix("/"),
+            let pattern = ProxyPattern(Array((isPattern ? files : files + "/**").utf8))
+        else {
+            throw StoreError(
+                .badField,
+                "\"\(printable(files))\" names no files: write a path, /models, or one with stars, /**/*.wasm, "
+                    + "in which ** is a whole segment and stands there once")
+        }
+        fieldsOfSome.append((pattern, name, value))
+    }
+
+    /// Says which type the files have whose names end with `ending`, such as `.usdz`.
+    /// - Throws: `.badField` for what is no ending, or no type.
+    public mutating func setType(_ type: String, ofEnding ending: String) throws(StoreError) {
+        let bytes = ending.utf8.map { FieldText.lowercased($0) }
+        guard bytes.first == 46, bytes.count > 1, !bytes.contains(47),
+            bytes.allSatisfy({ $0 > 32 && $0 < 127 })
+        else {
+            throw StoreError(
+                .badField,
+                "\"\(printable(ending))\" is no ending of a file's name: begin it with a dot, as in .usdz"
+            )
+        }
+        let halves = type.utf8.prefix { $0 != 59 }.split(
+            separator: 47, omittingEmptySubsequences: false)
+        guard halves.count == 2,
+            halves.allSatisfy({ !$0.isEmpty && $0.allSatisfy(ByteClass.isToken) }),
+            type.utf8.allSatisfy({ $0 >= 32 && $0 < 127 })
+        else {
+            throw StoreError(
+                .badField,
+                "\"\(printable(type))\" is no media type: write it as in model/vnd.usdz+zip")
+        }
+        types.removeAll { $0.ending == bytes }
+        types.append((bytes, type))
+        // The longest ending that fits decides.
+        types.sort { $0.ending.count > $1.ending.count }
+    }
+
+    /// Whether a file has fields that not all have.
+    func hasFields(for path: ArraySlice<UInt8>) -> Bool {
+        fieldsOfSome.contains { $0.files.matches(path) }
+    }
+
+    /// All fields that are added to a file.
+    func fields(for path: ArraySlice<UInt8>) -> [(name: String, value: String)] {
+        let own = fieldsOfSome.filter { $0.files.matches(path) }
+        return fields.filter { field in
+            !own.contains { $0.name.lowercased() == field.name.lowercased() }
+        } + own.map { ($0.name, $0.value) }
+    }
+
+    /// The value of Content-Type for a path; `nil` if nothing is known of its ending.
+    func contentType(of path: ArraySlice<UInt8>) -> String? {
+        for (ending, type) in types
+        where path.suffix(ending.count).map({ FieldText.lowercased($0) }) == ending {
+            let isText = type.lowercased().hasPrefix("text/") && !type.utf8.contains(59)
+            return isText && namesCharset ? type + "; charset=utf-8" : type
+        }
+        return MediaType.known(path)?.contentType(withCharset: namesCharset)
+    }
+
+    /// Checks a field that is to be added.
+    /// - Returns: its name in lower case.
+    private static func checked(_ name: String, _ value: String) throws(StoreError) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy(ByteClass.isToken) else {
             throw StoreError(
                 .badField, "\"\(name)\" cannot be the name of a field: use letters, digits and -")
@@ -83,11 +167,10 @@ public struct SiteOptions: Sendable {
                 .badField, "the value of \(name) has control characters: leave them out")
         }
         let lowered = name.lowercased()
-        if Self.ours.contains(lowered) {
+        if ours.contains(lowered) {
             throw StoreError(.badField, "\(name) is written by the server: leave it out")
         }
-        if lowered == "referrer-policy" { referrerPolicy = nil }
-        fields.append((name, value))
+        return lowered
     }
 
     /// Whether a text can be the name of a directory's index file.

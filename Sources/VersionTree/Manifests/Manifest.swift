@@ -236,7 +236,7 @@ public struct Manifest: Sendable {
     }
 
     /// The position of a path, found by bisection.
-    func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
+    package func position(of wanted: UnsafeBufferPointer<UInt8>) -> Int? {
         (0..<count).bisected { position in withPath(position) { wanted.compare($0) } }
     }
 

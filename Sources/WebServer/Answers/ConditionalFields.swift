@@ -3,8 +3,6 @@ package struct ConditionalFields {
     // Positions in the request's fields; -1: absent.
     private(set) var ifMatch = -1
     package private(set) var ifNoneMatch = -1
-    private(set) var ifModifiedSince = -1
-    private(set) var ifUnmodifiedSince = -1
     package private(set) var range = -1
     private(set) var ifRange = -1
     package private(set) var acceptEncoding = -1
@@ -34,10 +32,6 @@ package struct ConditionalFields {
             case 15 where request.matches(name, "accept-encoding"):
                 note(&acceptEncoding, position)
                 continue
-            case 17 where request.matches(name, "if-modified-since"):
-                note(&ifModifiedSince, position)
-            case 19 where request.matches(name, "if-unmodified-since"):
-                note(&ifUnmodifiedSince, position)
             default: continue
             }
             isPlain = false

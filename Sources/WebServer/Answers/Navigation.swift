@@ -32,6 +32,13 @@ extension RequestHead {
         return isPreview ? .frame : .page
     }
 
+    /// Whether the browser itself says that the answer becomes a document, so that it can be no script, style or image.
+    package var isForDocument: Bool {
+        guard let destination = value(of: "sec-fetch-dest") else { return false }
+        return matches(destination, "document") || matches(destination, "iframe")
+            || matches(destination, "frame")
+    }
+
     /// Whether this is fetched ahead of a visit or instead of one: by a page (Speculation Rules,
     /// prefetch), or for a preview of the page.
     private var isPreview: Bool {

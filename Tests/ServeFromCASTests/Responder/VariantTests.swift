@@ -1,3 +1,4 @@
+import CASStore
 import Expectations
 import ServeFromCAS
 import Testing
@@ -35,6 +36,109 @@ struct VariantTests {
         expect(answer["ETag"], equals: (try SampleSite.tag(text)))
         expect(answer["Content-Type"], equals: "text/javascript; charset=utf-8")
         expect(answer["Content-Length"], equals: String(text.utf8.count))
+    }
+
+    /// docs/serving.md, "Compressed files".
+    static let alone: [(path: String, coding: String?, type: String)] = [
+        ("Build/game.framework.js.gz", "gzip", "text/javascript; charset=utf-8"),
+        ("Build/game.wasm.gz", "gzip", "application/wasm"),
+        ("Build/game.data.gz", "gzip", "application/octet-stream"),
+        ("Build/br.framework.js.br", "br", "text/javascript; charset=utf-8"),
+        ("Build/z.css.zst", "zstd", "text/css; charset=utf-8"),
+        ("icon.svgz", "gzip", "image/svg+xml; charset=utf-8"),
+        ("ICON.SVGZ", "gzip", "image/svg+xml; charset=utf-8"),
+        ("page.html.gz", "gzip", "text/html; charset=utf-8"),
+        ("m.usdz.br", "br", "model/vnd.usdz+zip"),
+        // To be had as they are.
+        ("backup.tar.gz", nil, "application/gzip"), ("a.zip.gz", nil, "application/gzip"),
+        ("notes.gz", nil, "application/gzip"), ("dump.sql.gz", nil, "application/gzip"),
+        ("a.zip.br", nil, "application/octet-stream"), ("x.tgz", nil, "application/gzip"),
+        ("a.7z.zst", nil, "application/zstd"),
+    ]
+
+    @Test(
+        "alone is sent as what is inside it, unless that is an archive or nothing known",
+        arguments: alone)
+    func precompressed(_ row: (path: String, coding: String?, type: String)) throws {
+        var options = SiteOptions()
+        try options.setType("model/vnd.usdz+zip", ofEnding: ".USDZ")
+        let sample = try SampleSite([.init(row.path, "bytes")], options: options)
+        let refusing = [("Accept-Encoding", "identity")]
+        for fields in [[], [("Accept-Encoding", "gzip, br, zstd")], refusing] {
+            for method in ["GET", "HEAD"] {
+                let answer = try sample.send(method, "/" + row.path, fields)
+                expect(answer.status, equals: 200)
+                expect(answer["Content-Encoding"], equals: row.coding)
+                expect(answer["Content-Type"], equals: row.type)
+                expect(answer["Content-Length"], equals: "5")
+                expect(answer["Vary"] == nil)
+            }
+        }
+        let part = try sample.send("GET", "/" + row.path, [("Range", "bytes=1-2")])
+        expect(part.status == 206 && part.text == "yt")
+        expect(part["Content-Encoding"], equals: row.coding)
+        // Beside the plain file it is a variant of that, and by its own name a file like any other.
+        guard row.coding != nil, !row.path.lowercased().hasSuffix(".svgz") else { return }
+        let plain = String(row.path[..<(row.path.lastIndex(of: ".") ?? row.path.endIndex)])
+        let both = try SampleSite(
+            [.init(row.path, "bytes"), .init(plain, "long enough")], options: options)
+        try expect(both.send("GET", "/" + row.path)["Content-Encoding"] == nil)
+    }
+
+    @Test("has the type that its ending was given, the longest ending first")
+    func types() throws {
+        var options = SiteOptions()
+        try options.setType("model/vnd.usdz+zip", ofEnding: ".usdz")
+        try options.setType("text/x-notes", ofEnding: ".notes")
+        try options.setType("application/x-one", ofEnding: ".one.js")
+        let sample = try SampleSite(
+            ["a.USDZ": "1", "b.notes": "2", "c.one.js": "3", "d.js": "4"], options: options)
+        for (path, type) in [
+            ("/a.USDZ", "model/vnd.usdz+zip"), ("/b.notes", "text/x-notes; charset=utf-8"),
+            ("/c.one.js", "application/x-one"), ("/d.js", "text/javascript; charset=utf-8"),
+        ] {
+            try expect(sample.send("GET", path)["Content-Type"], equals: type)
+        }
+        for (type, ending) in [
+            ("a/b", "usdz"), ("a/b", "."), ("a/b", ".a/b"), ("ab", ".x"), ("a/", ".x"),
+            ("a/b\n", ".x"),
+            ("a b/c", ".x"),
+        ] {
+            #expect(throws: StoreError.self) { try options.setType(type, ofEnding: ending) }
+        }
+    }
+
+    @Test("has the fields of the files that it belongs to, in the place of those for all")
+    func someFields() throws {
+        var options = SiteOptions()
+        try options.add("X-All", "1")
+        try options.add("Cache-Control", "no-store", toFiles: "/live")
+        try options.add("x-all", "2", toFiles: "/**/*.wasm")
+        try options.add("Referrer-Policy", "origin", toFiles: "/a.js")
+        let sample = try SampleSite(
+            [
+                "a.js": "1", "live/b.js": "2", "lively.js": "3", "deep/er/c.wasm": "4",
+                "d.wasm": "5",
+            ],
+            options: options)
+        for (path, all, caching, policy) in [
+            ("/a.js", "1", "no-cache", "origin"), ("/live/b.js", "1", "no-store", "same-origin"),
+            ("/lively.js", "1", "no-cache", "same-origin"),
+            ("/deep/er/c.wasm", "2", "no-cache", "same-origin"),
+            ("/d.wasm", "2", "no-cache", "same-origin"),
+        ] {
+            let tag = try require(sample.send("GET", path)["ETag"])
+            for fields in [[], [("Range", "bytes=0-0")], [("If-None-Match", tag)]] {
+                let answer = try sample.send("GET", path, fields)
+                expect(answer["X-All"], equals: all, "\(path)")
+                expect(answer["Cache-Control"], equals: caching, "\(path)")
+                expect(answer["Referrer-Policy"], equals: policy, "\(path)")
+            }
+        }
+        for files in ["live", "", "/a/**/b/**", "/x**y"] {
+            #expect(throws: StoreError.self) { try options.add("X-A", "1", toFiles: files) }
+        }
+        #expect(throws: StoreError.self) { try options.add("ETag", "1", toFiles: "/a") }
     }
 
     @Test("is 406 for a client that refuses all there is", arguments: ["identity;q=0", "*;q=0"])

@@ -142,7 +142,7 @@ struct UnshownStartTests {
         try expect(store.reopened().lifecycle().current, equals: "2")
         try store.add("3", ["index.html": "<title>three</title>"])
         try store.versions.activate("3")
-        try expect(app.browser().navigate("/none.js").status, equals: 404)
+        try expect(app.browser().load("/none.js").status, equals: 404)
         try expect(store.reopened().lifecycle().current, equals: "3")
         try expect(app.browser().navigate().text.contains("three"))
     }

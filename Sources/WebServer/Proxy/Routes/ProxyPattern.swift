@@ -4,7 +4,7 @@
 /// never stands for an empty segment. Nothing is decoded: the path's bytes are compared as they
 /// were sent. The whole path must match; a pattern is no prefix. What each star stands for is a capture, counted
 /// from the left.
-struct ProxyPattern: Sendable, Hashable {
+package struct ProxyPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         /// The parts between the stars; one part if there is no star.
         case pieces([[UInt8]])
@@ -21,7 +21,7 @@ struct ProxyPattern: Sendable, Hashable {
     /// Reads a pattern that begins with a slash.
     ///
     /// `nil` if it has two `**`, or one that is not a whole segment.
-    init?(_ text: [UInt8]) {
+    package init?(_ text: [UInt8]) {
         let text = text.last == 47 ? text.dropLast() : text[...]
         var fixed: [UInt8] = []
         var segments: [Segment] = []
@@ -56,7 +56,7 @@ struct ProxyPattern: Sendable, Hashable {
     }
 
     /// Whether a path matches.
-    func matches(_ path: ArraySlice<UInt8>) -> Bool {
+    package func matches(_ path: ArraySlice<UInt8>) -> Bool {
         captures(of: path) != nil
     }
 

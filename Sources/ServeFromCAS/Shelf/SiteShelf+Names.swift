@@ -1,0 +1,98 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+// What a cache may keep without asking again, by its name: the content must bear the name out, and no
+// other version may have other bytes at the path.
+extension SiteShelf {
+    /// So much of a version is read at most to find digests in names; what is not read is not called immutable.
+    private static var digestedByteCountMax: Int64 { 256 << 20 }
+    private static var digestsMax: Int { 65_536 }
+
+    /// Reads files to find their SHA-1 and MD5, each once.
+    func digester(_ versions: VersionStore) -> (ObjectID, Int64) -> [Label] {
+        var room = Self.digestedByteCountMax
+        return { [self] object, byteCount in
+            if let known = names.withLock({ $0.digests[object] }) { return known }
+            guard byteCount <= room else { return [] }
+            room -= byteCount
+            do throws(StoreError) {
+                guard let reader = try versions.store.open(object) else { return [] }
+                let digests = try ContentDigests([.sha1, .md5])
+                try reader.forEachPiece { piece throws(StoreError) in
+                    piece.withUnsafeBytes { digests.update($0) }
+                }
+                let found = digests.finish(address: object)
+                names.withLock { names in
+                    if names.digests.count >= Self.digestsMax { names.digests = [:] }
+                    names.digests[object] = found
+                }
+                return found
+            } catch {
+                // Whoever asks for the file learns what is wrong with it; nobody keeps it for a year.
+                return []
+            }
+        }
+    }
+
+    /// A site as caches may keep it beside the other versions of the store.
+    func compared(_ site: Site, _ versions: VersionStore) -> Site {
+        site.beside(others(than: site, versions)) ?? site
+    }
+
+    /// Compares names again if a version has come or gone since.
+    func compareNames() {
+        let named = entries.filter { !$0.site.names.isEmpty }
+        guard !named.isEmpty else { return }
+        let versions = versions
+        do throws(StoreError) {
+            let status = try versions.fileSystem.status(versions.directories.manifests.raw)
+            let isNews = names.withLock { names in
+                defer { names.compared = status }
+                return names.compared != status
+            }
+            guard isNews else { return }
+            for entry in named {
+                guard let site = entry.site.beside(others(than: entry.site, versions)) else {
+                    continue
+                }
+                replace(entry, by: Entry(site, entry.hold))
+            }
+        } catch {
+            // Nobody can see which versions there are: what was compared holds until somebody can.
+            return
+        }
+    }
+
+    /// The manifests of the other versions, one in memory at a time.
+    private func others(
+        than site: Site, _ versions: VersionStore
+    ) -> some Sequence<VersionTree.Manifest> {
+        var names: [String] = []
+        do throws(StoreError) {
+            try versions.fileSystem.list(versions.directories.manifests.raw) {
+                (entry, _) throws(StoreError) in
+                let file = String(cString: entry)
+                if file.hasSuffix(StoreLayout.manifestSuffix), !file.hasPrefix(".") {
+                    names.append(String(file.dropLast(StoreLayout.manifestSuffix.count)))
+                }
+                return true
+            }
+        } catch {
+            // Without the list, no version is known to differ, and none to bear a name out.
+            names = []
+        }
+        // A version whose manifest cannot be read shows nobody anything.
+        return names.filter { $0 != site.version.description }.lazy.compactMap {
+            try? versions.manifest(of: $0)
+        }
+    }
+}
+
+/// What is known of names that may change with their content.
+struct KnownNames: Sendable {
+    /// The directory of manifests when names were last compared.
+    var compared: FileStatus?
+    /// The digests of files whose names may have one.
+    var digests: [ObjectID: [Label]] = [:]
+}

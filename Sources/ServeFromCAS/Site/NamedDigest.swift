@@ -1,0 +1,76 @@
+import CASStore
+
+/// A digest of content in the name of its file: the one proof that a name changes whenever its content does.
+///
+/// It counts if at least eight digits of it stand there by themselves, hexadecimal or base64url, from its beginning on, and
+/// are those of the content: of its SHA-256, SHA-1 or MD5. A name that merely looks so (`feed2024.json`, a record's
+/// identifier, a bundler's hash of something else) would be a stale file that no reload mends.
+enum NamedDigest {
+    private static let digitsMin = 8
+
+    /// Whether a decoded URL path has a digest of the content.
+    /// - Parameter digests: the content's SHA-1 and MD5, which are only asked for if the name may have one.
+    static func stands(
+        in path: ArraySlice<UInt8>, of address: ObjectID, _ byteCount: Int64,
+        _ digests: (ObjectID, Int64) -> [Label]
+    ) -> Bool {
+        let starts = starts(in: path)
+        guard !starts.isEmpty else { return false }
+        if isNamed(path, starts, address.bytes) { return true }
+        guard starts.contains(where: { looksLikeDigits(path[$0...]) }) else { return false }
+        return digests(address, byteCount).contains { isNamed(path, starts, $0.bytes) }
+    }
+
+    /// Where in a path digits may begin: after what is neither letter nor digit.
+    private static func starts(in path: ArraySlice<UInt8>) -> [Int] {
+        path.indices.filter { position in
+            guard position == path.startIndex || !isAlphanumeric(path[position - 1]) else {
+                return false
+            }
+            let digits = path[position...].prefix(digitsMin)
+            // Eight lower-case letters are a word: of digests, one in two thousand begins so.
+            return digits.count == digitsMin && digits.allSatisfy(isDigit)
+                && digits.contains { !(97...122).contains($0) }
+        }
+    }
+
+    private static func isNamed(
+        _ path: ArraySlice<UInt8>, _ starts: [Int], _ digest: [UInt8]
+    ) -> Bool {
+        let hex = Array(Hex.string(digest).utf8)
+        let base64 = Array(Base64.urlString(digest).utf8)
+        return starts.contains { start in
+            isPrefix(path[start...].map { FieldText.lowercased($0) }, of: hex)
+                || isPrefix(Array(path[start...]), of: base64)
+        }
+    }
+
+    /// Whether a text begins with enough digits, and something else follows them.
+    private static func isPrefix(_ text: [UInt8], of digits: [UInt8]) -> Bool {
+        let same = zip(text, digits).prefix { $0 == $1 }.count
+        guard same >= digitsMin else { return false }
+        return (digitsMin...same).contains { $0 == text.count || !isAlphanumeric(text[$0]) }
+    }
+
+    /// Whether digits of a kind that words rarely have begin here: only then a file is read to find its digests.
+    private static func looksLikeDigits(_ text: ArraySlice<UInt8>) -> Bool {
+        let run = text.prefix { $0 != 46 && $0 != 47 }
+        let hex = run.prefix { isAlphanumeric($0) }
+        if hex.count >= digitsMin, hex.allSatisfy({ Hex.value(ofEitherCase: $0) != nil }) {
+            return true
+        }
+        return run.contains { (48...57).contains($0) } && run.contains { (65...90).contains($0) }
+            && run.contains { (97...122).contains($0) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        byte == 45 || byte == 95 || byte < 128 && isAlphanumeric(byte)
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: byte >= 128
+        }
+    }
+}
