@@ -62,6 +62,11 @@ extension Bridge {
         }
     }
 
+    /// The answer to a POST whose query names no living session: its body is not looked at.
+    func refusal(of query: BridgeQuery) -> Response {
+        (query.session == nil ? BridgeViolation.badSession : BridgeViolation.noSession).response
+    }
+
     /// Whether a request names a living session: the secret of a client without an Origin.
     package func knowsSession(of head: RequestHead) -> Bool {
         guard let session = BridgeQuery(head).session else { return false }
@@ -109,9 +114,7 @@ extension Bridge {
     private func take(
         _ frames: [BridgeFrame], _ query: BridgeQuery, _ now: Duration
     ) throws(BridgeViolation) -> Response {
-        guard let session = query.session else {
-            throw BridgeViolation(.protocolError, "a session is 32 hexadecimal digits")
-        }
+        guard let session = query.session else { throw BridgeViolation.badSession }
         for frame in frames {
             switch try accept(frame, from: session, now: now) {
             case .taken: continue
@@ -135,6 +138,8 @@ extension Bridge {
 }
 
 extension BridgeViolation {
+    fileprivate static let badSession = BridgeViolation(
+        .protocolError, "a session is 32 hexadecimal digits")
     fileprivate static let noSession = BridgeViolation(.noSession, "there is no such session")
 
     /// The answer to the request that broke the protocol.

@@ -28,6 +28,8 @@ public struct BridgeLimits: Sendable, Hashable {
     static let acknowledgementDelay = Duration.milliseconds(20)
     /// How long a GET is held.
     static let pollHold = Duration.seconds(25)
+    /// The most bytes of a POST that begins a session, or takes one up again.
+    package static let greetingByteCount = 1 << 10
     /// The most bytes of a POST.
     package static let postByteCount = 9 << 20
 }

@@ -14,7 +14,13 @@ extension AppHandler {
         }
         holdPage(of: head, exchange)
         guard head.method == .post else { return answerBridge(head, [], exchange) }
-        return .readBody(limit: BridgeLimits.postByteCount) { head, body, exchange in
+        // A body is held for a living session alone; who begins one has little to say.
+        let query = BridgeQuery(head)
+        if !query.isEmpty, !bridge.knowsSession(of: head) {
+            return .response(bridge.refusal(of: query))
+        }
+        let limit = query.isEmpty ? BridgeLimits.greetingByteCount : BridgeLimits.postByteCount
+        return .readBody(limit: limit) { head, body, exchange in
             self.answerBridge(head, body, exchange)
         }
     }

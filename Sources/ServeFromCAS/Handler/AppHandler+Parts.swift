@@ -111,6 +111,7 @@ extension AppHandler.Parts {
         guard !options.proxies.isEmpty else { return nil }
         var proxyOptions = ProxyOptions()
         proxyOptions.authorities = options.proxyAuthorities
+        proxyOptions.keepsSecureCookies = options.keepsSecureCookies
         if options.certificate != nil { proxyOptions.scheme = "https" }
         return try ProxyTable(options.proxies, options: proxyOptions)
     }

@@ -5,7 +5,7 @@ import VersionTree
 
 // What the server itself answers, below /_castree/.
 extension AppHandler {
-    private static let prefix = Array("/_castree".utf8)
+    private static let prefix = Array(ReservedRoute.directory.utf8)
 
     func isReserved(_ head: borrowing RequestHead) -> Bool {
         // The second byte excludes nearly every path.
@@ -17,17 +17,16 @@ extension AppHandler {
     func answerReserved(
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
-        switch head.text(head.path) {
-        case BridgeScript.path: return .response(Self.script(head))
-        case "/_castree/bridge": return answerBridge(head, exchange)
-        case "/_castree/confirm": return confirm(head, exchange, cookies)
-        case "/_castree/check": return ask(.check, head)
-        case "/_castree/update": return ask(.update, head)
-        case "/_castree/hidden": return noteVisibility(head, "hidden")
-        case "/_castree/visible": return noteVisibility(head, "visible")
-        case "/_castree/status": return .response(status(head))
-        default:
-            return .plain(404, "The server has nothing at this address.", head.method)
+        switch ReservedRoute(path: head.text(head.path)) {
+        case .script: return .response(Self.script(head))
+        case .bridge: return answerBridge(head, exchange)
+        case .confirm: return confirm(head, exchange, cookies)
+        case .check: return ask(.check, head)
+        case .update: return ask(.update, head)
+        case .hidden: return noteVisibility(head, "hidden")
+        case .visible: return noteVisibility(head, "visible")
+        case .status: return .response(status(head))
+        case nil: return .plain(404, "The server has nothing at this address.", head.method)
         }
     }
 
@@ -103,10 +102,16 @@ extension AppHandler {
         }
     }
 
-    private static func empty(_ status: Int) -> Answer {
+    /// An answer that has nothing to say but its status.
+    private static func empty(_ status: Int) -> Response {
         var head = ResponseHead(status)
         head.add("Cache-Control", "no-store")
-        return .response(Response(head: head))
+        if status != 204 { head.add("Content-Length", "0") }
+        return Response(head: head)
+    }
+
+    private static func empty(_ status: Int) -> Answer {
+        .response(empty(status))
     }
 
     /// Whether somebody may see a page: one that is visible, or has no bridge to say that it is not.
@@ -166,9 +171,7 @@ extension AppHandler {
                     method: method)
             }
             follow()
-            var noContent = ResponseHead(204)
-            noContent.add("Cache-Control", "no-store")
-            return Response(head: noContent)
+            return Self.empty(204)
         } catch {
             notice("unable to confirm version \(version): \(error.message)")
             return PlainAnswer.response(500, error.message, method: method)

@@ -1,3 +1,5 @@
+import Platform
+
 extension AccessRecord {
     /// A log that writes `***` in place of a secret, which the query of a page's first address contains.
     ///
@@ -14,22 +16,35 @@ extension AccessRecord {
         }
     }
 
-    /// A log that writes `***` in place of the bridge's sessions, which are secrets too.
-    static func maskingSessions(
+    /// A log that writes `***` in place of these parameters' values in requests to the server itself.
+    ///
+    /// - Parameter directory: what all its own paths have in them, wherever their URLs begin.
+    static func masking(
+        _ secrets: Set<String>, below directory: String,
         in log: @escaping @Sendable (AccessRecord) -> Void
     ) -> @Sendable (AccessRecord) -> Void {
-        let paths = ["/_castree/bridge", "/_castree/confirm"]
         return { record in
             guard let mark = record.target.firstIndex(of: "?"),
-                paths.contains(where: { record.target[..<mark].hasSuffix($0) })
+                record.target[..<mark].contains(directory)
             else { return log(record) }
             var record = record
             let query = record.target[record.target.index(after: mark)...]
             let shown = query.split(separator: "&", omittingEmptySubsequences: false).map {
-                $0.hasPrefix("session=") ? "session=***" : $0
+                parameter -> Substring in
+                let name = parameter.prefix { $0 != "=" }
+                guard name.endIndex < parameter.endIndex, isSecret(name, secrets) else {
+                    return parameter
+                }
+                return name + "=***"
             }
             record.target = record.target[...mark] + shown.joined(separator: "&")
             log(record)
         }
+    }
+
+    /// Whether a name is a secret's in any spelling: the server reads one, but a client may try another.
+    private static func isSecret(_ name: Substring, _ secrets: Set<String>) -> Bool {
+        let decoded = PercentEncoding.decoded(name.utf8) ?? Array(name.utf8)
+        return secrets.contains(String(decoding: decoded, as: UTF8.self).lowercased())
     }
 }

@@ -10,7 +10,8 @@ extension AppHandler.Parts {
         listening.loops = options.workers
         listening.connection = connections
         listening.accessLog = options.accessLog.map { log in
-            let log = AccessRecord.maskingSessions(in: log)
+            let log = AccessRecord.masking(
+                ReservedRoute.allSecretParameters, below: ReservedRoute.directory + "/", in: log)
             let secrets = [token, dashboardToken].compactMap { $0 }
             return secrets.reduce(log) { AccessRecord.masking($1, in: $0) }
         }

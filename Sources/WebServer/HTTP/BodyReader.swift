@@ -3,11 +3,18 @@ package final class BodyReader {
     /// The body so far.
     @exclusivity(unchecked) package private(set) var content: [UInt8] = []
     private let limit: Int
+    private let budget: BodyBudget?
     @exclusivity(unchecked) private var rest: BodyRest
+    /// Bytes taken from the budget.
+    @exclusivity(unchecked) private var held = 0
 
+    /// - Parameter budget: what the bodies of all connections share.
     /// - Throws: 413 if the length in the head is over the limit.
-    package init(_ framing: BodyFraming, limit: Int) throws(MessageFailure) {
+    package init(
+        _ framing: BodyFraming, limit: Int, budget: BodyBudget? = nil
+    ) throws(MessageFailure) {
         self.limit = limit
+        self.budget = budget
         rest = BodyRest(framing)
         if case .length(let count) = framing, count > Int64(limit) { throw Self.tooLarge(limit) }
     }
@@ -22,10 +29,19 @@ package final class BodyReader {
         // One byte more than allowed, to notice that there is more.
         let room = limit - content.count + 1
         let used = try rest.read(bytes, decoded: &content, limit: room)
+        let before = held
+        held = rest.isChunked ? content.count : content.count + used
+        if let budget, !budget.take(held - before) {
+            held = before
+            content = []
+            throw MessageFailure(503, "the server holds too many bodies; send it again later")
+        }
         if !rest.isChunked { content.append(bytes, 0..<used) }
         guard content.count <= limit else { throw Self.tooLarge(limit) }
         return used
     }
+
+    deinit { budget?.giveBack(held) }
 
     private static func tooLarge(_ limit: Int) -> MessageFailure {
         MessageFailure(413, "the body is over \(limit) bytes")

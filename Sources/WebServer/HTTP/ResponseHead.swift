@@ -25,6 +25,13 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether a shared cache may keep the response (RFC 9111, section 5.2.2.9).
     package var isPublic: Bool { written.contains(Array("\r\nCache-Control: public".utf8)) }
 
+    /// Whether a response with this head and no body still has to say how long that is (RFC 9112, section 6.3): else its
+    /// client waits for more until the connection ends.
+    var lacksLength: Bool {
+        status >= 200 && status != 204 && status != 304 && object.isEmpty
+            && !written.contains(Array("\r\nContent-Length: ".utf8))
+    }
+
     /// Whether the body is a page.
     package var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
 

@@ -43,6 +43,7 @@ package final class HTTPServer: Sendable {
     private let handler: any RequestHandler
     private let objects: any ObjectSource
     private let options: Options
+    private let bodies: BodyBudget
     private let state: Mutex<State>
 
     /// Binds the addresses; requests are answered after ``start()``.
@@ -72,6 +73,7 @@ package final class HTTPServer: Sendable {
         self.handler = handler(port, loops.count)
         self.objects = objects
         self.options = options
+        bodies = BodyBudget(options.connection.heldBodiesLimit)
         state = Mutex(State(listeners: listeners))
     }
 
@@ -148,7 +150,7 @@ package final class HTTPServer: Sendable {
     private func serve(_ loop: EventLoop, _ listeners: [Int32]) {
         let context = ConnectionContext(
             handler: handler, objects: objects, options: options.connection,
-            log: options.accessLog)
+            bodies: bodies, log: options.accessLog)
         for listener in listeners {
             _ = loop.accept(from: listener, tls: options.tls) { stream in
                 stream.handler = HTTPConnection(stream, context)

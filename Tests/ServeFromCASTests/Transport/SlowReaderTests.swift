@@ -37,7 +37,7 @@ struct SlowReaderTests {
         let driven = try DrivenLoop(sendBuffer: sendBuffer, receiveBuffer: receiveBuffer)
         let context = ConnectionContext(
             handler: LongAnswers(body: [UInt8](repeating: 7, count: byteCount)),
-            objects: NoObjects(), options: ConnectionOptions(), log: nil)
+            objects: NoObjects(), options: ConnectionOptions(), bodies: BodyBudget(0), log: nil)
         driven.stream.handler = HTTPConnection(driven.stream, context)
         driven.send(get("/", fields))
         driven.rounds { driven.stream.hasQueued }

@@ -26,9 +26,11 @@ extension HTTPConnection {
     /// - Returns: what must be verified first; then nothing was done.
     func write(_ response: Response, isHead: Bool) -> ObjectContent.Verification? {
         do throws(StoreError) {
-            switch response.body {
+            switch isHead ? .none : response.body {
             case .none:
-                writeHead(response.head)
+                var head = response.head
+                if !isHead, head.lacksLength { head.add("Content-Length", "0") }
+                writeHead(head)
             case .piece(let piece):
                 let ready = try ready(piece)
                 if case .unverified(let verify) = ready { return verify }

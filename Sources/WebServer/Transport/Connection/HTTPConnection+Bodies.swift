@@ -97,7 +97,8 @@ extension HTTPConnection {
             return
         }
         do throws(MessageFailure) {
-            phase = .collecting(try BodyReader(framing, limit: limit), collecting)
+            let reader = try BodyReader(framing, limit: limit, budget: context.bodies)
+            phase = .collecting(reader, collecting)
             beginProgress()
             if collecting.head.expectsContinue {
                 append(Self.continueHead)

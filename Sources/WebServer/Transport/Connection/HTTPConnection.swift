@@ -208,7 +208,7 @@ final class HTTPConnection: StreamHandler {
         switch outcome {
         case .needMore: return 0
         case .failure(let failure):
-            refuse(failure)
+            refuse(failure, isHead: head.method == .head)
             return count
         case .head(let consumed, let framing):
             requestNumber &+= 1

@@ -104,6 +104,8 @@ package struct ConnectionOptions: Sendable {
     /// Bytes in memory that may wait for a client; above it, no more are made.
     package var outputLimit = 256 << 10
     package var parser = RequestParser.Limits()
+    /// Bytes of bodies that all connections together may hold for their handlers; above it 503.
+    package var heldBodiesLimit = 64 << 20
 
     package init() {}
 }
@@ -114,6 +116,8 @@ final class ConnectionContext {
     let objects: any ObjectSource
     let options: ConnectionOptions
     let log: (@Sendable (AccessRecord) -> Void)?
+    /// What the bodies of all loops' connections share.
+    let bodies: BodyBudget
     /// Reads heads that come in one piece, which nearly all do.
     ///
     /// Only the loop's thread uses it, and no call made from within it leads back to it.
@@ -121,11 +125,12 @@ final class ConnectionContext {
 
     init(
         handler: any RequestHandler, objects: any ObjectSource, options: ConnectionOptions,
-        log: (@Sendable (AccessRecord) -> Void)?
+        bodies: BodyBudget, log: (@Sendable (AccessRecord) -> Void)?
     ) {
         self.handler = handler
         self.objects = objects
         self.options = options
+        self.bodies = bodies
         self.log = log
         parser = RequestParser(limits: options.parser)
     }
