@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
+import SocketTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -88,5 +89,101 @@ import Testing
             try expect(served.get("/nothing.js", ["Accept": "*/*"]).status, equals: 404)
             try expect(served.end().status, equals: 0)
         }
+    }
+
+    /// Sends bytes on a connection of its own and reads all that comes.
+    private func exchange(_ served: Served, _ request: String) throws -> String {
+        let socket = try TestSocket.connected(to: served.port)
+        defer { close(socket) }
+        let bytes = Array(request.utf8)
+        _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        var answer: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(socket, &piece, piece.count), count > 0 {
+            answer += piece[..<count]
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    /// C0 and C1 controls, marks that turn text around, line separators, what looks like an escape.
+    @Test func `what a client sends cannot steer a terminal that shows the log of either server`()
+        throws
+    {
+        let hostile = [
+            "\u{80}", "\u{85}", "\u{9b}31m", "\u{9f}", "\u{200b}", "\u{200f}", "\u{2028}",
+            "\u{2029}",
+            "\u{202e}", "\u{2066}", "\u{2069}", "\u{feff}", "\\u{9b}",
+        ]
+        try forEachServer(["--access-log", "log"]) { served in
+            let before = try lines("log")
+            for text in hostile {
+                _ = try exchange(
+                    served,
+                    "GET /a\(text)b HTTP/1.1\r\nHost: localhost:\(served.port)\r\nConnection: close\r\n\r\n"
+                )
+            }
+            try wait { try lines("log") >= before + hostile.count }
+            let log = try place.contents("log")
+            let isHarmless = log.unicodeScalars.allSatisfy {
+                $0 == "\n" || (32...126).contains($0.value)
+            }
+            expect(isHarmless, "\(log.debugDescription)")
+            _ = try served.end()
+        }
+    }
+
+    /// What asks and what is asked, for both: a second request is answered only where the end of the first answer is clear.
+    @Test func `an answer of either server says its length or closes`() throws {
+        try forEachServer([]) { served in
+            let enabled = try place.castree(
+                "origin", "enable", "site", "codepush", "--deployment", "x=stable", "--base-url",
+                "http://127.0.0.1")
+            expect(enabled.status, equals: 0, "\(enabled)")
+            for path in [
+                "/", "/index.html", "/nothing", "/channels/stable.json",
+                "/objects/ab/\(String(repeating: "0", count: 62))",
+                "/v0.1/public/codepush/update_check?deployment_key=x",
+                "/v0.1/public/codepush/report_status/deploy",
+                "/codepush/archives/x.zip", "/%", "/?q=100%",
+            ] {
+                for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"] {
+                    for (version, connection) in [
+                        ("1.1", ""), ("1.0", ""), ("1.0", "Connection: keep-alive\r\n"),
+                    ] {
+                        let body = ["POST", "PUT"].contains(method) ? "{}" : ""
+                        let host = "Host: localhost:\(served.port)\r\n"
+                        let length = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"
+                        let first =
+                            "\(method) \(path) HTTP/\(version)\r\n\(host)\(connection)\(length)\r\n\(body)"
+                        let all = try exchange(
+                            served, first + "GET /end HTTP/1.1\r\n\(host)Connection: close\r\n\r\n")
+                        let what = Comment(rawValue: "\(method) \(path) \(version) \(connection)")
+                        expect(answers(in: all, method).map { $0 } == true, what)
+                    }
+                }
+            }
+            _ = try served.end()
+        }
+    }
+
+    /// Whether what came is one answer that closes, or one with its length and then the answer to the next request; `nil` if
+    /// it is no answer.
+    private func answers(in text: String, _ method: String) -> Bool? {
+        guard let end = text.range(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3))
+        else {
+            return nil
+        }
+        let lines = text[..<end.lowerBound].lowercased().components(separatedBy: "\r\n")
+        let length = lines.first { $0.hasPrefix("content-length: ") }.flatMap {
+            Int($0.dropFirst(16))
+        }
+        let isBodyless = method == "HEAD" || status == 204 || status == 304
+        let rest = Array(text[end.upperBound...].utf8)
+        if lines.contains("connection: close") {
+            return isBodyless ? rest.isEmpty : length.map { $0 == rest.count } ?? true
+        }
+        guard isBodyless || length != nil else { return false }
+        let next = rest.dropFirst(isBodyless ? 0 : length ?? 0)
+        return String(decoding: next, as: UTF8.self).hasPrefix("HTTP/1.1 404 ")
     }
 }

@@ -50,6 +50,9 @@ public struct AppServerOptions: Sendable {
     /// A file of certificates (PEM) to trust for https upstreams, in addition to the authorities of
     /// the system.
     public var proxyAuthorities: String?
+    /// Whether cookies of other servers that are for https alone stay so at an http address of this machine, where
+    /// WebKit keeps none of them.
+    public var keepsSecureCookies = false
     /// Serves over https with this certificate; `nil` for http, which is enough on one machine.
     public var certificate: ServerCertificate?
     /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.

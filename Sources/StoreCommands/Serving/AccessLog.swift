@@ -77,6 +77,8 @@ package struct RequestLine: Sendable {
     let bytes: [UInt8]
 
     /// Says when it is now.
+    ///
+    /// The one writer of such lines: what a client sent cannot end a line, steer a terminal or turn text around.
     /// - Parameter nanoseconds: how long the answer took.
     package init(
         _ method: String, _ target: String, status: Int, byteCount: Int64, nanoseconds: Int64
@@ -85,7 +87,7 @@ package struct RequestLine: Sendable {
         let digits = String(microseconds % 1000)
         let fraction = String(repeating: "0", count: 3 - digits.count) + digits
         let line =
-            "\(timestamp(secondsNow())) \(method) \(target) \(status) \(byteCount) "
+            "\(timestamp(secondsNow())) \(printable(method)) \(printable(target)) \(status) \(byteCount) "
             + "\(microseconds / 1000).\(fraction)\n"
         bytes = Array(line.utf8)
     }

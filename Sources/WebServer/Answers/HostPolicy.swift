@@ -12,7 +12,7 @@ package struct HostPolicy: Sendable, Hashable {
     /// - Parameter names: hosts as in a URL, `kiosk.example` or `kiosk.example:8080`. A name
     ///   without a port is allowed at any, because a proxy in front has its own.
     package init(port: UInt16, names: [String] = []) {
-        for host in ["localhost", "127.0.0.1", "[::1]"] {
+        for host in Self.loopback {
             authorities.insert(Array("\(host):\(port)".utf8))
             // Browsers leave out the scheme's default port.
             if port == 80 || port == 443 { authorities.insert(Array(host.utf8)) }
@@ -21,6 +21,15 @@ package struct HostPolicy: Sendable, Hashable {
             let name = name.utf8.map { FieldText.lowercased($0) }
             if Self.host(name) == nil { hosts.insert(name) } else { authorities.insert(name) }
         }
+    }
+
+    private static let loopback = ["localhost", "127.0.0.1", "[::1]"]
+
+    /// Whether an authority is this machine's own, at whatever port.
+    static func isLoopback(_ authority: ArraySlice<UInt8>) -> Bool {
+        let authority = authority.map { FieldText.lowercased($0) }
+        let name = host(authority) ?? authority
+        return loopback.contains { name.elementsEqual($0.utf8) }
     }
 
     /// Whether a text is a host as in a URL, with or without a port: `kiosk.example`, `[fd00::1]:8080`.

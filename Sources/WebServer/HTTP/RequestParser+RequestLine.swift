@@ -23,7 +23,8 @@ extension RequestParser {
         while position + 8 <= line.upperBound, Self.arePlain(bytes, at: position) { position += 8 }
         while position < line.upperBound, bytes[position] != 32 {
             switch bytes[position] {
-            case 37: try checkEscape(bytes, position, line.upperBound)
+            // What a query means is between the page and whoever reads it: browsers send `/?q=100%` as it is.
+            case 37: if query == nil { try checkEscape(bytes, position, line.upperBound) }
             case 63: if query == nil { query = position }
             case 0x80... where limits.takesUTF8: isASCII = false
             case let byte where !ByteClass.isTarget(byte):

@@ -72,7 +72,12 @@ extension Command {
                 repeats: true),
             .text(
                 "header", placeholder: "'NAME: VALUE'",
-                "add a field to every file that is served; not one that the server writes itself",
+                "add a field to every file that is served, or, as '/models NAME: VALUE', to those at and below a path, "
+                    + "or that match one with stars, /**/*.wasm; not one that the server writes itself",
+                repeats: true),
+            .text(
+                "type", placeholder: ".ENDING=TYPE",
+                "send files whose names end so as this media type: .usdz=model/vnd.usdz+zip",
                 repeats: true),
             .text(
                 "proxy", placeholder: "PREFIX=URL",
@@ -83,6 +88,10 @@ extension Command {
                 "proxy-ca", placeholder: "FILE",
                 "also trust the certificates in FILE (PEM) when asking another server over https",
                 completion: .files),
+            .flag(
+                "keep-secure-cookies",
+                "leave Secure in other servers' cookies at http://localhost, where Safari then keeps none"
+            ),
             .text(
                 "certificate", placeholder: "FILE",
                 "serve over https with this certificate (PEM), followed by those of its authorities; "
@@ -290,6 +299,7 @@ extension Invocation {
 
     private func setCertificates(_ options: inout AppServerOptions) throws {
         options.proxyAuthorities = try value("proxy-ca")
+        options.keepsSecureCookies = flag("keep-secure-cookies")
         switch (try value("certificate"), try value("key")) {
         case (nil, nil): break
         case (let certificate?, let key?):
@@ -297,39 +307,6 @@ extension Invocation {
         case (_?, nil): throw CommandError.usage("--certificate needs its private key: --key FILE")
         case (nil, _?): throw CommandError.usage("--key needs its certificate: --certificate FILE")
         }
-    }
-
-    private func siteOptions() throws -> SiteOptions {
-        var options = flag("meteor") ? SiteOptions.meteor : SiteOptions()
-        options.index = try requiredValue("index")
-        guard SiteOptions.isIndex(options.index) else {
-            throw CommandError.usage(
-                "--index takes the name of a file, without slashes; not '\(options.index)'")
-        }
-        // The preset has a fallback of its own, which --fallback replaces.
-        if !flag("meteor") || !values("fallback").isEmpty {
-            options.fallback =
-                switch try requiredValue("fallback") {
-                case "none": .none
-                case "meteor": .meteor
-                default: .navigations
-                }
-        }
-        options.hasCleanURLs = flag("clean-urls")
-        options.immutablePrefixes = values("immutable")
-        for prefix in options.immutablePrefixes where !prefix.hasPrefix("/") {
-            throw CommandError.usage("--immutable takes a path that begins with /, not '\(prefix)'")
-        }
-        for field in values("header") {
-            guard let colon = field.firstIndex(of: ":") else {
-                throw CommandError.usage("--header takes 'NAME: VALUE', not '\(field)'")
-            }
-            let value = field[field.index(after: colon)...].drop { $0 == " " }
-            try parsed { () throws(StoreError) in
-                try options.add(String(field[..<colon]), String(value))
-            }
-        }
-        return options
     }
 
     private func portChoice() throws -> PortChoice {

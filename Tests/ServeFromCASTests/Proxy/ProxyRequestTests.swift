@@ -35,6 +35,14 @@ struct ProxyRequestTests {
             ])
     }
 
+    @Test(
+        "keeps a query byte by byte, also one that is no percent-encoding",
+        arguments: ["q=100%", "%", "a=%zz&b=%4", "%00", "x=%u00e4&&=", "a=b?c=%/d|{}^`\"<>"])
+    func query(_ query: String) throws {
+        let (lines, _) = try seen(get("/api/a?\(query)"))
+        expect(lines.first, equals: "GET /api/a?\(query) HTTP/1.1")
+    }
+
     @Test("loses what belongs to the client's connection, and what it names")
     func hopByHop() throws {
         let (lines, _) = try seen(

@@ -63,6 +63,24 @@ struct RequestParserTests {
         }
     }
 
+    @Test("takes a query as it is, whatever its percent signs say; a path must be right")
+    func queries() {
+        for bad in ["%", "%4", "%zz", "%00", "100%", "%%", "a=%&b=%E", "%u00e4", "?%", "%/%"] {
+            for (target, wanted) in [
+                ("/?\(bad)", 200), ("/a/b?q=\(bad)", 200),
+                ("/aaaaaaaaaaaaaaaa?bbbbbbbb\(bad)", 200),
+                ("http://a/?\(bad)", 200), ("/%20?\(bad)", 200), ("/x\(bad)y", 400),
+            ] where wanted == 200 || !bad.hasPrefix("?") {
+                let request = Array("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+                var parser = RequestParser()
+                expect(status(parser.parse(request.span)), equals: wanted, "\(target)")
+                guard wanted == 200 else { continue }
+                expect(parser.head.text(parser.head.target), equals: target)
+                expect(parser.head.query.map { parser.head.text($0).hasSuffix(bad) } == true)
+            }
+        }
+    }
+
     @Test("finds the parts of a request, and where the next one begins")
     func parts() throws {
         let text =

@@ -6,14 +6,17 @@ import Testing
 /// docs/serving.md, "What the other server says of itself".
 @Suite("What an upstream says of itself") struct UpstreamNamesTests {
     /// The field as the client gets it.
-    private func passed(_ field: String, _ route: String) throws -> String {
+    private func passed(
+        _ field: String, _ route: String, isPlain: Bool = false
+    ) throws -> String {
         let bytes = Array("HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 0\r\n\r\n".utf8)
         var parser = UpstreamHeadParser()
         guard case .head = parser.parse(bytes.span) else {
             Issue.record("no head: \(field)")
             return ""
         }
-        let head = UpstreamAnswer.head(parser.head, bytes.span, by: try ProxyRoute(route))
+        let head = UpstreamAnswer.head(
+            parser.head, bytes.span, by: try ProxyRoute(route), isPlain: isPlain)
         let lines = String(decoding: head.written, as: UTF8.self).split(separator: "\r\n")
         return lines.count > 1 ? String(lines[1]) : ""
     }
@@ -22,6 +25,29 @@ import Testing
     private static let based = "/api=https://api.example/v1"
     private static let byStars = "/users/*/*=http://127.0.0.1:4000/img/$2/$1.png"
     private static let root = "/api=http://127.0.0.1/"
+
+    @Test(
+        "is a cookie for http where the browser is there, unless its name says that it is not",
+        arguments: [
+            (
+                "sid=1; Path=/v1; Secure; HttpOnly; SameSite=None",
+                "sid=1; Path=/api; HttpOnly; SameSite=Lax"
+            ),
+            ("sid=1; secure", "sid=1"), ("sid=1;SECURE;HttpOnly", "sid=1;HttpOnly"),
+            ("sid=1; Secure=1; Max-Age=5", "sid=1; Max-Age=5"),
+            ("sid=1; samesite = none ;\tSecure", "sid=1; SameSite=Lax"),
+            ("sid=1; SameSite=Strict; Secure; Partitioned", "sid=1; SameSite=Strict"),
+            ("sid=Secure; HttpOnly", "sid=Secure; HttpOnly"), ("secure", "secure"),
+            ("__Host-sid=1; Secure; SameSite=None", "__Host-sid=1; Secure; SameSite=None"),
+            ("__secure-sid=1; Secure", "__secure-sid=1; Secure"),
+        ])
+    func plainCookies(cookie: String, expected: String) throws {
+        try expect(
+            passed("Set-Cookie: \(cookie)", Self.based, isPlain: true),
+            equals: "Set-Cookie: \(expected)")
+        let kept = try passed("Set-Cookie: \(cookie)", Self.based)
+        expect(kept, equals: "Set-Cookie: \(cookie.replacing("/v1", with: "/api"))")
+    }
 
     @Test(
         "leads back into the app where the route does",

@@ -40,6 +40,16 @@ extension ProxyExchange {
         if case .body = phase { readBody(bytes.extracting(position...)) }
     }
 
+    /// Whether the browser is at an http address of this machine: no proxy before this server says that it is at https.
+    private var isClientPlain: Bool {
+        let head = client.head
+        guard !options.keepsSecureCookies, options.scheme == "http",
+            let authority = head.authority ?? head.host,
+            head.value(of: "x-forwarded-proto").map({ !head.matches($0, "https") }) ?? true
+        else { return false }
+        return HostPolicy.isLoopback(head.bytes[authority])
+    }
+
     private func refuse(_ failure: MessageFailure) {
         fail(
             502,
@@ -63,7 +73,7 @@ extension ProxyExchange {
         if framing == .untilClose { isReusable = false }
         // The client can distinguish the end from a cut.
         pendingHead = PendingHead(
-            head: UpstreamAnswer.head(head, bytes, by: route),
+            head: UpstreamAnswer.head(head, bytes, by: route, isPlain: isClientPlain),
             framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 
@@ -81,7 +91,9 @@ extension ProxyExchange {
             refuse(MessageFailure(502, "it changes to a protocol that was not asked for"))
             return
         }
-        becomeTunnel(UpstreamAnswer.head(head, bytes, by: route, dropsDate: true), after)
+        becomeTunnel(
+            UpstreamAnswer.head(
+                head, bytes, by: route, isPlain: isClientPlain, dropsDate: true), after)
     }
 
     private func isAsked(_ name: Span<UInt8>) -> Bool {

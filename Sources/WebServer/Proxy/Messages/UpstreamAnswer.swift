@@ -5,11 +5,13 @@ enum UpstreamAnswer {
     ///
     /// - Parameters:
     ///   - route: what led to the upstream, for what the upstream says of itself.
+    ///   - isPlain: whether cookies lose what makes them for https alone.
     ///   - dropsDate: the transport adds its own Date.
     static func head(
-        _ head: UpstreamHead, _ bytes: Span<UInt8>, by route: ProxyRoute, dropsDate: Bool = false
+        _ head: UpstreamHead, _ bytes: Span<UInt8>, by route: ProxyRoute, isPlain: Bool = false,
+        dropsDate: Bool = false
     ) -> ResponseHead {
-        let names = UpstreamNames(route: route)
+        let names = UpstreamNames(route: route, isPlain: isPlain)
         var written: [UInt8] = []
         let size = head.fields.last.map { $0.value.upperBound } ?? 0
         written.reserveCapacity(size + 96)

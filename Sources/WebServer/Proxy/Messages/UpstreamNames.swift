@@ -1,10 +1,12 @@
 /// The names that an upstream gives itself in an answer, as the app's origin has them: a browser would leave the app
 /// for another server's URL, and refuse another server's cookie.
 ///
-/// Like nginx's proxy_redirect, proxy_cookie_domain and proxy_cookie_path. What names neither the upstream nor what
+/// Like nginx's proxy_redirect, proxy_cookie_domain, proxy_cookie_path and proxy_cookie_flags. What names neither the upstream nor what
 /// the route replaces stays as it is.
 struct UpstreamNames {
     let route: ProxyRoute
+    /// Whether the browser is at an http address, where some browsers keep no cookie that is for https alone.
+    var isPlain = false
 
     /// The value of a field for the client; `nil` if it stays.
     func rewritten(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> [UInt8]? {
@@ -45,14 +47,22 @@ struct UpstreamNames {
         return nil
     }
 
-    /// A cookie without a domain of the upstream, and with the path that its pages have in the app (RFC 6265, section
-    /// 5.2); `nil` if it stays.
+    /// A cookie without a domain of the upstream, with the path that its pages have in the app (RFC 6265, section
+    /// 5.2), and for the scheme by which they are there; `nil` if it stays.
     private func cookie(_ value: [UInt8]) -> [UInt8]? {
         var parts = value.split(separator: 59, omittingEmptySubsequences: false)
         let count = parts.count
         var hasChanged = false
+        let losesSecure = isPlain && !Self.needsSecure(value)
         parts = parts.enumerated().compactMap { index, part -> ArraySlice<UInt8>? in
-            guard index > 0, let attribute = Attribute(part) else { return part }
+            guard index > 0 else { return part }
+            let attribute = Attribute(part)
+            if losesSecure, attribute.isForSecure { return nil }
+            // Without Secure, browsers refuse it; without the attribute, most take Lax.
+            if losesSecure, attribute.isSameSiteNone {
+                hasChanged = true
+                return Array(" SameSite=Lax".utf8)[...]
+            }
             if attribute.name == Array("domain".utf8), isOwn(domain: attribute.value) { return nil }
             if attribute.name == Array("path".utf8), route.base != nil,
                 let path = route.path(ofUpstream: attribute.value)
@@ -66,21 +76,29 @@ struct UpstreamNames {
         return Array(parts.joined(separator: [59]))
     }
 
+    /// Whether a cookie's own name says that it is Secure: without that, every browser refuses it (RFC 6265bis, section
+    /// 4.1.3).
+    private static func needsSecure(_ value: [UInt8]) -> Bool {
+        let name = value[...].trimmed().map { FieldText.lowercased($0) }
+        return name.starts(with: "__secure-".utf8) || name.starts(with: "__host-".utf8)
+    }
+
     private struct Attribute {
         let name: [UInt8]
         let value: ArraySlice<UInt8>
 
-        init?(_ part: ArraySlice<UInt8>) {
-            guard let equals = part.firstIndex(of: 61) else { return nil }
-            name = Self.trimmed(part[..<equals]).map { FieldText.lowercased($0) }
-            value = Self.trimmed(part[(equals + 1)...])
+        init(_ part: ArraySlice<UInt8>) {
+            let equals = part.firstIndex(of: 61)
+            name = part[..<(equals ?? part.endIndex)].trimmed().map { FieldText.lowercased($0) }
+            value = equals.map { part[($0 + 1)...].trimmed() } ?? []
         }
 
-        private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-            let rest = text.drop { $0 == 32 || $0 == 9 }
-            return rest[
-                ..<(rest.lastIndex { $0 != 32 && $0 != 9 }.map { $0 + 1 } ?? rest.startIndex)]
+        /// Whether it is refused without https, or only goes with what is (CHIPS).
+        var isForSecure: Bool {
+            name == Array("secure".utf8) || name == Array("partitioned".utf8)
         }
+
+        var isSameSiteNone: Bool { name == Array("samesite".utf8) && value.isWord("none") }
     }
 
     /// Whether the upstream may set cookies for a domain: its host, or one above it.

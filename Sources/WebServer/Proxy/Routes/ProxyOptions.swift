@@ -26,6 +26,8 @@ package struct ProxyOptions: Sendable {
     var lookUp: NameLookUp.Function = NameLookUp.addresses
     /// The scheme for X-Forwarded-Proto.
     package var scheme = "http"
+    /// Whether cookies for https alone stay so for a browser at an http address of this machine.
+    package var keepsSecureCookies = false
 
     package init() {}
 }
