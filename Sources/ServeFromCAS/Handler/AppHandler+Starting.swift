@@ -86,7 +86,9 @@ extension AppHandler {
             // Starting a version that cannot be shown finds that out, and leaves it.
             return .start(head)
         }
-        if let start = StartRule.start(head, site), canSend(start, site) { return .start(start) }
+        if let start = StartRule.start(head, site), canSend(start, site), isOfApp(start, site) {
+            return .start(start)
+        }
         guard let reason = startPage.unfitness(of: site) else { return .none }
         guard candidate == lifecycle.current else {
             // It waits for another page; the current version is shown.
@@ -95,6 +97,17 @@ extension AppHandler {
             return .none
         }
         return isShownBetter(head, site, lifecycle) ? .unshown(candidate, reason: reason) : .none
+    }
+
+    /// Whether a page is the start page, or can confirm since it loads the bridge.
+    ///
+    /// Of any other page (terms, a licence) nobody would hear whether the version works.
+    private func isOfApp(_ head: RequestHead, _ site: Site) -> Bool {
+        guard let start = site.indexResource else { return true }
+        let page = Responder.respond(to: head.withoutEncodings, site: site)
+        guard case .piece(.object(let object, _, let size)) = page.body, object != start.address
+        else { return true }
+        return objects.mentions(BridgeScript.path.dropFirst(), object, size: size)
     }
 
     /// Whether a request fails with a version on trial, but would get a page from the one before it.

@@ -3,11 +3,12 @@ import VersionTree
 /// What counts as a start: a GET answered with 200 and the app's HTML, and nothing else.
 ///
 /// Pure. HEAD, ranges, 304, 404, redirections, frames and pages fetched ahead of a visit show
-/// nobody a page.
+/// nobody a page. Nor does a start come of what another site sends a browser to: nobody waits for that page to
+/// confirm anything.
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
-        head.method == .get && head.load == .page
+        head.method == .get && head.load == .page && !head.isFromAnotherSite
     }
 
     /// The request to answer if this one starts a version; otherwise `nil`.

@@ -16,4 +16,24 @@ extension ContentCache {
             bell.wait()
         }
     }
+
+    /// Whether a text stands in an object of reasonable size that can be sent; no loop calls this either.
+    func mentions(_ text: some StringProtocol, _ object: ObjectID, size: Int64) -> Bool {
+        guard size <= Self.searchedByteCountMax else { return false }
+        do throws(StoreError) {
+            let bytes: [UInt8]
+            switch try content(of: object, size: size) {
+            case .memory(let held): bytes = Array(held)
+            case .file(let file as OpenObject): bytes = try file.verifiedBytes()
+            case .file, .unverified: return false
+            }
+            return bytes.contains(Array(text.utf8))
+        } catch {
+            // It could not be sent, and whoever sends it says why.
+            return false
+        }
+    }
+
+    /// The longest page that is searched.
+    private static let searchedByteCountMax: Int64 = 1 << 20
 }

@@ -60,6 +60,44 @@ extension RequestHead {
         return value(of: "upgrade-insecure-requests").map { matches($0, "1") } ?? false
     }
 
+    /// Whether a page of another site sends the browser here, as far as the request says: by Fetch Metadata (section
+    /// 2.4), and where there is none by the name of the host in Origin or Referer.
+    package var isFromAnotherSite: Bool {
+        if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
+        guard let own = authority ?? host else { return false }
+        let ownName = Self.name(ofAuthority: bytes[own])
+        for field: StaticString in ["origin", "referer"] {
+            guard let value = value(of: field) else { continue }
+            let text = bytes[value]
+            // Origin: null is of a page that may not say where it is from.
+            if field.utf8CodeUnitCount == 6, text.isWord("null") { return true }
+            guard let colon = text.firstIndex(of: 58), text[colon...].starts(with: [58, 47, 47])
+            else { continue }
+            let rest = text[(colon + 3)...]
+            let name = Self.name(ofAuthority: rest.prefix { $0 != 47 && $0 != 63 && $0 != 35 })
+            guard
+                name.elementsEqual(
+                    ownName, by: { FieldText.lowercased($0) == FieldText.lowercased($1) })
+            else { return true }
+        }
+        return false
+    }
+
+    /// An authority without its port.
+    private static func name(ofAuthority authority: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        if authority.first == 91, let end = authority.firstIndex(of: 93) {
+            return authority[...end]
+        }
+        return authority.prefix { $0 != 58 }
+    }
+
+    /// The same request for the file as it is, not for one that is precompressed.
+    package var withoutEncodings: RequestHead {
+        var head = self
+        head.fields.removeAll { matches($0.name, "accept-encoding") }
+        return head
+    }
+
     /// The same request without the fields that ask whether a copy of the answer is still right.
     package var withoutRevalidation: RequestHead {
         var head = self
