@@ -4,8 +4,9 @@ import VersionTree
 
 /// What servers remember in their store between starts: `server.json`.
 ///
-/// `{"ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, because the token is a secret. The
-/// store promises nothing about it: without it, ports are computed again and pages need a new token.
+/// `{"pageKey":"…","ports":{"com.example.kiosk":23456},"token":"…"}`, mode 0600, because key and token are
+/// secrets. The store promises nothing about it: without it, ports are computed again, pages need a new token, and
+/// their cookies count no more.
 struct ServerMemory: Sendable, Hashable {
     /// The port of an app.
     struct Taken: Sendable, Hashable {
@@ -17,6 +18,8 @@ struct ServerMemory: Sendable, Hashable {
     private(set) var ports: [Taken] = []
     /// 32 hexadecimal digits.
     var token: String?
+    /// What seals the cookies of pages (``PageSeal``): 32 hexadecimal digits.
+    var pageKey: String?
 
     /// More apps than any store has: made-up identifiers, new at each start, must not make the file
     /// grow.
@@ -50,12 +53,16 @@ struct ServerMemory: Sendable, Hashable {
         }
         guard value.asObject != nil else { throw Self.damaged("it is not an object") }
         if let ports = value["ports"] { self.ports = try Self.ports(ports) }
-        if let token = value["token"] {
-            guard let token = token.asString, token.utf8.count == 32,
-                token.utf8.allSatisfy({ Hex.value(of: $0) != nil })
-            else { throw Self.damaged("its token is not 32 hexadecimal digits") }
-            self.token = token
-        }
+        token = try Self.digits(value["token"], "token")
+        pageKey = try Self.digits(value["pageKey"], "pageKey")
+    }
+
+    private static func digits(_ value: JSONValue?, _ name: String) throws(StoreError) -> String? {
+        guard let value else { return nil }
+        guard let text = value.asString, text.utf8.count == 32,
+            text.utf8.allSatisfy({ Hex.value(of: $0) != nil })
+        else { throw damaged("its \(name) is not 32 hexadecimal digits") }
+        return text
     }
 
     private static func ports(_ value: JSONValue) throws(StoreError) -> [Taken] {
@@ -127,6 +134,7 @@ struct ServerMemory: Sendable, Hashable {
     /// The bytes of the file.
     var serialized: [UInt8] {
         JSONWriter.document { writer in
+            if let pageKey { writer.member("pageKey", pageKey) }
             if !ports.isEmpty {
                 writer.member("ports") { writer in
                     for taken in ports { writer.member(taken.app, taken.port) }

@@ -16,9 +16,13 @@ extension AppHandler {
         let memoryTrouble: TroubleNotice
         /// The token that requests must carry; `nil` if none.
         let token: String?
+        /// What seals the cookies of pages.
+        let pageKey: String
         let dashboardToken: String?
         let proxies: ProxyTable?
         let tls: TLSContext?
+
+        var pageSeal: PageSeal { PageSeal(key: pageKey) }
 
         var startPage: StartPage { StartPage(shelf: shelf, objects: objects) }
     }
@@ -55,6 +59,7 @@ extension AppHandler.Parts {
         token =
             options.requiresToken
             ? try Self.token(memory, versions, memoryTrouble, isNew: options.renewsToken) : nil
+        pageKey = try Self.pageKey(memory, versions, memoryTrouble)
         dashboardToken = try options.dashboard.map { (dashboard) throws(StoreError) in
             if let token = dashboard.token { return token }
             return try randomToken() + randomToken()
@@ -91,6 +96,21 @@ extension AppHandler.Parts {
         options.notice(
             "version \(shell) is protected from now on, since it is served as the shell; castree unprotect "
                 + "\(shell) lets it be retired")
+    }
+
+    /// The key of the store's cookies: the remembered one, or a new one, which lasts as long as the process where
+    /// the store cannot be written.
+    private static func pageKey(
+        _ memory: ServerMemory, _ versions: VersionStore, _ trouble: TroubleNotice
+    ) throws(StoreError) -> String {
+        if let key = memory.pageKey { return key }
+        let new = try randomToken() + randomToken()
+        let key = ServerMemory.remember(versions, trouble) { memory -> String in
+            let key = memory.pageKey ?? new
+            memory.pageKey = key
+            return key
+        }
+        return key ?? new
     }
 
     /// The token of the store, the same for all its servers: the remembered one, or a new one.

@@ -55,7 +55,7 @@ extension AppHandler {
         _ fetched: Fetched = Fetched()
     ) -> Answer {
         let request = PinRequest(
-            head, cookieName: cookieName, connection: exchange.connection.raw)
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         if request.load == .page, !fetched.hasBegun, isPageNews(head) {
             let method = head.method
             return later(head, exchange, until: fetched.end) { end in
@@ -109,7 +109,8 @@ extension AppHandler {
             }
             // An answer that a cache may give to others must not contain anybody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
-                response.head.add("Set-Cookie", cookie.setCookie(cookieName, isSecure: isSecure))
+                response.head.add(
+                    "Set-Cookie", cookie.setCookie(cookieName, parts.pageSeal, isSecure: isSecure))
             }
             return .response(adding(cookies, to: response))
         case .doubt(let versions):
@@ -142,7 +143,7 @@ extension AppHandler {
     /// `nil` also if finding out would need a fetch.
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
         let request = PinRequest(
-            head, cookieName: cookieName, connection: exchange.connection.raw)
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         guard let current = shelf.current else { return nil }
         let decision = decide(request, current) { version, path in
             shelf.entry(version).map { $0.site.contains(path) }

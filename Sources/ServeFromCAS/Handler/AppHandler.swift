@@ -7,7 +7,7 @@ import VersionTree
 /// Most requests take a short path: host, look-up, prepared head. It takes no lock and makes no
 /// string.
 final class AppHandler: RequestHandler {
-    private let parts: Parts
+    let parts: Parts
     private let port: UInt16
     var options: AppServerOptions { parts.options }
     var store: ServedStore { parts.store }
@@ -115,6 +115,7 @@ final class AppHandler: RequestHandler {
         ServerMemory.remember(versions, parts.memoryTrouble) { memory in
             memory.note(parts.options.port, port)
             memory.token = memory.token ?? parts.token
+            memory.pageKey = memory.pageKey ?? parts.pageKey
         }
     }
 

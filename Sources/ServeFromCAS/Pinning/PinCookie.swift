@@ -1,6 +1,7 @@
 import VersionTree
 
-/// What the pins' cookie holds: `<browser>.<version>:<run>`, and more if more pages are open.
+/// What the pins' cookie holds under its seal (``PageSeal``): `<browser>.<version>:<run>`, and more if more pages
+/// are open.
 ///
 /// In full: `<browser>[-<mark>].<version>[:<run>[:<other>…]]`. A server knows nothing else about
 /// pages that an earlier run of it served.
@@ -76,10 +77,11 @@ extension PinCookie {
     /// It lasts as long as the browser runs: after that there are no pages. Links on other sites
     /// send it too (Lax). A Strict cookie would be missing there; the server would see a new
     /// browser, which would replace the one whose pages are open. The cookie gives no access.
-    func setCookie(_ name: String, isSecure: Bool = false) -> String {
+    func setCookie(_ name: String, _ seal: PageSeal, isSecure: Bool = false) -> String {
         let suffix = mark.map { "-\($0.hints)" } ?? ""
         var value = "\(browser)\(suffix).\(version)"
         if let run { value += ":\(run)" + others.map { ":\($0)" }.joined() }
-        return "\(name)=\(value); Path=/; HttpOnly; SameSite=Lax" + (isSecure ? "; Secure" : "")
+        return "\(name)=\(seal.sealed(value)); Path=/; HttpOnly; SameSite=Lax"
+            + (isSecure ? "; Secure" : "")
     }
 }

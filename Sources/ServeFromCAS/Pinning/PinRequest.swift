@@ -23,7 +23,9 @@ extension PinRequest {
     ///
     /// - Parameter cookieName: the name of the pins' cookie. Cookies ignore ports, so the name
     ///   contains the port: `castree_page_12345`.
-    init(_ request: borrowing RequestHead, cookieName: String, connection: UInt64) {
+    init(
+        _ request: borrowing RequestHead, cookieName: String, seal: PageSeal, connection: UInt64
+    ) {
         load = request.load
         hints = PageMark.hints(of: request)
         isReload = request.isReload
@@ -31,7 +33,7 @@ extension PinRequest {
         referrer = Self.referrer(request)
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
-            cookie = cookie ?? PinCookie(value)
+            cookie = cookie ?? seal.content(of: value[...]).flatMap { PinCookie($0) }
         }
         self.connection = connection
     }

@@ -181,17 +181,19 @@ struct PageMarkTests {
 
     @Test("is part of the cookie")
     func cookie() throws {
+        let seal = PageSeal(key: "0123456789abcdef0123456789abcdef")
         for mark in PageMark.all {
             let cookie = PinCookie(
                 browser: "0123456789abcdef", version: try VersionName("1.2-3"), mark: mark)
-            let text = String(cookie.setCookie("c").prefix { $0 != ";" })
+            let text = String(cookie.setCookie("c", seal).prefix { $0 != ";" })
             let head = try RequestHead(method: "GET", target: "/", fields: [("Cookie", text)])
-            expect(PinRequest(head, cookieName: "c", connection: 1).cookie, equals: cookie)
+            expect(
+                PinRequest(head, cookieName: "c", seal: seal, connection: 1).cookie, equals: cookie)
         }
         for text in ["0123456789abcdef-7.v", "0123456789abcdef-.v", "0123456789abcdef-12.v"] {
             let head = try RequestHead(
-                method: "GET", target: "/", fields: [("Cookie", "c=" + text)])
-            expect(PinRequest(head, cookieName: "c", connection: 1).cookie == nil)
+                method: "GET", target: "/", fields: [("Cookie", "c=" + seal.sealed(text))])
+            expect(PinRequest(head, cookieName: "c", seal: seal, connection: 1).cookie == nil)
         }
     }
 

@@ -8,10 +8,12 @@ import WebTestSupport
 
 @Suite("What pins read of a request")
 struct PinRequestTests {
+    let seal = PageSeal(key: "0123456789abcdef0123456789abcdef")
+
     func read(_ fields: [(String, String)], target: String = "/a.js") throws -> PinRequest {
         let request = try RequestHead(
             method: "GET", target: target, fields: [("Host", "localhost:1234")] + fields)
-        return PinRequest(request, cookieName: "castree_page_1234", connection: 7)
+        return PinRequest(request, cookieName: "castree_page_1234", seal: seal, connection: 7)
     }
 
     static let referrers: [(value: String, path: String?)] = [
@@ -31,7 +33,7 @@ struct PinRequestTests {
     func cookie() throws {
         let cookie = PinCookie(
             browser: "0123456789abcdef", version: try VersionName("1.38.0-beta.2"))
-        let set = cookie.setCookie("castree_page_1234")
+        let set = cookie.setCookie("castree_page_1234", seal)
         let value = String(set.prefix { $0 != ";" })
         try expect(read([("Cookie", "a=b; \(value)")]).cookie, equals: cookie)
         // A link from another site must find the browser's cookie: a browser that seemed new would get
@@ -46,7 +48,31 @@ struct PinRequestTests {
             "0123456789abcdef.1:run:/x", "0123456789abcdef.:run",
             "0123456789abcdef.1:run" + String(repeating: ":v", count: 9),
         ] {
-            try expect(read([("Cookie", "castree_page_1234=\(value)")]).cookie == nil)
+            try expect(read([("Cookie", "castree_page_1234=\(seal.sealed(value))")]).cookie == nil)
+        }
+    }
+
+    @Test("is no cookie unless a server of the store has sealed all of it")
+    func sealed() throws {
+        let content = "0123456789abcdef.1.0:run:2.0"
+        let value = seal.sealed(content)
+        func cookie(_ value: String) throws -> PinCookie? {
+            try read([("Cookie", "castree_page_1234=\(value)")]).cookie
+        }
+        try expect(cookie(value)?.version.description, equals: "1.0")
+        // As an older castree set it, as somebody makes it up, and as another store's server seals it.
+        let zeroes = String(repeating: "0", count: 32)
+        for forged in [
+            content, "." + content, "0." + content, zeroes + "." + content,
+            zeroes + ".0." + content, PageSeal(key: zeroes).sealed(content),
+            PageSeal(key: "").sealed(content), String(value.dropFirst(32)),
+        ] { try expect(cookie(forged) == nil, "\(forged)") }
+        for index in value.indices {
+            for byte in "0af.:-Z" where value[index] != byte {
+                let changed = value[..<index] + String(byte) + value[value.index(after: index)...]
+                try expect(cookie(String(changed)) == nil, "\(changed)")
+            }
+            try expect(cookie(String(value[..<index])) == nil)
         }
     }
 
@@ -56,7 +82,7 @@ struct PinRequestTests {
             let cookie = PinCookie(
                 browser: "0123456789abcdef", version: try VersionName("2.0"), run: "k3j5",
                 others: try others.map { try VersionName($0) })
-            let value = String(cookie.setCookie("castree_page_1234").prefix { $0 != ";" })
+            let value = String(cookie.setCookie("castree_page_1234", seal).prefix { $0 != ";" })
             try expect(read([("Cookie", value)]).cookie, equals: cookie)
         }
     }

@@ -44,11 +44,13 @@ struct BusyStoreTests {
         "answers others while a page waits for a version that is not open yet", arguments: [1, 2])
     func cookie(_ workers: Int) throws {
         let app = try TestApp(TemporaryStore.app()) { $0.workers = workers }
+        let key = try require(ServerMemory(app.store.versions).pageKey)
         let lock = try Lock(app.store)
         let waiting = try (0..<4).map { _ in try app.browser() }
         for browser in waiting {
-            // What a page of version 2 has, or anybody who makes it up.
-            browser.cookies["castree_page_\(app.port)"] = "abcdefghijklmnop.2"
+            // What a page of version 2 has.
+            browser.cookies["castree_page_\(app.port)"] =
+                PageSeal(key: key).sealed("abcdefghijklmnop.2")
             browser.send("GET", "/app.js", scriptLoad + [("Referer", browser.origin + "/")])
         }
         // One has nothing more to say, and is served all the same.
