@@ -95,6 +95,8 @@ final class RealStarts {
     private var processes: [Process?] = [nil, nil]
     /// What `castree boot` said last.
     private var app: (version: String, token: String)?
+    /// What it said before.
+    private var earlier: (version: String, token: String)?
     /// The version that has a content.
     private let names: [ObjectID: String]
     private let system: String
@@ -179,9 +181,10 @@ final class RealStarts {
         case .reboot: try reboot()
         case .boot:
             let begun = try castree(["boot", "--json"]).document(BootDocument.self)
+            earlier = app
             app = (begun.version, begun.token)
-        case .bootConfirm:
-            let app = try require(app)
+        case .bootConfirm, .earlierConfirm:
+            let app = try require(event == .bootConfirm ? app : earlier)
             let done = try place.run(.castree, ["confirm", app.version, "--token", app.token])
             expect([0, 1].contains(done.status), "\(done)")
         case .activate(let version): try castree(["activate", version])

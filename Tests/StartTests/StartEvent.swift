@@ -7,7 +7,7 @@ import StorageTestSupport
 
 /// What is asked of a server.
 enum StartVisit: String, Hashable, CaseIterable {
-    case navigation, head, range, notModified, notFound, preview
+    case navigation, head, range, notModified, notFound, preview, otherSite, linked
 
     /// What is asked for, and how.
     var request: (line: String, fields: [String: String]) {
@@ -17,6 +17,8 @@ enum StartVisit: String, Hashable, CaseIterable {
         case .range: fields["Range"] = "bytes=0-0"
         case .notModified: fields["If-None-Match"] = "*"
         case .preview: fields["Purpose"] = "prefetch"
+        case .otherSite: fields["Sec-Fetch-Site"] = "cross-site"
+        case .linked: fields["Referer"] = "https://other.example/"
         case .navigation, .head, .notFound: break
         }
         return (line, fields)
@@ -25,7 +27,7 @@ enum StartVisit: String, Hashable, CaseIterable {
     /// How it is answered.
     var status: Int {
         switch self {
-        case .navigation, .head, .preview: 200
+        case .navigation, .head, .preview, .otherSite, .linked: 200
         case .range: 206
         case .notModified: 304
         case .notFound: 404
@@ -61,6 +63,8 @@ enum StartEvent: Hashable, CustomStringConvertible {
     case reboot
     case boot
     case bootConfirm
+    /// The start before the app's last one says that it works.
+    case earlierConfirm
     case activate(String)
     case rollback
     case pull(String)
@@ -80,6 +84,7 @@ enum StartEvent: Hashable, CustomStringConvertible {
         case .reboot: "reboot"
         case .boot: "castree boot"
         case .bootConfirm: "castree confirm"
+        case .earlierConfirm: "castree confirm of the earlier start"
         case .activate(let version): "activate \(version)"
         case .rollback: "rollback"
         case .pull(let version): "pull \(version)"
@@ -92,7 +97,7 @@ enum StartEvent: Hashable, CustomStringConvertible {
     }
 
     static func all(_ versions: [String]) -> [StartEvent] {
-        var events: [StartEvent] = [.reboot, .boot, .bootConfirm, .rollback]
+        var events: [StartEvent] = [.reboot, .boot, .bootConfirm, .earlierConfirm, .rollback]
         for process in 0...1 {
             events += [
                 .begin(process), .confirm(process), .lateConfirm(process), .stop(process),
@@ -155,7 +160,7 @@ struct StartModel {
                 .stop(let process), .kill(let process), .freeze(let process), .thaw(let process),
                 .time(let process):
                 try ofProcess(world, event, process)
-            case .reboot, .boot, .bootConfirm, .activate, .rollback, .pull:
+            case .reboot, .boot, .bootConfirm, .earlierConfirm, .activate, .rollback, .pull:
                 try elsewhere(world, event)
             }
         guard var result else { return nil }
@@ -240,14 +245,19 @@ struct StartModel {
             ledger.world.isOddBoot.toggle()
         case .boot:
             let begun = try ledger.boot()
+            ledger.world.earlier = ledger.world.app
             ledger.world.app = .init(version: begun.version, token: begun.token)
-        case .bootConfirm:
-            guard let app = world.app else { return nil }
+        case .bootConfirm, .earlierConfirm:
+            guard let app = event == .bootConfirm ? world.app : world.earlier else { return nil }
             do throws(StoreError) {
                 try ledger.confirm(app.version, token: app.token)
             } catch {
                 guard error.code == .wrongToken else { throw error }
-                ledger.world.app = nil
+                if event == .bootConfirm {
+                    ledger.world.app = nil
+                } else {
+                    ledger.world.earlier = nil
+                }
             }
         case .activate(let version):
             guard try versions.isUsable(version, world.lifecycle) else { return nil }

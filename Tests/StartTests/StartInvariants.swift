@@ -40,6 +40,7 @@ enum StartInvariants {
             return problem
         }
         if let problem = ofWatched(before, event, after) { return problem }
+        if let problem = ofBoot(before, event, after) { return problem }
         if model.defersPending, let problem = ofDeferred(before, event, after) { return problem }
         return try ofTime(after, model)
     }
@@ -61,6 +62,24 @@ enum StartInvariants {
         }
         guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
         return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
+    }
+
+    /// A start takes from nobody the token with which an earlier one may still say that it works.
+    private static func ofBoot(
+        _ before: StartWorld, _ event: StartEvent, _ after: StartWorld
+    ) -> String? {
+        guard event == .boot, let app = before.app,
+            before.lifecycle.boot?.system == (before.isOddBoot ? "odd" : "even")
+        else { return nil }
+        var lifecycle = after.lifecycle
+        do throws(StoreError) {
+            _ = try lifecycle.vouch(app.version, token: app.token)
+        } catch { return "\(app.version) says that it works and is not believed" }
+        guard lifecycle.knownGood.contains(app.version) else {
+            return "\(app.version) says that it works and is not known good"
+        }
+        return lifecycle.bad.contains { $0.version == app.version }
+            ? "\(app.version) says that it works and is banned" : nil
     }
 
     /// Where starts wait for the next process, a process takes what is pending with its first page or never.

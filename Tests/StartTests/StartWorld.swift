@@ -24,6 +24,8 @@ struct StartWorld: Hashable {
     var processes: [StartProcess?] = [nil, nil]
     /// The start that the app has made by the command.
     var app: Lifecycle.Confirmation?
+    /// The one that it made before, which may still run.
+    var earlier: Lifecycle.Confirmation?
     /// Contents that somebody has vouched for, by the first name of each.
     var confirmed: Set<String> = []
     /// How often each content was really started since it was confirmed or somebody asked for another.
@@ -39,9 +41,17 @@ struct StartWorld: Hashable {
         return world
     }
 
+    /// Whether a token that the app was given still counts.
+    func isBelieved(_ given: Lifecycle.Confirmation?) -> Bool {
+        guard let given else { return false }
+        return ([lifecycle.boot] + lifecycle.unheard).contains { $0?.token == given.token }
+    }
+
     /// A token that nobody has.
     var freshToken: String {
-        var used = Set([lifecycle.boot?.token, lifecycle.confirmed?.token, app?.token])
+        var used = Set([
+            lifecycle.boot?.token, lifecycle.confirmed?.token, app?.token, earlier?.token,
+        ])
         for process in processes {
             used.insert(process?.judge.watchedToken)
             used.insert(process?.judge.abandoned)
@@ -61,7 +71,9 @@ struct StartWorld: Hashable {
                 processes[index]?.judge.abandoned = nil
             }
         }
-        if app?.token != lifecycle.boot?.token { app = nil }
+        if !isBelieved(app) { app = nil }
+        if !isBelieved(earlier) || earlier == app { earlier = nil }
+        lifecycle.unheard.removeAll { ![app?.token, earlier?.token].contains($0.token) }
         // Twice the same confirmation is no matter here.
         lifecycle.confirmed = nil
     }
@@ -91,6 +103,7 @@ enum PlantedBug: Hashable {
     case stopCountsAsFailure
     case lockIsNotAsked
     case pendingIsNotDeferred
+    case tokensAreForgotten
 }
 
 /// The store and the lock, as one process of the model sees them.
@@ -169,7 +182,9 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     func boot() throws(StoreError) -> Begun {
         var request = request()
         request.isLockTaken = world.lock != nil && bug != .lockIsNotAsked
-        return try world.lifecycle.begin(request, versions)
+        let begun = try world.lifecycle.begin(request, versions)
+        if bug == .tokensAreForgotten { world.lifecycle.unheard = [] }
+        return begun
     }
 
     /// `castree rollback`.

@@ -169,18 +169,65 @@ import Testing
         try expect(versions.lifecycle().knownGood, equals: ["A"])
     }
 
-    @Test func `refuses the token of a start that was given up`() throws {
+    @Test func `refuses the token of a version that was left for a known reason`() throws {
         let temporary = try TemporaryStore.startedOnce()
         let versions = temporary.versions
         try versions.activateAtNextBoot("B")
         let first = try versions.boot()
         _ = try versions.boot()
-        try versions.forgive("B")
-        try versions.activateAtNextBoot("B")
         let second = try versions.boot()
         expect(second.version, equals: "B")
-        expectRefusal(.wrongToken) { try versions.confirm("B", token: first.token) }
-        try versions.confirm("B", token: second.token)
+        _ = try versions.rollback()
+        try versions.forgive("B")
+        for token in [first.token, second.token] {
+            expectRefusal(.wrongToken) { try versions.confirm("B", token: token) }
+        }
+        try versions.activateAtNextBoot("B")
+        try versions.confirm("B", token: versions.boot().token)
+    }
+
+    /// How many instances start at once on each of the occasions, and which of them says that it works.
+    @Test(
+        "never bans a version whose instances were started at once and say that they work",
+        arguments: 2...5)
+    func startedAtOnce(_ count: Int) throws {
+        for occasions in 1...2 {
+            for speaker in 0..<count {
+                let temporary = try TemporaryStore.startedOnce()
+                let versions = temporary.versions
+                try versions.activateAtNextBoot("B")
+                for _ in 0..<occasions {
+                    let boots = try (0..<count).map { _ in try temporary.reopened().boot() }
+                    let said = boots[speaker]
+                    try versions.confirm(said.version, token: said.token)
+                    // Saying it twice, or by all of them, is no error.
+                    for boot in boots { try versions.confirm(boot.version, token: boot.token) }
+                    try versions.confirm(said.version, token: said.token)
+                }
+                let lifecycle = try versions.lifecycle()
+                expect(lifecycle.bad.isEmpty && lifecycle.trials.isEmpty)
+                expect(lifecycle.knownGood.contains("B"))
+                try expect(versions.boot().version, equals: "B")
+                try temporary.expectClean()
+            }
+        }
+    }
+
+    @Test func `believes every token of a version that nothing stands behind`() throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("A", ["f": "A"])
+        let versions = temporary.versions
+        try versions.activate("A")
+        let boots = try (0..<4).map { _ in try versions.boot() }
+        for boot in boots {
+            expect(boot.version, equals: "A")
+            try versions.confirm("A", token: boot.token)
+        }
+        try expect(versions.lifecycle().knownGood, equals: ["A"])
+        // Known good, and started twice at once again.
+        for boot in try [versions.boot(), versions.boot()] {
+            try versions.confirm("A", token: boot.token)
+        }
     }
 
     @Test func `tries a version again that has nothing to go back to`() throws {

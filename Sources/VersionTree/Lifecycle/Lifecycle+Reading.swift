@@ -50,6 +50,7 @@ extension Lifecycle {
         knownGood = try Self.names(document["knownGood"], "knownGood")
         bad = try Self.list(document["bad"], "bad", Self.ban)
         boot = try Self.boot(document["boot"])
+        unheard = try Self.list(document["unheard"], "unheard", Self.boot)
         if let value = document["confirmed"], !value.isNull {
             guard let version = try Self.name(value["version"], "confirmed"),
                 let token = value["token"]?.asString
@@ -75,7 +76,7 @@ extension Lifecycle {
 
     private static let knownKeys: Set<String> = [
         "bad", "before", "boot", "confirmed", "current", digestKey, "embedded", "format",
-        "knownGood", "pending", "protected", "trials",
+        "knownGood", "pending", "protected", "trials", "unheard",
     ]
 
     private static func boot(_ value: JSONValue?) throws(StoreError) -> Boot? {

@@ -38,6 +38,7 @@ extension Lifecycle {
         _ request: StartRequest, _ versions: some StartableVersions
     ) throws(StoreError) -> Begun {
         var left: LeftVersion?
+        let former = boot
         if let current { try recognize(current, versions) }
         if let boot = unconfirmed {
             if boot.isWatched, request.isLockTaken {
@@ -64,6 +65,7 @@ extension Lifecycle {
             boot.isWatched = request.isWatching
         }
         self.boot = boot
+        keepToken(of: former, request)
         return Begun(
             kind: .started, version: version, token: request.token, left: left,
             switchedFrom: before == version ? nil : before)
@@ -178,6 +180,7 @@ extension Lifecycle {
                 "there is nothing to go back to: nobody has confirmed a version of other content that can be "
                     + "shown, and none is embedded; castree activate chooses one")
         }
+        try forgetTokens(of: left.from, versions)
         return left
     }
 
@@ -191,26 +194,6 @@ extension Lifecycle {
             return nil
         }
         return try takeBack(boot, request, versions)
-    }
-
-    /// Vouches for exactly the version that started.
-    /// - Returns: whether that is news.
-    package mutating func vouch(
-        _ name: String, token: String
-    ) throws(StoreError) -> Bool {
-        if confirmed == .init(version: name, token: token), current == name,
-            knownGood.contains(name)
-        {
-            return false
-        }
-        guard let boot, boot.version == name, boot.token == token, current == name else {
-            throw StoreError(
-                .wrongToken,
-                "version \(printable(name)) did not start with this token, or no longer runs; "
-                    + "a confirmation must name the version and token that castree boot printed")
-        }
-        confirm(name, token: token)
-        return true
     }
 
     /// Takes back a start that ended without failing: by an orderly stop, or with the system.

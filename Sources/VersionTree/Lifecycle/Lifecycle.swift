@@ -70,6 +70,11 @@ public struct Lifecycle: Sendable, Hashable {
     public var bad: [Ban] = []
     /// The start that waits for its confirmation.
     package var boot: Boot?
+    /// Earlier starts of this time of the system whose tokens still count, the newest first.
+    ///
+    /// A later start has taken their place without anybody knowing that they had failed: an app that was
+    /// started twice at once, say. They may still confirm what they have started.
+    package var unheard: [Boot] = []
     /// The last confirmation.
     package var confirmed: Confirmation?
     /// Versions that nobody and nothing may retire.
@@ -158,6 +163,7 @@ public struct Lifecycle: Sendable, Hashable {
             knownGood[place] = heir
         }
         knownGood.removeAll { $0 == version }
+        unheard.removeAll { $0.version == version }
         if before == version { before = nil }
     }
 

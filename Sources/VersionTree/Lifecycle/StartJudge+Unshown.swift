@@ -47,6 +47,7 @@ extension Lifecycle {
         if let boot = unconfirmed, !boot.isWatched { after.abandonStart() }
         guard let left = try after.leave(reason, request, versions) else { return nil }
         self = after
+        try forgetTokens(of: version, versions)
         return left
     }
 }
