@@ -24,3 +24,34 @@ static inline int castree_sqlite_sync(sqlite3 *database) {
            && number == EINTR);
     return result;
 }
+
+#define castree_sqlite_vfs_name "castree"
+
+// The name as it is: SQLite's own function follows /proc/self/fd/N to the path, which is too long for it.
+static inline int castree_sqlite_same_path(sqlite3_vfs *vfs, const char *name, int count, char *out) {
+    (void)vfs;
+    sqlite3_snprintf(count, out, "%s", name);
+    return SQLITE_OK;
+}
+
+// Registers SQLite's usual file layer under another name, for paths through an open directory; 0 if there are none such here.
+static inline int castree_sqlite_by_descriptor(void) {
+#ifdef __linux__
+    static sqlite3_vfs vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    if (!usual) return 0;
+    sqlite3_mutex *mutex = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_MAIN);
+    sqlite3_mutex_enter(mutex);
+    int is_made = vfs.zName != 0;
+    if (!is_made) {
+        vfs = *usual;
+        vfs.pNext = 0;
+        vfs.zName = castree_sqlite_vfs_name;
+        vfs.xFullPathname = castree_sqlite_same_path;
+    }
+    sqlite3_mutex_leave(mutex);
+    return is_made || sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
+#else
+    return 0;
+#endif
+}

@@ -26,18 +26,24 @@ static inline int castree_set_modified(int directory, const char *path, int64_t 
 #endif
 
 #ifdef __linux__
-#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-// capget(2): whether CAP_CHOWN is effective; if the kernel does not tell, fchown(2) will.
-static inline int castree_may_chown(void) {
-    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capget, &header, data) != 0) return 1;
-    return (data[0].effective >> CAP_CHOWN) & 1;
+// setfsuid(2), for this thread only: the C library's setgroups(3) would change all threads. 0 if the thread is that user.
+static inline int castree_act_as(uint32_t user, uint32_t group, size_t count, const uint32_t *groups) {
+#ifdef SYS_setfsuid32
+    const long set_user = SYS_setfsuid32, set_group = SYS_setfsgid32, set_groups = SYS_setgroups32;
+#else
+    const long set_user = SYS_setfsuid, set_group = SYS_setfsgid, set_groups = SYS_setgroups;
+#endif
+    if (syscall(set_groups, count, groups) != 0) return -1;
+    syscall(set_group, group);
+    syscall(set_user, user);
+    // The calls themselves never tell whether they failed.
+    if ((uint32_t)syscall(set_group, (uint32_t)-1) != group) return -1;
+    return (uint32_t)syscall(set_user, (uint32_t)-1) == user ? 0 : -1;
 }
 // syncfs(2), declared by the C library for _GNU_SOURCE only.
 extern int syncfs(int fd);
@@ -88,7 +94,12 @@ static inline int64_t castree_ctime_ns(const struct stat *s) {
 #include <sys/random.h>
 // Darwin has no syncfs(2); callers sync file by file instead.
 static inline int castree_syncfs(int fd) { (void)fd; errno = ENOSYS; return -1; }
-static inline int castree_may_chown(void) { return 1; }
+// As above; declared for the system's own programs only.
+extern int pthread_setugid_np(uid_t user, gid_t group);
+static inline int castree_act_as(uint32_t user, uint32_t group, size_t count, const uint32_t *groups) {
+    (void)count, (void)groups;
+    return user == 0 ? pthread_setugid_np((uid_t)-101, (gid_t)-101) : pthread_setugid_np(user, group);
+}
 static inline int castree_clone(int target, int source) {
     (void)target; (void)source; errno = ENOTSUP; return -1;
 }

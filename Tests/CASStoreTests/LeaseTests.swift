@@ -33,6 +33,26 @@ import VersionTree
         expect(Damage.names(temporary.path + "/leases").filter { !$0.hasPrefix(".") }, equals: [])
     }
 
+    @Test
+    func `the locks of pulls that were killed go with a collection, those of living ones stay`()
+        throws
+    {
+        let temporary = try TemporaryStore()
+        let leases = temporary.path + "/leases/"
+        let dead = [
+            StoreLayout.pullLock("1"), StoreLayout.fetchLock(try address(of: "a")),
+            StoreLayout.pullLock("a name with spaces"),
+        ]
+        for name in dead { try Damage.replace(leases + name, by: .emptyFile) }
+        let living = try temporary.store.openLock(StoreLayout.pullLock("2"))
+        try temporary.store.waitForLock(living.raw, exclusive: false)
+        _ = try temporary.reopened().collect()
+        let left = Damage.names(leases).filter {
+            $0.hasPrefix(".pull-") || $0.hasPrefix(".fetch-")
+        }
+        expect(left, equals: [StoreLayout.pullLock("2")])
+    }
+
     @Test func `two leases have two names`() throws {
         let temporary = try TemporaryStore()
         let first = try temporary.store.makeLease()

@@ -18,6 +18,36 @@ import VersionTree
         try temporary.objectPath(address(of: "#!executable")) + ".x"
     }
 
+    @Test(arguments: [480, 500, 512, 520, 1000, 3900])
+    func `a store whose path is longer than SQLite takes is a store like any other`(
+        length: Int
+    ) throws {
+        let directory = TemporaryDirectory()
+        var path = directory.appending("s")
+        while path.utf8.count + 1 < length {
+            path += "/" + String(repeating: "d", count: min(200, length - path.utf8.count - 1))
+        }
+        for _ in 1...2 {
+            let store = try VersionStore.create(at: path).versions
+            try expect(store.versions().count, equals: 0)
+            try expect(store.check().findings, equals: [])
+        }
+    }
+
+    @Test(arguments: [
+        String(repeating: "/d", count: 2100), "/" + String(repeating: "d", count: 256) + "/s",
+    ])
+    func `a path that no system takes is refused before anything of it is made`(
+        end: String
+    ) throws {
+        let directory = TemporaryDirectory()
+        let found = code {
+            _ = try VersionStore.create(at: directory.appending("above") + end)
+        }
+        expect(found, equals: .tooLarge)
+        expect(Damage.names(directory.appending(".")).filter { $0 == "above" }, equals: [])
+    }
+
     @Test func `a flipped or writable twin is named and mended`() throws {
         let temporary = try makeStore()
         try Damage.flip(twin(temporary), at: 4)

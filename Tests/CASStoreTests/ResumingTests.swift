@@ -38,6 +38,26 @@ import VersionTree
             temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
     }
 
+    @Test(arguments: [Damage.Stranger.symbolicLink("/etc/hostname"), .directory, .fifo, .socket])
+    func `something else in place of a part is set aside, and the content comes`(
+        stranger: Damage.Stranger
+    ) throws {
+        let temporary = try TemporaryStore()
+        let staged = try temporary.path + "/staging/" + address(of: Self.content).description
+        try Damage.replace(staged, by: stranger)
+        let arrivals = try Arrivals(temporary.store)
+        var arrival = try arrivals.begin(
+            address(of: Self.content), byteCount: Int64(Self.content.count))
+        expect(arrival.offset, equals: 0)
+        try arrival.append(Self.content.span.bytes)
+        _ = try arrival.finish()
+        try arrivals.settle()
+        try expect(
+            temporary.store.read(address(of: Self.content), limit: 1 << 20), equals: Self.content)
+        expect(Damage.names(temporary.path + "/quarantine").count, equals: 1)
+        try expect(temporary.versions.check().findings, equals: [])
+    }
+
     @Test func `put starts over what somebody has staged`() throws {
         let temporary = try TemporaryStore()
         let staged = try temporary.path + "/staging/" + address(of: "abc").description

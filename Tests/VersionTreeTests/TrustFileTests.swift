@@ -181,6 +181,60 @@ import Testing
         if what.isEmpty || what == "{}" { try expect(readBytes(path), equals: Array(what.utf8)) }
     }
 
+    @Test(
+        "is missed where it is lost, whatever else is lost with it, until somebody trusts anew",
+        arguments: [
+            "nothing", "lifecycle.json", "leases", "index.sqlite", "stamp", "channels.json",
+            "current",
+        ])
+    func lost(_ with: String) throws {
+        try put(origin(["https://a.example"]))
+        unlink(path)
+        // Somebody cleans up, or a backup has not all of it.
+        try? FileManager.default.removeItem(atPath: temporary.path + "/" + with)
+        expectRefusal(.badTrust) { try temporary.reopened().trust() }
+        expectRefusal(.badTrust) {
+            try temporary.reopened().changeTrust { (trust) throws(StoreError) in
+                try trust.put(origin(["https://b.example"]))
+            }
+        }
+        try expect(
+            temporary.reopened().evidentFindings().map(\.kind).contains(.damagedTrust))
+        for repairing in [false, true] {
+            let findings = try temporary.reopened().check(repairing: repairing).findings
+            let lost = try require(findings.first { $0.kind == .damagedTrust })
+            expect(!lost.isRepaired && lost.message.contains("trust add"))
+        }
+        // A repair of the lifecycle keeps what it said.
+        expectRefusal(.badTrust) { try temporary.reopened().trust() }
+        try temporary.reopened().changeTrust(anew: true) { (trust) throws(StoreError) in
+            try trust.put(origin(["https://c.example"]))
+        }
+        try expect(temporary.reopened().trust().origins.count, equals: 1)
+        try expect(temporary.reopened().check().findings.map(\.kind), equals: [])
+    }
+
+    @Test("of a store that trusts nobody any more may be lost")
+    func notMissed() throws {
+        try put(origin(["https://a.example"]))
+        try temporary.versions.changeTrust { (trust) throws(StoreError) in trust.origins = [] }
+        unlink(path)
+        try expect(temporary.reopened().trust(), equals: StoreTrust())
+        try expect(!temporary.versions.forgetLostTrust())
+    }
+
+    @Test("is missed in a store that an older castree has made, once something was verified there")
+    func older() throws {
+        try put(origin(["https://a.example"]))
+        truncate(temporary.path + "/leases/.trust", 0)
+        unlink(temporary.path + "/lifecycle.json")
+        try temporary.reopened().noteKnownTrust()
+        unlink(path)
+        expectRefusal(.badTrust) { try temporary.reopened().trust() }
+        try expect(temporary.reopened().forgetLostTrust())
+        try expect(temporary.reopened().trust(), equals: StoreTrust())
+    }
+
     @Test("of a newer format is refused, and left as it is")
     func newer() throws {
         try writeFile(path, #"{"format":2,"origins":[]}"#)

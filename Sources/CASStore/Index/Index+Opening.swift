@@ -16,13 +16,13 @@ extension Index {
         if try mayBeTorn(), try isAbandoned(writing: writing, mayBeTorn) { throw Self.cutShort }
         let opened: Connection
         do throws(StoreError) {
-            opened = try Connection(path: path, mode: .readWrite, options)
+            opened = try connect(.readWrite)
             try opened.execute(IndexSchema.settings)
         } catch {
             guard error.saysIndexIsUnreachable else { throw error }
             let log = try fileSystem.status(root, StoreLayout.index + "-wal")
             guard log == nil || log?.kind == .regular else { throw Self.cutShort }
-            let reading = try Connection(path: path, mode: .readOnly, options)
+            let reading = try connect(.readOnly)
             connection = reading
             return reading
         }
@@ -30,6 +30,12 @@ extension Index {
         try checkFile(opened, writing: writing)
         connection = opened
         return opened
+    }
+
+    /// Opens the file that is at the path, or makes it.
+    func connect(_ mode: Connection.Mode) throws(StoreError) -> Connection {
+        try Connection(
+            path: path, in: directories.root.raw, of: fileSystem, mode: mode, options)
     }
 
     func close() {

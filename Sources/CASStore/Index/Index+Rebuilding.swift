@@ -52,11 +52,7 @@ extension Index {
         try writeFirstStamp(isMade: false)
         let root = directories.root.raw
         try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask cut it
-        if fileSystem is OwnersFileSystem {
-            // SQLite would create it as root's; created here, it is the owner's.
-            _ = try fileSystem.open(root, StoreLayout.index, .updating, mode: 0o644)
-        }
-        let made = try Connection(path: path, mode: .readWrite, options)
+        let made = try connect(.readWrite)
         try fileSystem.setMode(root, StoreLayout.index, 0o644)  // as above
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)

@@ -149,7 +149,12 @@ extension StoreLayout {
     ]
 
     /// Held by the pull that fetches a release, whatever it calls it.
-    package static func fetchLock(_ release: ObjectID) -> String { ".fetch-\(release)" }
+    package static func fetchLock(_ release: ObjectID) -> String { fetchPrefix + "\(release)" }
+
+    /// Whether a lock is one of a pull, and means nothing once nobody holds it.
+    static func isLockOfPull(_ name: String) -> Bool {
+        name.hasPrefix(fetchPrefix) || name.hasPrefix(pullPrefix)
+    }
 
     /// Held by processes that fetch a release under a name.
     package static func pullLock(_ version: String) -> String { pullPrefix + version }
@@ -159,6 +164,7 @@ extension StoreLayout {
         name.hasPrefix(pullPrefix) ? String(name.dropFirst(pullPrefix.utf8.count)) : nil
     }
 
+    private static let fetchPrefix = ".fetch-"
     private static let pullPrefix = ".pull-"
     private static let pinPrefix = ".pin-"
     private static let pinTokenLength = 16

@@ -16,6 +16,18 @@ extension Store {
         try recoverPublished()
     }
 
+    /// Removes the locks of pulls that were killed.
+    ///
+    /// They hold nothing, and a living pull looks whether its file is still there once it has the lock.
+    package func removeDeadLocksOfPulls() throws(StoreError) {
+        let leases = directories.leases.raw
+        for name in try fileSystem.names(in: leases) where StoreLayout.isLockOfPull(name) {
+            _ = try withDeadLease(name) { () throws(StoreError) in
+                try self.fileSystem.removeIfPresent(leases, name)
+            }
+        }
+    }
+
     /// Finishes what writers left whose leases are lost, too.
     ///
     /// A lease is not synced: a power cut may take it and leave its writer's work, which something else made durable.

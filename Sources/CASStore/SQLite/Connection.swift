@@ -10,6 +10,8 @@ package final class Connection {
     private let handle: OpaquePointer
     private var prepared: [String: Statement] = [:]
     private let busy: BusyWait
+    /// Whose rights SQLite's own calls need; `nil` for this process's.
+    private let owner: OwnersFileSystem?
 
     /// How to open a database.
     package enum Mode { case readWrite, readOnly, memory }
@@ -17,8 +19,10 @@ package final class Connection {
     /// Opens `path`, creating it in mode `.readWrite`.
     /// - Throws: `.index` with the SQLite code as cause.
     package init(
-        path: String, mode: Mode, _ options: StoreOptions = StoreOptions()
+        path: String, in directory: Int32? = nil, of fileSystem: (any FileSystem)? = nil,
+        mode: Mode, _ options: StoreOptions = StoreOptions()
     ) throws(StoreError) {
+        owner = fileSystem as? OwnersFileSystem
         let flags =
             switch mode {
             case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
@@ -26,7 +30,9 @@ package final class Connection {
             case .memory: SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX
             }
         var opened: OpaquePointer?
-        let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_EXRESCODE, nil)
+        let result = try Self.acting(owner) { () throws(StoreError) in
+            Self.open(path, directory, flags | SQLITE_OPEN_EXRESCODE, &opened)
+        }
         guard result == SQLITE_OK, let opened else {
             let error = StoreError(sqlite: result, opened, doing: "open the index \(path)")
             sqlite3_close_v2(opened)
@@ -49,9 +55,37 @@ package final class Connection {
         sqlite3_close_v2(handle)
     }
 
+    /// Opens a database, by its path or, if that is too long for SQLite (unixFullPathname: 512 bytes), through the open
+    /// directory that holds it.
+    private static func open(
+        _ path: String, _ directory: Int32?, _ flags: Int32, _ opened: inout OpaquePointer?
+    ) -> Int32 {
+        let result = sqlite3_open_v2(path, &opened, flags, nil)
+        guard result & 0xff == SQLITE_CANTOPEN, let directory, castree_sqlite_by_descriptor() != 0
+        else { return result }
+        sqlite3_close_v2(opened)
+        return sqlite3_open_v2(
+            "/proc/self/fd/\(directory)/\(StoreLayout.index)", &opened, flags,
+            castree_sqlite_vfs_name)
+    }
+
+    private static func acting<R>(
+        _ owner: OwnersFileSystem?, _ body: () throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        if let owner { return try owner.asOwner(body) }
+        return try body()
+    }
+
+    /// Does what may open, make or remove a file of the database, as the owner of the store.
+    func acting<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+        try Self.acting(owner, body)
+    }
+
     /// Runs statements that return nothing and take nothing.
     package func execute(_ sql: String) throws(StoreError) {
-        let result = sqlite3_exec(handle, sql, nil, nil, nil)
+        let result = try acting { () throws(StoreError) in
+            sqlite3_exec(handle, sql, nil, nil, nil)
+        }
         guard result == SQLITE_OK else { throw error(result) }
     }
 
@@ -62,8 +96,10 @@ package final class Connection {
             return statement
         }
         var made: OpaquePointer?
-        let result = sqlite3_prepare_v3(
-            handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+        let result = try acting { () throws(StoreError) in
+            sqlite3_prepare_v3(
+                handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
+        }
         guard result == SQLITE_OK, let made else { throw error(result) }
         let statement = Statement(made, of: self)
         prepared[sql] = statement

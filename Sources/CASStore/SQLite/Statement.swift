@@ -58,7 +58,7 @@ package final class Statement {
 
     /// Moves to the next row; `false` after the last.
     package func step() throws(StoreError) -> Bool {
-        switch sqlite3_step(handle) {
+        switch try connection.acting({ () throws(StoreError) in sqlite3_step(handle) }) {
         case SQLITE_ROW: return true
         case SQLITE_DONE:
             sqlite3_reset(handle)

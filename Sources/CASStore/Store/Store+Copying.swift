@@ -22,7 +22,8 @@ extension Store {
         _ name: UnsafePointer<CChar>, mode: UInt32, allowingReflink: Bool,
         on place: (any FileSystem)? = nil
     ) throws(StoreError) -> CopyMethod {
-        let target = try (place ?? fileSystem).open(directory, name, .creating, mode: mode)
+        let place = place ?? fileSystem
+        let target = try place.open(directory, name, .creating, mode: mode)
         var method = CopyMethod.reflinked
         let isCloned = allowingReflink ? try fileSystem.clone(source, to: target.raw) : false
         if !isCloned {
@@ -39,7 +40,7 @@ extension Store {
             }
         }
         // The umask cut the mode that open(2) was given.
-        try fileSystem.setMode(target.raw, mode)
+        try place.setMode(target.raw, mode)
         return method
     }
 

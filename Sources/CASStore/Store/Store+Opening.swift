@@ -14,6 +14,7 @@ extension Store {
         fileSystem: any FileSystem = POSIXFileSystem()
     ) throws(StoreError) -> (store: Store, isNew: Bool) {
         let working = POSIXFileSystem.workingDirectory
+        try refuseUnmakeable(path)
         try makeParents(of: path, fileSystem)
         // The maker of a store decides who may look into it at all.
         try fileSystem.makeDirectoryIfAbsent(working, path, cutByUmask: true)
@@ -123,6 +124,17 @@ extension Store {
                 .unsupportedFormat,
                 "the store \(printable(path)) has format \(version); this castree knows formats up "
                     + "to \(formatVersion); use a newer castree")
+        }
+    }
+
+    /// Refuses a path that no system call takes, before anything of it is made (limits.h: PATH_MAX, NAME_MAX).
+    private static func refuseUnmakeable(_ path: String) throws(StoreError) {
+        let longest = path.utf8.split(separator: 47).map(\.count).max() ?? 0
+        guard path.utf8.count < 4096, longest <= 255 else {
+            throw StoreError(
+                .tooLarge,
+                "the path of the store has \(path.utf8.count) bytes, its longest name \(longest); systems take 4095 "
+                    + "and 255: give a shorter one")
         }
     }
 

@@ -111,7 +111,8 @@ extension Store {
             do throws(StoreError) {
                 _ = try fileSystem.open(staging, name, .updating, mode: 0o600)
             } catch {
-                guard error.code == .permission, try makeWritable(name) else { throw error }
+                if error.code == .permission, try makeWritable(name) { continue }
+                guard try setStrangerAside(name) else { throw error }
                 continue
             }
             // Writing continues at the end of the file; the lock lives as long as the writer.
@@ -122,6 +123,7 @@ extension Store {
                 return nil
             }
             let status = try fileSystem.status(file.raw)
+            if status.kind != .regular, try setStrangerAside(name) { continue }
             // Between open and lock another writer may have finished, and the name may be gone or
             // new.
             guard let here = try fileSystem.status(staging, name), here.isSameFile(as: status)
@@ -130,6 +132,22 @@ extension Store {
             // Its writer died after it published: this is the object's own file. Leave it alone.
             try fileSystem.removeIfPresent(staging, name)
         }
+    }
+
+    /// Moves what stands in place of a part and is no file of ours to quarantine, and says so.
+    ///
+    /// - Returns: `false` if a file of this user stands there.
+    private func setStrangerAside(_ name: String) throws(StoreError) -> Bool {
+        let staging = directories.staging.raw
+        guard let status = try fileSystem.status(staging, name) else { return true }
+        let root = try fileSystem.status(directories.root.raw)
+        guard status.kind != .regular || status.owner != root.owner else { return false }
+        try fileSystem.move(
+            staging, name, to: directories.quarantine.raw, try StoreLayout.aside("part"))
+        options.notice(
+            "something that is no file of this store stood at \(StoreLayout.staging)/\(name); it is in "
+                + "\(StoreLayout.quarantine) now")
+        return true
     }
 
     // A writer that died just before it published left the file with the mode of an object.

@@ -14,7 +14,8 @@ extension Invocation {
     }
 
     static func moment(_ text: String, now: Int64) -> Int64? {
-        if let seconds = seconds(text) { return seconds <= now ? now - seconds : nil }
+        // A clock that begins in 1970 is younger than a month: nothing is older than its beginning.
+        if let seconds = seconds(text) { return max(0, now - seconds) }
         let parts = text.split(separator: "T", omittingEmptySubsequences: false)
         guard parts.count <= 2, let day = day(parts[0]) else { return nil }
         guard parts.count == 2 else { return day * 86_400 }

@@ -28,7 +28,8 @@ public struct Publisher: Sendable {
     ) {
         self.path = path
         self.options = options
-        self.fileSystem = fileSystem
+        // Root publishes to another user's origin as that user; who may not is told when something is written.
+        self.fileSystem = (try? OwnersFileSystem.around(fileSystem, directory: path)) ?? fileSystem
         self.now = now
     }
 

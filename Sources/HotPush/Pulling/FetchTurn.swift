@@ -66,6 +66,8 @@ final class FetchTurn {
 extension Pull {
     /// Waits until no other pull fetches the same release.
     func takeTurn(for offer: FoundRelease) throws(StoreError) -> FetchTurn {
+        // Those of pulls that were killed mean nothing, and the next pull tries again.
+        try? versions.store.removeDeadLocksOfPulls()
         let (first, second) = (versions.store.options.isInterrupted, options.isInterrupted)
         let release: ObjectID =
             if let published = offer.published {

@@ -30,7 +30,7 @@ extension Pull {
             throw StoreError(.untrusted, error.message)
         }
         var files: [Int64: TrustFile] = [:]
-        let ruling = try ruling(on: pointer, in: versions.trust(), at: location) {
+        let ruling = try ruling(on: pointer, in: storeTrust(), at: location) {
             (version: Int64) throws(StoreError) -> TrustFile in
             if let file = files[version] { return file }
             let file = try trustFile(version, at: location)
@@ -41,9 +41,14 @@ extension Pull {
             pointer: pointer, standing: ruling?.standing ?? .unjudged, trustFiles: files)
     }
 
+    /// Whose releases the store takes. An app that names the keys itself says so at every pull.
+    private func storeTrust() throws(StoreError) -> StoreTrust {
+        try versions.trust(anew: options.trust != nil)
+    }
+
     /// Whether only signed releases are taken from a place.
     func isTrusting(_ location: OriginLocation) throws(StoreError) -> Bool {
-        try trustedOrigin(in: versions.trust(), at: location) != nil
+        try trustedOrigin(in: storeTrust(), at: location) != nil
     }
 
     /// The origin as the store trusts it; `nil` if it takes what comes.
@@ -135,7 +140,7 @@ extension Pull {
     func checkStanding(
         of pointer: ChannelPointer, at location: OriginLocation
     ) throws(StoreError) {
-        _ = try ruling(on: pointer, in: versions.trust(), at: location) {
+        _ = try ruling(on: pointer, in: storeTrust(), at: location) {
             (version: Int64) throws(StoreError) -> TrustFile in
             try trustFile(version, at: location)
         }
@@ -197,15 +202,19 @@ extension Pull {
                 "the keys that are trusted for \(location.description) have changed meanwhile; pull again"
             )
         }
-        let now = try versions.trust()
+        let now = try storeTrust()
         if let ruling = try ruling(on: pointer, in: now, at: location, reading: read) {
             var then = now
             try ruling.note(pointer, grace: options.expiryGrace, bound, in: &then)
-            if then == now { return nil }
+            if then == now {
+                try versions.noteKnownTrust()
+                return nil
+            }
         }
         var isFirst = false
         var steps: [TrustFile] = []
-        let newer = try versions.changeTrust { (trust) throws(StoreError) -> Int64? in
+        let newer = try versions.changeTrust(anew: options.trust != nil) {
+            (trust) throws(StoreError) -> Int64? in
             guard let ruling = try ruling(on: pointer, in: trust, at: location, reading: read)
             else { return nil }
             if let newer = ruling.standing.newer { return newer }

@@ -35,12 +35,6 @@ package protocol FileSystem: Sendable {
     /// Sets when a file was last written, in nanoseconds since 1970 (utimensat(2)); of a symbolic link its own time.
     func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64) throws(StoreError)
-    /// Gives a file or directory to a user and a group (fchown(2)).
-    func setOwner(_ file: Int32, _ user: UInt32, _ group: UInt32) throws(StoreError)
-    /// Gives a symbolic link to a user and a group, not what it leads to (fchownat(2)).
-    func setOwner(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError)
     /// Makes a file's bytes and inode, or a directory's entries, durable (fsync(2)).
     func sync(_ file: Int32) throws(StoreError)
     /// Makes a file durable through the descriptor of a library that has it open: `library` makes it do so.

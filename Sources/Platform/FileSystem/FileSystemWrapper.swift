@@ -64,18 +64,6 @@ extension FileSystemWrapper {
         try base.setModified(directory, path, nanoseconds)
     }
 
-    package func setOwner(
-        _ file: Int32, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try base.setOwner(file, user, group)
-    }
-
-    package func setOwner(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try base.setOwner(directory, path, user, group)
-    }
-
     package func sync(_ file: Int32) throws(StoreError) { try base.sync(file) }
 
     package func sync(

@@ -48,10 +48,10 @@ package struct POSIXFileSystem: FileSystem {
         case .reading: O_RDONLY | O_NOFOLLOW | O_NONBLOCK
         case .readingFollowingLinks: O_RDONLY | O_NONBLOCK
         case .creating: O_RDWR | O_CREAT | O_EXCL
-        case .updating: O_RDWR | O_CREAT | O_NOFOLLOW
-        case .changing: O_RDWR | O_NOFOLLOW
+        case .updating: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+        case .changing: O_RDWR | O_NOFOLLOW | O_NONBLOCK
         case .writingFollowingLinks: O_WRONLY
-        case .appending: O_RDWR | O_APPEND | O_NOFOLLOW
+        case .appending: O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK
         case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
         case .directoryFollowingLinks: O_RDONLY | O_DIRECTORY
         }
@@ -164,20 +164,6 @@ package struct POSIXFileSystem: FileSystem {
     ) throws(StoreError) {
         try call("utimensat", directory, path) {
             castree_set_modified(directory, path, nanoseconds)
-        }
-    }
-
-    package func setOwner(
-        _ file: Int32, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try call("fchown", file) { fchown(file, user, group) }
-    }
-
-    package func setOwner(
-        _ directory: Int32, _ path: UnsafePointer<CChar>, _ user: UInt32, _ group: UInt32
-    ) throws(StoreError) {
-        try call("fchownat", directory, path) {
-            fchownat(directory, path, user, group, AT_SYMLINK_NOFOLLOW)
         }
     }
 

@@ -1,5 +1,3 @@
-import CSystem
-
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -8,9 +6,6 @@ import CSystem
 
 /// The user whose rights this process has.
 package func effectiveUser() -> UInt32 { geteuid() }
-
-/// Whether this process may give files to other users (capabilities(7), CAP_CHOWN).
-package func mayGiveFilesAway() -> Bool { castree_may_chown() != 0 }
 
 /// A user as messages name one: `user app (uid 5001)`.
 package func userDescription(_ user: UInt32) -> String {
@@ -21,15 +16,16 @@ package func userDescription(_ user: UInt32) -> String {
 ///
 /// Reads passwd(5): getpwuid(3) loads libraries that a static program does not have.
 package func userName(_ user: UInt32) -> String? {
-    let system = POSIXFileSystem()
-    // Without it a message names the user by number.
-    guard
-        let bytes = try? system.contents(
-            POSIXFileSystem.workingDirectory, "/etc/passwd", limit: 1 << 20)
-    else { return nil }
-    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-        let fields = line.split(separator: ":", omittingEmptySubsequences: false)
-        if fields.count > 2, UInt32(fields[2]) == user { return printable(String(fields[0])) }
+    databaseFields("/etc/passwd").first { $0.count > 2 && UInt32($0[2]) == user }
+        .map { printable($0[0]) }
+}
+
+/// The lines of passwd(5) or group(5), by their fields; none if the file cannot be read.
+func databaseFields(_ path: String) -> [[String]] {
+    // Without it a message names the user by number, and nobody is in any group.
+    let bytes = try? POSIXFileSystem().contents(
+        POSIXFileSystem.workingDirectory, path, limit: 1 << 20)
+    return String(decoding: bytes ?? [], as: UTF8.self).split(separator: "\n").map { line in
+        line.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     }
-    return nil
 }

@@ -174,7 +174,8 @@ extension VersionStore {
             try self.withLifecycleLocked { () throws(StoreError) in
                 // Otherwise another repair was quicker.
                 guard try self.lifecycleIfReadable() == nil else { return }
-                let lifecycle = try self.lifecycleOfLink()
+                var lifecycle = try self.lifecycleOfLink()
+                lifecycle.isTrusting = try self.isTrustNoted()
                 try self.setLifecycleAside()
                 try self.write(lifecycle)
                 try self.pointCurrent(at: lifecycle.current)

@@ -18,7 +18,7 @@ struct Import {
         let ordinal = try lookUp()
         try readKeeping(batch, lease, ordinal: ordinal)
         try found.refuseChangedDirectories(
-            root, followingLinks: options.followsLinks, store.fileSystem)
+            root, followingLinks: options.followsLinks, store.fileSystem.outside)
         let executables = try stageExecutableCopies(lease, canWait: true)
         if !executables.staged.isEmpty || found.marks.contains(where: \.isStaged) {
             try syncStaged(batch)

@@ -6,7 +6,7 @@ extension SourceFiles {
     /// Looks once at each device, not at each file.
     mutating func learnMounts(_ store: Store, root: Int32, followingLinks: Bool) {
         // If one cannot be examined, reading it will tell what is wrong.
-        let rootDevice = try? store.fileSystem.status(root).device
+        let rootDevice = try? store.fileSystem.outside.status(root).device
         mounts = Array(repeating: nil, count: devices.count)
         for (number, device) in devices.enumerated() {
             if device == rootDevice {
@@ -14,7 +14,7 @@ extension SourceFiles {
             } else if let position = marks.firstIndex(where: { $0.device == number }),
                 // As above.
                 let file = try? SourceReading.open(
-                    path(position), root, followingLinks: followingLinks, store.fileSystem),
+                    path(position), root, followingLinks: followingLinks, store.fileSystem.outside),
                 // As above.
                 let status = try? store.fileSystem.status(file.raw), status.device == device
             {

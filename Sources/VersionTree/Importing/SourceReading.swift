@@ -85,7 +85,7 @@ struct SourceReading: Sendable {
     private func read(
         _ position: Int, _ slots: Slots, name: String, checker: inout ObjectChecker, again: Bool
     ) throws(StoreError) {
-        let fileSystem = store.fileSystem
+        let fileSystem = store.fileSystem.outside
         let path = slots.records[position].path(in: slots.paths)
         var changes = 0
         var wait: LockWait?

@@ -70,12 +70,12 @@ extension VersionStore {
         directory path: String, version name: String, options: AddOptions = AddOptions()
     ) throws(StoreError) -> AddReport {
         let version = try VersionName(name)
-        let root = try DirectoryListing.open(path, fileSystem)
+        let root = try DirectoryListing.open(path, fileSystem.outside)
         let lease = try store.makeLease()
         let store = store
         var walk = DirectoryWalk(
             .init(
-                fileSystem: fileSystem,
+                fileSystem: fileSystem.outside,
                 checkInterruption: { () throws(StoreError) in try store.checkInterruption() },
                 storeRoot: try fileSystem.status(directories.root.raw),
                 followsLinks: options.followsLinks, countMax: limits.count))

@@ -60,6 +60,7 @@ extension Lifecycle {
         before = try Self.name(document["before"], "before")
         protected = Set(try Self.names(document["protected"], "protected"))
         trials = try Self.list(document["trials"], "trials", Self.trial)
+        isTrusting = document["trusting"]?.asBool ?? false
         let unknown = (document.asObject ?? []).filter { !Self.knownKeys.contains($0.key) }
         // In the order in which they are written, so that two files that say the same are equal.
         others = unknown.withSortedKeys
@@ -76,7 +77,7 @@ extension Lifecycle {
 
     private static let knownKeys: Set<String> = [
         "bad", "before", "boot", "confirmed", "current", digestKey, "embedded", "format",
-        "knownGood", "pending", "protected", "trials", "unheard",
+        "knownGood", "pending", "protected", "trials", "trusting", "unheard",
     ]
 
     private static func boot(_ value: JSONValue?) throws(StoreError) -> Boot? {

@@ -50,6 +50,7 @@ extension Lifecycle {
             add("protected", .array(protected.sorted().map { .string($0) }))
         }
         if !trials.isEmpty { add("trials", .array(trials.map { Self.value(of: $0) })) }
+        if isTrusting { add("trusting", .bool(true)) }
         if !unheard.isEmpty { add("unheard", .array(unheard.map { Self.value(of: $0) })) }
         let digest = if let staleDigest { staleDigest } else { try Self.digest(of: members) }
         let document = JSONValue.object(

@@ -83,6 +83,8 @@ public struct Lifecycle: Sendable, Hashable {
     package var before: String?
     /// What was started and never confirmed, the newest first.
     package var trials: [Trial] = []
+    /// Whether the store takes only signed releases from some origin: if trust.json is lost, this tells.
+    var isTrusting = false
     /// Members of the file that this castree does not know; they are written back unchanged.
     var others: [JSONValue.Member] = []
     /// The digest in the file if it is not that of the file's content; empty if it is no digest at all.

@@ -1,7 +1,7 @@
 public import CASStore
 
 extension VersionStore {
-    /// Deletes what nothing references, and the pins of dead processes; see ``CASStore/Store/collect(progress:)``.
+    /// Deletes what nothing references, and the pins and locks of dead processes; see ``CASStore/Store/collect(progress:)``.
     ///
     /// Nothing that a tree shows is garbage, even if its version has lost its manifest: such a tree is made a
     /// version first. Nothing is collected while only the lifecycle knows a version that it needs.
@@ -18,6 +18,7 @@ extension VersionStore {
         let collected = try store.collect(progress: progress)
         // They hold nothing, and the next collection tries again.
         try? removeDeadPins()
+        try? store.removeDeadLocksOfPulls()
         if collected.objectCount > 0 {
             note(.collected(objects: collected.objectCount, bytes: collected.byteCount))
         }

@@ -130,6 +130,13 @@ extension StoreTrust {
         value.asInt64.flatMap { 0...numberMax ~= $0 ? $0 : nil }
     }
 
+    /// The error for a file that is gone, though something else knows that it was there.
+    static let lost = StoreError(
+        .badTrust,
+        "trust.json in the store is gone, though this store took only signed releases, so nothing is taken from any "
+            + "origin: put it back from a copy; or name the keys again with castree trust add, which forgets what was seen "
+            + "of each origin (castree trust remove ORIGIN: take what comes)")
+
     /// The error for a file that nobody should believe.
     static func refuse(_ problem: String) -> StoreError {
         StoreError(

@@ -6,10 +6,13 @@ extension VersionStore {
     /// Whose releases the store takes; without the file, whatever comes.
     ///
     /// Needs no index, and writes nothing.
-    /// - Throws: `.badTrust` if the file is damaged, `.unsupportedFormat` if it is newer than this castree.
-    package func trust() throws(StoreError) -> StoreTrust {
+    /// - Parameter anew: whether somebody says now whom the store trusts, so that a lost file is none.
+    /// - Throws: `.badTrust` if the file is damaged or lost, `.unsupportedFormat` if it is newer than this castree.
+    package func trust(anew: Bool = false) throws(StoreError) -> StoreTrust {
         let root = directories.root.raw
         guard let status = try fileSystem.status(root, StoreLayout.trust) else {
+            if anew { return StoreTrust() }
+            if try isTrustNoted() { throw StoreTrust.lost }
             return StoreTrust()
         }
         guard status.kind == .regular else {
@@ -26,16 +29,17 @@ extension VersionStore {
     /// Changes the trust: alone among processes, durably, and as a whole.
     ///
     /// When it returns, what it says survives a power cut. If `body` throws, nothing changes.
+    /// - Parameter anew: as for ``trust(anew:)``.
     /// - Throws: `.badTrust` rather than write over a damaged file; `.untrusted` rather than name an
     ///   origin twice; `.outOfSpace`, `.readOnly`.
     package func changeTrust<R>(
-        _ body: (inout StoreTrust) throws(StoreError) -> R
+        anew: Bool = false, _ body: (inout StoreTrust) throws(StoreError) -> R
     ) throws(StoreError) -> R {
         try store.checkWritable()
         return try store.withReserve { () throws(StoreError) -> R in
             let lock = try self.store.openLock(StoreLayout.trustLock)
             try self.store.waitForLock(lock.raw, exclusive: true)
-            let before = try self.trust()
+            let before = try self.trust(anew: anew)
             var trust = before
             let result = try body(&trust)
             if trust != before {
@@ -44,11 +48,13 @@ extension VersionStore {
                         .untrusted,
                         "an origin would stand in trust.json twice; nothing was changed")
                 }
+                if trust.origins.isEmpty { try self.noteTrust(false, in: lock) }
                 try self.write(trust)
             } else {
                 // The process that wrote it may have been killed before its name was durable.
                 try self.store.sync(self.directories.root.raw)
             }
+            try self.noteTrust(!trust.origins.isEmpty, in: lock)
             return result
         }
     }

@@ -116,7 +116,7 @@ extension Invocation {
             keys: keys, threshold: try integer("threshold"),
             version: try integer("trust-version").map { Int64($0) })
         let versions = try openOrCreateStore()
-        let (origin, isNews) = try versions.changeTrust { (trust) throws(StoreError) in
+        let (origin, isNews) = try versions.changeTrust(anew: true) { (trust) throws(StoreError) in
             try trust.add(named, at: places, id)
         }
         if isNews { origin.record(in: versions) }
@@ -182,6 +182,14 @@ extension Invocation {
         let place = places[0]
         let key = optionalArgument("KEY")
         let versions = try openStore()
+        if try key == nil && versions.forgetLostTrust() {
+            return try report { writer in
+                writer.member("lost", true)
+            } text: { output in
+                output.print(
+                    "trust.json was lost; from now on what any origin offers is taken as it comes.")
+            }
+        }
         let left: TrustedOrigin
         do throws(StoreError) {
             left = try versions.changeTrust { (trust) throws(StoreError) in

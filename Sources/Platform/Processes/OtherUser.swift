@@ -1,0 +1,80 @@
+import CSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Another user, whom root is for a few system calls of one thread.
+///
+/// setfsuid(2) changes whose rights a thread has on files, and nothing else; the kernel takes the rights with
+/// which root passes over modes (capabilities(7)) away meanwhile. Signals and ptrace(2) still meet a process of
+/// root's. The other threads stay root. The groups of root go, too.
+package struct OtherUser: Sendable {
+    private let user: UInt32
+    private let group: UInt32
+    private let ownGroup: UInt32
+    private let ownGroups: [UInt32]
+
+    /// - Parameter group: that of the user's directory: what is made there gets it, if the user is in it.
+    /// - Returns: `nil` without the right to be somebody else.
+    package init?(_ user: UInt32, group: UInt32) {
+        self.user = user
+        self.group = UserEntry(user).group(preferring: group)
+        ownGroup = getegid()
+        var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+        let count = getgroups(Int32(groups.count), &groups)
+        guard count >= 0 else { return nil }
+        ownGroups = Array(groups.prefix(Int(count)))
+        let isOther = castree_act_as(user, self.group, 0, nil) == 0
+        end()
+        guard isOther else { return nil }
+    }
+
+    /// From here on, this thread has the user's rights on files.
+    package func begin() {
+        // It worked before; a thread that stayed root could be led anywhere.
+        precondition(castree_act_as(user, group, 0, nil) == 0, "unable to act for another user")
+    }
+
+    /// From here on, this thread has root's rights again.
+    package func end() {
+        // errno belongs to the call that was made as the user.
+        let number = errno
+        _ = ownGroups.withUnsafeBufferPointer {
+            castree_act_as(0, ownGroup, $0.count, $0.baseAddress)
+        }
+        errno = number
+    }
+}
+
+/// What passwd(5) and group(5) say of a user.
+private struct UserEntry {
+    private var name: String?
+    private var ownGroup: UInt32?
+    private let user: UInt32
+
+    /// The group of whom nobody knows.
+    private static let nogroup: UInt32 = 65_534
+
+    init(_ user: UInt32) {
+        self.user = user
+        let entry = databaseFields("/etc/passwd").first {
+            $0.count > 3 && UInt32($0[2]) == user
+        }
+        name = entry?[0]
+        ownGroup = entry.flatMap { UInt32($0[3]) }
+    }
+
+    /// A group, if the user is in it; otherwise the user's own.
+    func group(preferring group: UInt32) -> UInt32 {
+        guard let name, let ownGroup else { return group == 0 ? Self.nogroup : group }
+        if group == ownGroup { return group }
+        let isMember = databaseFields("/etc/group").contains {
+            $0.count > 3 && UInt32($0[2]) == group
+                && $0[3].split(separator: ",").contains { $0 == name }
+        }
+        return isMember ? group : ownGroup
+    }
+}
