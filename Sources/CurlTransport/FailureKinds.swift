@@ -69,9 +69,27 @@ enum FailureKinds {
         if code == CURLE_OUT_OF_MEMORY, hasSent {
             text = "a field in the head of the answer is longer than 100 KiB, or memory is short"
         }
+        if let wrong = wrongScheme(code, text, url) { text = wrong }
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
         return TransferFailure(
             kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))
+    }
+
+    /// What to say where the port speaks the other of http and https; nil where nothing shows that.
+    private static func wrongScheme(_ code: CURLcode, _ message: String, _ url: String) -> String? {
+        // OpenSSL's words for what is no TLS (SSL_R_WRONG_VERSION_NUMBER, SSL_R_PACKET_LENGTH_TOO_LONG).
+        let noTLS = ["wrong version number", "packet length too long", "http request"]
+        if url.hasPrefix("https:"), code == CURLE_SSL_CONNECT_ERROR,
+            noTLS.contains(where: message.contains)
+        {
+            return "the server does not speak TLS on that port; is it http, not https?"
+        }
+        // A TLS alert is no HTTP, so libcurl takes it for HTTP/0.9.
+        if url.hasPrefix("http:"), code == CURLE_UNSUPPORTED_PROTOCOL, message.contains("HTTP/0.9")
+        {
+            return "the server does not speak http on that port; is it https, not http?"
+        }
+        return nil
     }
 
     /// `text` followed by the URL, both safe to print.

@@ -6,6 +6,13 @@ import StoreCommands
 package import StrictJSON
 import VersionTree
 
+extension PublishPlan {
+    /// What the channel says of the version.
+    fileprivate var offered: OfferedRelease? {
+        pointer.releases.first { $0.version?.name == version.name }
+    }
+}
+
 extension Invocation {
     /// Says what `publish` has written, or would write.
     package func reportPlan(
@@ -26,6 +33,7 @@ extension Invocation {
             PackReport.writeMembers(of: plan.packing, to: &writer)
             writer.member("sequence", plan.pointer.sequence)
             plan.pointer.writeSigning(to: &writer) { timestamp($0) }
+            writer.member("perMille", plan.offered?.rollout?.perMille ?? 1000)
             writer.member("twins", plan.facts?.twins.count ?? 0)
             writer.member("twinBytes", plan.facts?.twins.byteCount ?? 0)
             writer.member("facts", plan.facts?.address.description)
@@ -48,10 +56,19 @@ extension Invocation {
             if let signing = plan.pointer.signingText({ timestamp($0) }) {
                 output.print("Channel \(channel) is \(signing).")
             }
+            print(plan.offered?.rollout, to: output)
             print(plan.facts, to: output)
             clients.print(to: output, isDryRun: isDryRun)
             plan.packing?.print(of: "\(name)", in: channel, to: output, sizes)
         }
+    }
+
+    /// Says whom a roll-out reaches; nothing where it is for all.
+    private func print(_ rollout: Rollout?, to output: Output) {
+        guard let rollout, rollout.perMille < 1000 else { return }
+        output.print(
+            "It reaches \(rollout.perMille) of 1,000 devices, chosen by the id that each store draws or --device names; "
+                + "older castree without --device gets only what is for all.")
     }
 
     /// Says what is written for the clients of other systems; nothing where all of it was there.

@@ -127,6 +127,12 @@ extension Invocation {
         var policy = RetryPolicy()
         policy.failureCountMax = (try integer("retries") ?? 8) + 1
         if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
+        if isDeclared("least-rate") {
+            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
+            if let timeout = try duration("timeout") {
+                policy.dripTime = min(timeout, .seconds(60))
+            }
+        }
         return policy
     }
 

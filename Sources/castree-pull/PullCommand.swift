@@ -157,6 +157,7 @@ extension Invocation {
         options.device = try value("device")
         options.entryCountMax = try integer("max-entries") ?? options.entryCountMax
         options.expiryGrace = try seconds("expiry-grace") ?? 0
+        options.keptGoodCount = try integer("keep-good")
         options.isForced = flag("force")
         options.takesPacks = !flag("no-packs")
         try setDestination(&options)
@@ -210,7 +211,9 @@ extension Invocation {
             writer.member("skipped", report.skipped)
             writer.member("fallbacks", report.fallbacks)
             writer.member("signedBy", reply.signers)
+            writer.writePassedOver(reply)
         } text: { output in
+            for release in reply.passedOver { output.print("\(release.sentence).") }
             if report.isEmbedded {
                 output.print(
                     """
@@ -301,6 +304,8 @@ extension Invocation {
             writer.member("requests", pull.requestCount)
             writer.member("reasons", reply.reasons)
             writer.member("signedBy", reply.signers)
+            writer.member("skipped", reply.passedOver.map(\.version))
+            writer.writePassedOver(reply)
         } text: { output in
             output.print(
                 reply.isOlderCopy
@@ -309,6 +314,16 @@ extension Invocation {
             for reason in reply.reasons { output.print("  \(reason)") }
         }
         return reply.isOlderCopy ? .olderCopy : status
+    }
+}
+
+extension JSONWriter {
+    /// What roll-outs keep from this device.
+    fileprivate mutating func writePassedOver(_ reply: OriginReply) {
+        member("passedOver", reply.passedOver) { writer, release in
+            writer.member("version", release.version)
+            writer.member("perMille", release.perMille)
+        }
     }
 }
 

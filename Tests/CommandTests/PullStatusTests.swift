@@ -23,6 +23,25 @@ import Testing
         }
     }
 
+    @Test func `a store draws its device once, and a roll-out that passes it over says so`() throws
+    {
+        try expect(place.device("pull", "site", "--activate").status, equals: 0)
+        let file = place.directory.appending(path: "device/device.json")
+        expect(!FileManager.default.fileExists(atPath: file.path))
+        try place.publish("2", "--rollout", "0")
+        let answer = try place.device("pull", "site", "--json")
+        let passedOver = #""passedOver":[{"version":"2","perMille":0}]"#
+        expect(answer.text.filter { !$0.isWhitespace }.contains(passedOver), "\(answer)")
+        let drawn = try Data(contentsOf: file)
+        try place.publish("2", "--rollout", "99.9")
+        // One of a thousand stores draws an id that this misses.
+        let second = try place.device("pull", "site", "--json")
+        expect(
+            second.text.filter { !$0.isWhitespace }.contains(#""version":"2""#), "\(second)")
+        try expect(Data(contentsOf: file), equals: drawn)
+        try expect(place.device("fsck").status, equals: 0)
+    }
+
     @Test func `a banned release is 20, and forgiven it is none`() throws {
         try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()

@@ -221,6 +221,35 @@ import Testing
         expect(answer.status == 404 && answer.body.contains("--updates"))
     }
 
+    @Test func `what was never shown goes when the next release has come`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "next-start")
+        let page = try kiosk.page()
+        for version in ["3", "4"] { try place.add(version, ["index.html": version]) }
+        for version in ["2", "3", "4"] {
+            try place.publish(version)
+            try expect(page.post("update").status, equals: 202)
+            try kiosk.hear("version \(version) is here")
+            if version > "2" { try kiosk.hear("retired", "freed") }
+        }
+        let text = try place.device("versions", "--json").text.filter { !$0.isWhitespace }
+        for (version, isKept) in [("1", true), ("2", false), ("3", false), ("4", true)] {
+            expect(text.contains(#""version":"\#(version)""#) == isKept, "\(text)")
+        }
+    }
+
+    @Test func `pages are told once that a version waits, unless they ask`() throws {
+        let origin = try origin()
+        let kiosk = try kiosk(origin, "--switch", "next-start", "--every", "1s")
+        try place.publish("2")
+        let page = try kiosk.page()
+        _ = try page.hear("ready")
+        for _ in 0..<4 { _ = try page.hear("checking") }
+        expect(page.names.count { $0 == "ready" }, equals: 1)
+        try expect(page.post("update").status, equals: 202)
+        _ = try page.hear("ready")
+    }
+
     @Test func `what an emptied channel takes back does not wait any longer`() throws {
         let origin = try origin()
         let kiosk = try kiosk(origin, "--switch", "next-start")

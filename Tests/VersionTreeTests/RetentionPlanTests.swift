@@ -37,15 +37,28 @@ import Testing
 
     private static let ten = (0..<10).reversed().map { "\($0)" }
 
-    @Test("keeps the last good generations and what is newer, and retires the rest")
+    @Test("keeps the last good generations and the newest, and retires the rest")
     func generations() throws {
         let plan = try Self.plan(Self.ten) {
             $0.current = "7"
             $0.knownGood = ["7", "5", "4", "2"]
         }
-        expect(plan.kept.map(\.version), equals: ["9", "8", "7", "5"])
-        expect(plan.retired.map(\.version), equals: ["6", "4", "3", "2", "1", "0"])
+        expect(plan.kept.map(\.version), equals: ["9", "7", "5"])
+        expect(plan.retired.map(\.version), equals: ["8", "6", "4", "3", "2", "1", "0"])
         for verdict in plan.kept + plan.retired { expect(verdict.reason.contains(" ")) }
+    }
+
+    @Test(
+        "lets go what was never shown and has been replaced: one version waits, whatever is current",
+        arguments: ["3", nil] as [String?], ["9", "7"])
+    func replaced(_ current: String?, _ pending: String) throws {
+        let plan = try Self.plan(Self.ten) {
+            $0.current = current
+            $0.knownGood = current.map { [$0] } ?? []
+            $0.pending = pending
+        }
+        let newer = plan.kept.map(\.version).filter { current == nil || $0 > "3" }
+        expect(newer, equals: pending == "9" ? ["9"] : ["9", "7"])
     }
 
     @Test("counts no good version that stays for another reason, but the current one")

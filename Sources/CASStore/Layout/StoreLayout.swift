@@ -47,6 +47,7 @@ package enum StoreLayout {
     package static let pointers = "pointers"
     package static let packing = "packing"
     package static let owed = "owed.json"
+    package static let device = "device.json"
     package static let events = "events.jsonl"
     package static let olderEvents = "events.older.jsonl"
 
@@ -57,7 +58,7 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, trust,
+            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, trust, device,
             server, channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 

@@ -139,7 +139,7 @@ final class DocumentFetch: TransferClient {
             highWater.now = bytes.count
             deadline = .now + Self.patience
         }
-        guard let dripLimit, drip.isDripping(piece.count, dripLimit) else { return true }
+        guard let dripLimit, drip.pace(piece.count, dripLimit) == .dripping else { return true }
         verdict = .failed(
             TransferFailure(.timeout, "\(request.url) comes too slowly to finish"))
         return false
@@ -168,7 +168,7 @@ final class DocumentFetch: TransferClient {
         }
         let decision = budget.decide(
             id, outcome, head: head, newByteCount: Int64(highWater.now - highWater.before),
-            now: secondsNow(), using: &generator)
+            lasting: drip.lasted, now: secondsNow(), using: &generator)
         if case .again(let delay) = decision {
             due = .now + delay
             isWanted = true

@@ -90,7 +90,10 @@ extension Download {
         if file(of: transfer.work.content).needsInspection {
             transfer.inspected.append(contentsOf: bytes)
         }
-        if let dripLimit, transfer.drip.isDripping(bytes.count, dripLimit) {
+        let pace =
+            dripLimit.map { transfer.drip.pace(bytes.count, $0, among: running.count) }
+            ?? .undecided
+        if pace == .dripping {
             // Slower than any network for too long: it would never end.
             transfer.isTooSlow = true
             return false
@@ -99,7 +102,7 @@ extension Download {
         let offset = transfer.arrival?.offset ?? 0
         if offset > transfer.work.highWater {
             count(&transfer.work, upTo: offset)
-            budget.progressed(transfer.work.budgetID)
+            if pace == .kept { budget.progressed(transfer.work.budgetID) }
         }
         return true
     }
@@ -197,7 +200,8 @@ extension Download {
         }
         let decision = budget.decide(
             work.budgetID, result, head: transfer.head, newByteCount: max(0, newByteCount),
-            now: secondsNow(), using: &generator)
+            lasting: transfer.drip.lasted, among: running.count + 1, now: secondsNow(),
+            using: &generator)
         if case .again(let delay) = decision {
             let isOfUse = newByteCount >= 64 << 10 || (hasPart && !isProvable(work.content))
             work.wait(until: .now + delay, stays: isOfUse && !transfer.isTooSlow)

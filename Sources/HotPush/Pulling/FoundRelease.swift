@@ -54,6 +54,19 @@ public enum OriginAnswer: Sendable {
     case nothing([String])
 }
 
+/// A release that a roll-out keeps from this device so far.
+package struct PassedOverRelease: Sendable, Hashable {
+    /// Its version.
+    package let version: String
+    /// Of so many of 1,000 devices.
+    package let perMille: Int
+
+    /// A sentence for people.
+    package var sentence: String {
+        "version \(version) is passed over: so far it is for \(perMille) of 1,000 devices, and not for this one"
+    }
+}
+
 /// An origin's answer, and its basis: what the steps after asking need to know.
 package struct OriginReply: Sendable {
     /// What the origin answers.
@@ -66,6 +79,8 @@ package struct OriginReply: Sendable {
     var sighting: SeenSequences.Sighting?
     /// The trusted keys that have signed the channel's pointer, by id; empty where the store takes what comes.
     package var signers: [String] = []
+    /// What the channel has for a share of the devices, to which this one does not belong.
+    package var passedOver: [PassedOverRelease] = []
     /// Whether the pointer is an older copy: a cache or mirror is behind.
     package var isOlderCopy = false
 

@@ -148,6 +148,15 @@ extension DocumentFetch.Answer {
             && ReleaseDocument(path: "").accepts(contentType: head["content-type"])
     }
 
+    /// The type of a page that came in the document's place; nil if none did.
+    ///
+    /// 511: RFC 6585, section 6.
+    var pageType: String? {
+        let type = head["content-type"]?.prefix { $0 != ";" }.lowercased() ?? ""
+        guard head.status == 511 || head.status == 200, type == "text/html" else { return nil }
+        return type
+    }
+
     /// Whether it does not have the document; everything else is a failure.
     ///
     /// Some servers answer 403 for what does not exist.

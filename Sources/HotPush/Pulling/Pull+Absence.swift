@@ -16,6 +16,7 @@ extension Pull {
                     + "403): it is private, or has no such channel")
         }
         if let error = try wrongPlace(origin, channel.description) { return error }
+        if let pageType { return page(pageType, insteadOf: origin) }
         return StoreError(
             .notFound,
             "\(origin.description) has no channel \"\(channel)\" (it answered \(status)); "
@@ -33,11 +34,27 @@ extension Pull {
                     + "and who may read it")
         }
         if status != 0, let error = try wrongPlace(origin, options.channel) { return error }
+        if let pageType { return page(pageType, insteadOf: origin) }
         return StoreError(
             .notFound,
             "nothing at \(origin.description) describes a release: neither a channel "
                 + "\"\(printable(options.channel))\" (castree publish) nor a Meteor server's "
                 + "__cordova/manifest.json; \(origin.advice)")
+    }
+
+    /// A page came where a channel's pointer should be: the network is not the right one yet, so it is worth trying again.
+    func page(_ type: String, insteadOf origin: OriginLocation) -> StoreError {
+        StoreError(
+            .network,
+            "\(origin.description) answered with a page (\(type)): a login or captive portal? If this network has "
+                + "none, check the URL: no origin is there",
+            cause: .transfer(kind: TransferFailure.Kind.broken.rawValue))
+    }
+
+    /// What may be wrong with an address that a server takes for a bad request: a port with TLS says so to who comes without.
+    func adviceOnScheme(_ status: Int, _ origin: OriginLocation) -> String {
+        guard status == 400, case .web(let url) = origin, url.hasPrefix("http:") else { return "" }
+        return " (is that port https, not http?)"
     }
 
     /// The error if there is no such directory, or an origin with other channels; nil if neither is sure.

@@ -71,11 +71,14 @@ extension Pull {
         }
         guard answer.isDocument else {
             guard answer.isAbsence else {
+                if let type = answer.pageType { throw page(type, insteadOf: origin) }
                 throw StoreError(
                     .network,
                     "\(origin.description) answered \(answer.head.status) when asked for its channel "
-                        + "\"\(channel)\"; try again later")
+                        + "\"\(channel)\"\(adviceOnScheme(answer.head.status, origin)); try again later"
+                )
             }
+            pageType = answer.pageType
             return .absent(status: answer.head.status)
         }
         let judged = try judged(answer.bytes, of: channel, at: origin)
@@ -144,14 +147,22 @@ extension Pull {
         reply.sighting = sighting
         reply.offered = releases.first
         var reasons: [String] = []
+        var passedOver: [PassedOverRelease] = []
         for var offered in releases {
             let objections = try objections(to: offered)
             guard objections.isEmpty else {
                 reasons += objections
+                if let rollout = offered.audience.rollout,
+                    try !rollout.includes(device(for: offered.audience)),
+                    let name = offered.version?.name.description
+                {
+                    passedOver.append(.init(version: name, perMille: rollout.perMille))
+                }
                 continue
             }
             if try isOvertakenMandatory(pointer) { offered.isMandatory = true }
             reply.offered = offered
+            reply.passedOver = passedOver
             guard let published = offered.version else {
                 reply.answer = try embedded(instead: reasons)
                 return reply
@@ -166,6 +177,7 @@ extension Pull {
             reply.answer = .release(found)
             return reply
         }
+        reply.passedOver = passedOver
         reply.answer = .nothing(reasons)
         return reply
     }
@@ -236,12 +248,17 @@ extension Pull {
         return order
     }
 
+    /// The device's name, by which roll-outs choose.
+    func device(for audience: Audience) throws(StoreError) -> String? {
+        try versions.deviceName(options.device, for: audience, isDrawing: !options.isDryRun)
+    }
+
     private func objections(to offered: OfferedRelease) throws(StoreError) -> [String] {
         if options.isForced { return [] }
         let name = offered.version.map { "version \($0.name)" } ?? "the embedded version"
         let reasons =
             try options.app.objections(to: offered.requirements)
-            + offered.audience.objections(device: options.device, options.app)
+            + offered.audience.objections(device: device(for: offered.audience), options.app)
         return reasons.map { "\(name): \($0)" }
     }
 

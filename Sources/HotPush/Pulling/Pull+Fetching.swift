@@ -16,7 +16,8 @@ extension Pull {
         try refuseExpired(offer)
         let turn = try takeTurn(for: offer)
         defer { withExtendedLifetime(turn) {} }
-        return try fetch(offer, by: turn.hasWaited ? self.plan(offer) : plan)
+        let plan = try turn.hasWaited ? self.plan(offer) : plan
+        return try makingRoom(for: offer) { () throws(StoreError) in try fetch(offer, by: plan) }
     }
 
     /// Plans and fetches: with fewer requests than one after the other, because a pack brings the manifest, too.
@@ -26,12 +27,14 @@ extension Pull {
         try refuseExpired(offer)
         let turn = try takeTurn(for: offer)
         defer { withExtendedLifetime(turn) {} }
-        // What an interrupted pull has brought, or another release has.
-        if offer.isPromise, let bytes = try heldManifest(of: offer) {
-            let known = try resolve(offer, with: bytes)
-            return try fetch(known, by: plan(known))
+        return try makingRoom(for: offer) { () throws(StoreError) in
+            // What an interrupted pull has brought, or another release has.
+            if offer.isPromise, let bytes = try heldManifest(of: offer) {
+                let known = try resolve(offer, with: bytes)
+                return try fetch(known, by: plan(known))
+            }
+            return try fetch(offer, by: offer.isPromise ? nil : plan(offer))
         }
-        return try fetch(offer, by: offer.isPromise ? nil : plan(offer))
     }
 
     private func fetch(

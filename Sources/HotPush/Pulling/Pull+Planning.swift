@@ -92,7 +92,8 @@ extension Pull {
 
     /// - Throws: `.unsuitableRelease` for what is meant for other devices.
     func refuseOthers(_ release: Release) throws(StoreError) {
-        let reasons = try release.audience.objections(device: options.device, options.app)
+        let reasons = try release.audience.objections(
+            device: device(for: release.audience), options.app)
         guard let reason = reasons.first else { return }
         throw StoreError(
             .unsuitableRelease,

@@ -24,6 +24,8 @@ public final class Pull {
     package let options: PullOptions
     /// The way to origins: all that changes during a pull besides the store.
     let access: OriginAccess
+    /// The type of the page that came in place of a channel's pointer; nil if none did.
+    var pageType: String?
     /// How many requests have been sent.
     package var requestCount: Int { access.requestCount }
     /// Why a bucket has refused a file; `nil` if none has.

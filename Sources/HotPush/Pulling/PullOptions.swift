@@ -40,6 +40,10 @@ public struct PullOptions: Sendable {
     package var manifestByteCountMax: Int64 = 512 << 20
     /// The most entries that a manifest may have; more are refused while it is read.
     public var entryCountMax = 250_000
+    /// How many versions that have proved good stay where there is no room for a release.
+    ///
+    /// What else is not needed, and what waits and was never shown, then makes room. `nil`: only what no version names does.
+    package var keptGoodCount: Int?
     /// Whose releases are taken, besides what the store's trust says; nil for that alone.
     package var trust: GivenTrust?
     /// For how many seconds after its end a signed pointer may still be obeyed: its publisher may be late to renew it.

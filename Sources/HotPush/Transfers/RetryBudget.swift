@@ -14,7 +14,7 @@ package struct Retry: Sendable {
 package struct RetryBudget: Sendable {
     /// The limits.
     package let policy: RetryPolicy
-    /// Failures in a row without a new byte, by the transfer's id.
+    /// Failures in a row without progress, by the transfer's id.
     private var failureCounts: [Int: Int] = [:]
     private var pullFailureCount = 0
     /// Gets each retry that is decided.
@@ -40,7 +40,7 @@ package struct RetryBudget: Sendable {
         case pullSpent
     }
 
-    /// Notes that new bytes came, of whatever file: the network works.
+    /// Notes that new bytes came, of whatever file, and fast enough: the network works.
     package mutating func progressed(_ id: Int) {
         failureCounts[id] = nil
         pullFailureCount = 0
@@ -58,28 +58,36 @@ package struct RetryBudget: Sendable {
     ///   - id: the transfer's.
     ///   - outcome: how it ended.
     ///   - head: the final response's head, if it came.
-    ///   - newByteCount: bytes staged beyond what was staged before. An attempt that brought some was
-    ///     not in vain: counting starts anew. Bytes that were fetched a second time are not new.
+    ///   - newByteCount: bytes staged beyond what was staged before. An attempt that brought as many as
+    ///     ``RetryPolicy/leastRate`` asks for was not in vain: counting starts anew. Bytes that were fetched a second
+    ///     time are not new.
+    ///   - lasting: how long the attempt took. At least a second counts, since another one follows it, and at most a
+    ///     minute.
+    ///   - count: how many transfers were under way, which share what the network can do.
     ///   - now: seconds since 1970, for a `Retry-After` with a date.
     ///   - generator: draws the wait.
     package mutating func decide(
         _ id: Int, _ outcome: TransferOutcome, head: TransferHead?, newByteCount: Int64,
-        now: Int64, using generator: inout some RandomNumberGenerator
+        lasting: Duration = .zero, among count: Int = 1, now: Int64,
+        using generator: inout some RandomNumberGenerator
     ) -> Decision {
-        if newByteCount > 0 { progressed(id) }
+        let least = policy.leastByteCount(in: min(max(lasting, .seconds(1)), .seconds(60)))
+        let isProgress = newByteCount >= max(1, least / Int64(max(count, 1)))
+        if isProgress { progressed(id) }
         guard RetryPolicy.isWorthRetrying(outcome, status: head?.status) else { return .useless }
-        var count = 0
-        if newByteCount <= 0 {
-            count = (failureCounts[id] ?? 0) + 1
-            failureCounts[id] = count
+        var failureCount = 0
+        if !isProgress {
+            failureCount = (failureCounts[id] ?? 0) + 1
+            failureCounts[id] = failureCount
             pullFailureCount += 1
         }
         if pullFailureCount >= policy.pullFailureCountMax { return .pullSpent }
-        if count >= policy.failureCountMax(of: outcome) { return .spent }
+        if failureCount >= policy.failureCountMax(of: outcome) { return .spent }
         let asked = head.flatMap { head in
             head["retry-after"].flatMap { RetryAfter.delay($0, now: now) }
         }
-        let delay = policy.delay(failureCount: count, retryAfter: asked, using: &generator)
+        let delay = policy.delay(
+            failureCount: failureCount, retryAfter: asked, using: &generator)
         tell(Retry(reason: Self.reason(outcome, head), delay: delay))
         return .again(after: delay)
     }

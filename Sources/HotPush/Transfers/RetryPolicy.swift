@@ -5,14 +5,14 @@ internal import CASStore
 /// The waits grow exponentially and are drawn evenly between zero and their limit ("full jitter"):
 /// many devices that lose a server do not all return at once.
 package struct RetryPolicy: Sendable, Hashable {
-    /// Failures in a row without a new byte after which a file is given up.
+    /// Failures in a row without progress after which a file is given up.
     package var failureCountMax = 8
     /// How often to try to reach an origin that has not answered at all: where there is no such name, or nobody
     /// listens, waiting seldom helps.
     package var unreachedCountMax = 3
-    /// Failures in a row without a new byte after which a file is given up although its origin can be reached.
+    /// Failures in a row without progress after which a file is given up although its origin can be reached.
     private(set) var reachedCountMax = Int.max
-    /// Failures in a row without a new byte, over all files, after which a pull is given up: the
+    /// Failures in a row without progress, over all files, after which a pull is given up: the
     /// network is gone.
     package var pullFailureCountMax = 200
     /// The limit of the first wait; it doubles for each following wait.
@@ -22,10 +22,21 @@ package struct RetryPolicy: Sendable, Hashable {
     /// The longest wait that a server's `Retry-After` can impose.
     package var retryAfterMax: Duration = .seconds(120)
 
-    /// How long 8 KiB may take: a slower connection is given up for another.
+    /// The fewest bytes a minute that count as progress.
+    ///
+    /// A slower connection is given up for another, and an attempt that was slower was in vain: an origin whose every
+    /// connection brings one byte would keep a pull going for weeks.
+    package var leastRate: Int64 = 8 * 1024
+    /// How long a connection may stay below ``leastRate``.
     ///
     /// If the transport keeps to a rate, proportionally longer.
     package var dripTime: Duration = .seconds(60)
+
+    /// How many bytes ``leastRate`` asks for in a time: at least one.
+    func leastByteCount(in time: Duration) -> Int64 {
+        let (whole, part) = leastRate.multipliedReportingOverflow(by: max(time.milliseconds, 0))
+        return max(1, (part ? .max : whole) / 60_000)
+    }
 
     /// The policy for packs: objects come one by one without them, so nobody waits long, but for an origin that cannot
     /// be reached: then objects cannot be had either.
@@ -85,7 +96,7 @@ package struct RetryPolicy: Sendable, Hashable {
     /// How long to wait before the next attempt.
     ///
     /// - Parameters:
-    ///   - failureCount: failures in a row without a new byte, with this one; 0 if it brought some.
+    ///   - failureCount: failures in a row without progress, with this one; 0 if it made some.
     ///   - retryAfter: what the server asked for; the wait is no shorter, up to ``retryAfterMax``.
     ///   - generator: draws the wait; a seeded one draws the same each time.
     package func delay(

@@ -41,7 +41,10 @@ extension PackTransfer {
     func receive(_ id: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let transfer = running[id], !isUseless else { return false }
         figures.bytes += Int64(bytes.count)
-        if let dripLimit, transfer.drip.isDripping(bytes.count, dripLimit) {
+        transfer.pace =
+            dripLimit.map { transfer.drip.pace(bytes.count, $0, among: running.count) }
+            ?? .undecided
+        if transfer.pace == .dripping {
             transfer.isTooSlow = true
             return false
         }
@@ -70,7 +73,7 @@ extension PackTransfer {
             try openingPart?.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]).bytes)
             transfer.position += Int64(count)
             bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
-            if count > 0 { budget.progressed(transfer.span.budgetID) }
+            noteProgress(count, transfer)
             guard transfer.position == pack.openingByteCount else { return true }
             guard try open() else {
                 isUseless = true
@@ -112,7 +115,7 @@ extension PackTransfer {
             if isWanted, count > 0 { try transfer.arrival?.append(piece.bytes) }
             transfer.position += Int64(count)
             bytes = UnsafeRawBufferPointer(rebasing: bytes[count...])
-            if count > 0 { budget.progressed(transfer.span.budgetID) }
+            noteProgress(count, transfer)
             guard transfer.position == frame.end else { return true }
             transfer.span.frames = index + 1..<transfer.span.frames.upperBound
             if let arrival = transfer.arrival.take() { try finish(index, arrival) }
@@ -120,6 +123,12 @@ extension PackTransfer {
         transfer.isDone = true
         // A server that sent the whole goes on; nobody wants that.
         return bytes.isEmpty && transfer.position == transfer.end
+    }
+
+    /// Notes bytes that are kept.
+    private func noteProgress(_ count: Int, _ transfer: Running) {
+        transfer.newByteCount += Int64(count)
+        if count > 0, transfer.pace == .kept { budget.progressed(transfer.span.budgetID) }
     }
 
     private func hasMore(_ frames: Range<Int>) -> Bool {
@@ -189,7 +198,8 @@ extension PackTransfer {
             ended = .failed(TransferFailure(.broken, "only a part of the pack came"))
         }
         let decision = budget.decide(
-            span.budgetID, ended, head: transfer.head, newByteCount: 0, now: secondsNow(),
+            span.budgetID, ended, head: transfer.head, newByteCount: transfer.newByteCount,
+            lasting: transfer.drip.lasted, among: running.count + 1, now: secondsNow(),
             using: &generator)
         guard case .again(let delay) = decision, !isTrickling else {
             isUseless = true

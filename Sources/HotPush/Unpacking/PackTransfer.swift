@@ -42,6 +42,9 @@ final class PackTransfer: TransferClient {
         var isTooSlow = false
         var isDone = false
         var drip = DripWatch()
+        var pace = DripWatch.Pace.undecided
+        /// How many bytes of it were kept.
+        var newByteCount: Int64 = 0
 
         init(_ span: Span, from start: Int64, to end: Int64, _ arrival: consuming Arrival?) {
             self.span = span

@@ -14,6 +14,9 @@ package struct CheckedRelease: Sendable, Hashable {
     /// What waits and was taken back.
     package var withdrawal: Withdrawal?
 
+    /// Whether the origin's answer was an older one than has been seen: it says nothing of what is offered now.
+    package var isOlderCopy = false
+
     package init(version: String?, isMandatory: Bool = false, reasons: [String] = []) {
         self.version = version
         self.isMandatory = isMandatory

@@ -54,6 +54,7 @@ public final class PullSource: UpdateSource {
         options.app = updating.app
         options.device = updating.device
         options.trust = updating.trusted
+        options.keptGoodCount = updating.keptGoodCount
         options.journal = nil
         options.version = nil
         options.progress = { _ in }

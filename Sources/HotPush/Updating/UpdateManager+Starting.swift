@@ -208,7 +208,7 @@ extension UpdateManager {
     // MARK: Making room
 
     /// Retires what the retention plan lets go, and collects.
-    private func tidy() {
+    func tidy() {
         do throws(StoreError) {
             if let tidied = try versions.tidy(keptGoodCount: options.keptGoodCount) {
                 tell(.tidied(versions: tidied.versions, bytes: tidied.byteCount))

@@ -95,6 +95,8 @@ extension UpdateManager {
             }
             var offer = try UpdateOffer(release)
             var standing = try standing()
+            standing.device = try versions.deviceName(
+                options.device, for: offer.audience, isDrawing: true)
             let demand = try ReleaseDemand(
                 of: release, app: options.app, platform: nil, in: versions)
             offer.requirements = demand.requirements
@@ -159,7 +161,6 @@ extension UpdateManager {
                 content: summary.content, isComplete: summary.state != .incomplete)
         }
         var standing = UpdateStanding(lifecycle: try versions.lifecycle(), versions: known)
-        standing.device = options.device
         standing.embeddedOrder = options.embedded?.order
         return standing
     }
@@ -223,6 +224,7 @@ extension UpdateManager {
     private func makeReady(
         _ version: String, isForced: Bool
     ) throws(StoreError) -> UpdateOutcome {
+        let waited = try versions.lifecycle().pending
         guard try versions.putNext(version) else {
             let reason = "version \(version) is current already; what was pending no longer waits"
             try owed.set(nil)
@@ -230,6 +232,7 @@ extension UpdateManager {
             return .upToDate(reason)
         }
         if isForced { forcedVersion = version }
+        if let waited, waited != version { tidy() }
         if let report = try switchIfDue(at: .ready) { return .started(report) }
         let reason = try waitsFor(version)
         tell(.ready(version: version, waitsFor: reason))

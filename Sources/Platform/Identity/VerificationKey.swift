@@ -60,7 +60,7 @@ package struct VerificationKey: Sendable, Hashable {
         case nil: throw Self.refusal("there is no -----BEGIN \(Self.label)-----")
         case let label? where label.hasSuffix("PRIVATE KEY"):
             throw Self.refusal(
-                "it is a private one, which belongs to nobody else; castree key show FILE prints its public one"
+                "it is a private one, which belongs to nobody else"
             )
         case let label?: throw Self.refusal("it is a \(printable(label))")
         }

@@ -27,6 +27,10 @@ extension Option {
             .text(
                 "total-timeout", placeholder: "TIME",
                 "end any request that takes longer than this; the next one goes on from there"),
+            .text(
+                "least-rate", placeholder: "BYTES",
+                "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
+                    + "a try that brought fewer has failed", fallback: "8K"),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
             .text(
                 "cacert", placeholder: "FILE",

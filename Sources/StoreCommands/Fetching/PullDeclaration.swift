@@ -67,6 +67,10 @@ extension Option {
         .text("version", placeholder: "NAME", "the version's name in the store"),
         .flag("activate", "make the version current once it is whole"),
         .flag("keep", "make the version neither current nor pending"),
+        .integer(
+            "keep-good", in: 1...1000,
+            "where there is no room, retire what is not among so many versions that have proved good, "
+                + "and what waits and was never shown"),
         .choice(
             "switch", of: ["now", "next-start"],
             "when the version is shown: now (as --activate), next-start; not with --activate or --keep",
@@ -104,7 +108,8 @@ extension Option {
     package static let device: [Option] = [
         .text(
             "device", placeholder: "ID",
-            "the device's identity, by which roll-outs choose; kept out of reports"),
+            "the device's identity, by which roll-outs choose; kept out of reports [else one that the store draws]"
+        ),
         .text(
             "app", placeholder: "KIND=VALUE",
             "what this app is: version=, compatibility=, runtimeVersion=, nativeInterface=, "

@@ -12,7 +12,7 @@ struct StoreNote: Sendable {
     let loss: String
     private let isSound: @Sendable ([UInt8]) -> Bool
 
-    static let all = [server, owed, channels] + logs
+    static let all = [server, owed, channels, device] + logs
 
     /// More than any of them takes.
     private static let byteCountMax = 16 << 20
@@ -47,6 +47,12 @@ struct StoreNote: Sendable {
         // It is not synced: a power cut may leave any part of it, which the next pull writes anew.
         object(bytes)?.asObject?.allSatisfy { $0.value.asInt64 != nil } ?? true
     }
+
+    private static let device = StoreNote(
+        name: StoreLayout.device, lock: StoreLayout.channelsLock,
+        loss:
+            "the device is another one to roll-outs from now on; castree fsck --repair sets it aside"
+    ) { object($0)?["device"]?.asString != nil }
 
     private static let logs = [StoreLayout.events, StoreLayout.olderEvents].map { name in
         StoreNote(

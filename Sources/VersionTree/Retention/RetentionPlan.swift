@@ -34,12 +34,14 @@ public struct RetentionPlan: Sendable, Hashable {
     /// - Parameters:
     ///   - versions: all registered versions, newest first, as ``VersionStore/versions()`` lists them.
     ///   - pinned: the versions that some process shows to a page.
+    ///   - fetched: the versions that some process is fetching.
     ///   - now: seconds since 1970.
     package init(
         _ versions: [VersionSummary], _ lifecycle: Lifecycle, pinned: Set<String>,
-        policy: RetentionPolicy, now: Int64
+        fetched: Set<String> = [], policy: RetentionPolicy, now: Int64
     ) {
         var deciding = Deciding(versions, lifecycle, pinned, policy, now)
+        deciding.fetched = fetched
         for version in Self.dated(versions, now: now, within: policy.minimumAge ?? 0) {
             if let need = deciding.need(of: version) {
                 kept.append(Verdict(version.version, need))
@@ -110,6 +112,7 @@ public struct RetentionPlan: Sendable, Hashable {
 private struct Deciding {
     let lifecycle: Lifecycle
     let pinned: Set<String>
+    var fetched: Set<String> = []
     let policy: RetentionPolicy
     let now: Int64
     let good: Set<String>
@@ -146,7 +149,8 @@ private struct Deciding {
         }
         good = Set(candidates.prefix(policy.goodCount.map { max(1, $0) } ?? candidates.count))
         newestCount = max(policy.newestCount, lifecycle.current == nil ? 1 : 0)
-        isNewer = versions.contains { $0.version == lifecycle.current }
+        isNewer =
+            lifecycle.current == nil || versions.contains { $0.version == lifecycle.current }
     }
 
     /// Why a version stays; `nil` if it may go.
@@ -158,19 +162,22 @@ private struct Deciding {
             seenCount += 1
             if isWhole { wholeCount += 1 }
         }
-        if policy.keepsNewer, lifecycle.current == nil { return "no version is current" }
+        if policy.keepsNewer, lifecycle.current == nil, lifecycle.pending == nil {
+            return "no version is current"
+        }
         if name == lifecycle.current { return "it is current" }
         if name == lifecycle.pending { return "it waits for the next start" }
         if name == lifecycle.embedded { return "it was shipped with the app" }
         if lifecycle.protected.contains(name) { return "it is protected" }
         if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
         if pinned.contains(name) { return "a page still has it" }
+        if fetched.contains(name) { return "it is being fetched" }
         if good.contains(name) {
             guard let count = policy.goodCount else { return RetentionPlan.goodReason }
             return "it is one of the last \(max(1, count)) good versions"
         }
         if policy.keepsNewer {
-            if isNewer, !version.isBad { return "it is newer than the current version" }
+            if isNewer, !version.isBad, let reason = novelty(of: version) { return reason }
         } else if let newness = newness(of: version, isWhole) {
             return newness
         }
@@ -178,6 +185,16 @@ private struct Deciding {
             return "it was registered \(Self.words(now - version.createdAt)) ago"
         }
         return nil
+    }
+
+    /// Why a version stays that is newer than the current one.
+    ///
+    /// One waits at most, besides the one that has just come, or is coming, to take its place: what was never shown and
+    /// has been replaced is of no use to anybody, and a page that nobody reloads would keep all of them.
+    private func novelty(of version: VersionSummary) -> String? {
+        let isLast = version.state == .incomplete ? seenCount == 0 : wholeCount == 0
+        guard isLast || lifecycle.knownGood.contains(version.version) else { return nil }
+        return "it is newer than the current version"
     }
 
     private mutating func newness(of version: VersionSummary, _ isWhole: Bool) -> String? {
@@ -202,6 +219,9 @@ private struct Deciding {
     func excuse(_ version: VersionSummary) -> String {
         if version.isBad { return "it is banned" }
         let age = policy.minimumAge == nil ? "" : ", \(Self.words(now - version.createdAt)) old"
+        if policy.keepsNewer, isNewer {
+            return "a newer version has come before it was shown\(age)"
+        }
         if policy.keepsNewer {
             if version.state == .incomplete {
                 return "it is incomplete, and older than the current version\(age)"

@@ -17,14 +17,15 @@ public struct RetentionPolicy: Sendable, Hashable {
     ///
     /// With a limit only what must go goes, the oldest first; without one, everything that may.
     public var byteCountMax: Int64?
-    /// Whether versions newer than the current one stay, and all of them while none is current: an
-    /// app that updates itself is about to show them.
+    /// Whether the newest version that is newer than the current one stays, and all of them while none is current and
+    /// none waits: an app that updates itself is about to show it.
     package var keepsNewer = false
 
     /// Keeps what is needed, and nothing else.
     public init() {}
 
-    /// The policy of an app that updates itself: keeps the last good generations, and what is newer.
+    /// The policy of an app that updates itself: keeps the last good generations, what waits, and
+    /// the newest that has come; not what was replaced before anybody saw it.
     public static func generations(_ goodCount: Int) -> RetentionPolicy {
         var policy = RetentionPolicy()
         policy.goodCount = goodCount

@@ -33,7 +33,8 @@ extension VersionStore {
     ) throws(StoreError) -> RetentionPlan {
         let versions = try versions()
         var plan = RetentionPlan(
-            versions, try lifecycle(), pinned: try pinnedVersions(), policy: policy,
+            versions, try lifecycle(), pinned: try pinnedVersions(),
+            fetched: try fetchedVersions(among: versions), policy: policy,
             now: now ?? secondsNow())
         if let limit = policy.byteCountMax {
             let oldestFirst = Array(plan.retired.map(\.version).reversed())
@@ -42,6 +43,16 @@ extension VersionStore {
             plan.sortKept(like: versions)
         }
         return plan
+    }
+
+    /// Those of the incomplete versions that some process is fetching.
+    private func fetchedVersions(among versions: [VersionSummary]) throws(StoreError) -> Set<String>
+    {
+        var fetched: Set<String> = []
+        for version in versions where version.state == .incomplete {
+            if try isHeld(StoreLayout.pullLock(version.version)) { fetched.insert(version.version) }
+        }
+        return fetched
     }
 
     /// Retires what a plan lets go, the oldest first; if some cannot go, throws the first one's error once

@@ -59,14 +59,17 @@ struct PullRun {
     /// - Parameters:
     ///   - warned: gets the sentences of its warnings.
     ///   - stopped: gets a sentence when it is found stopped (SIGSTOP).
-    func finish(warned: (String) -> Void, stopped: (String) -> Void) -> PullEnd {
+    ///   - offered: gets the version that it is about to fetch.
+    func finish(
+        warned: (String) -> Void, stopped: (String) -> Void, offered: (String) -> Void = { _ in }
+    ) -> PullEnd {
         var heard = Heard()
         let end = program.follow(silence: Self.silence, grace: Self.grace) { process in
             stopped(
                 "\(SiblingProgram.pull.name) (process \(process)) is stopped, so nothing is updated; "
                     + "kill -CONT \(process) lets it continue")
         } heard: { line in
-            heard.take(line, warned)
+            heard.take(line, warned, offered)
         }
         if end.wasSilent {
             let minutes = Self.silence.components.seconds / 60
@@ -89,7 +92,9 @@ struct PullRun {
         var isOwnError = false
         var withdrawal: Withdrawal?
 
-        mutating func take(_ line: [UInt8], _ warned: (String) -> Void) {
+        mutating func take(
+            _ line: [UInt8], _ warned: (String) -> Void, _ offered: (String) -> Void
+        ) {
             // What is no JSON is said by a library or a loader: it is told as it is.
             guard let document = try? JSONValue.parse(line) else {
                 (error, isOwnError) = (String(decoding: line, as: UTF8.self), false)
@@ -101,6 +106,8 @@ struct PullRun {
             } else if let sentence = document["error"]?["message"]?.asString {
                 (error, isOwnError) = (sentence, true)
                 code = document["error"]?["code"]?.asString
+            } else if let version = document["offer"]?["version"]?.asString {
+                offered(version)
             } else if let withdrawn = document["withdrawn"] {
                 withdrawal = Withdrawal(withdrawn)
             } else {
@@ -113,6 +120,7 @@ struct PullRun {
             let known: [Int32] = [ExitStatus.done, .olderCopy, .mandatoryWaits].map(\.rawValue)
             if let status, known.contains(status), let last, var checked = CheckedRelease(last) {
                 checked.withdrawal = withdrawal
+                checked.isOlderCopy = status == ExitStatus.olderCopy.rawValue
                 return .checked(
                     checked, byteCount: last["bytes"]?.asInt64 ?? 0,
                     isHere: last["unchanged"]?.asBool ?? false)

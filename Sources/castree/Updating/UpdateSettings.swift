@@ -106,7 +106,10 @@ extension Invocation {
 
     /// The options of the pull.
     private func pullWords() throws(CommandError) -> [String] {
-        var words = ["--channel=\(try requiredValue("channel"))"]
+        var words = [
+            "--channel=\(try requiredValue("channel"))",
+            "--keep-good=\(try integer("keep-good") ?? 2)",
+        ]
         for option in Option.updating
         where Option.device.contains(where: { $0.name == option.name }) {
             words += values(option.name).map { "--\(option.name)=\($0)" }
@@ -130,7 +133,8 @@ extension Invocation {
     /// What the server says itself, or decides.
     fileprivate static let ownNames: Set<String> = Set(
         [
-            "activate", "keep", "switch", "dry-run", "force", "json-lines", "until-input-ends",
+            "activate", "keep", "keep-good", "switch", "dry-run", "force", "json-lines",
+            "until-input-ends",
             "no-create",
             "release", "version", "channel",
         ] + Option.device.map(\.name))

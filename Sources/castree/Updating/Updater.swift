@@ -11,13 +11,21 @@ import VersionTree
 /// `RetentionPlan`), and the store remembers. One thing at a time, on a thread of its own. Safe to use from
 /// any thread.
 final class Updater: Sendable {
-    private struct State {
+    struct State {
         var server: AppServer?
         var wishes: Set<Work> = []
         var run: PullRun?
         var isEnded = false
+        /// The version that the run fetches; `nil` before the origin has offered one.
+        var fetched: String?
+        /// How often in a row a download has given way to what the origin offers instead.
+        var yieldCount = 0
         /// What was told last of a check that brought nothing, so that it is told once.
         var trouble: String?
+        /// What pages were told last of a version that waits, so that they are told once.
+        var toldReady: BridgeEvent?
+        /// Whether a page has asked since, and is owed an answer.
+        var isAsked = false
         /// Whether the last run failed.
         var hasFailed = false
         /// Since when no page is visible.
@@ -26,15 +34,15 @@ final class Updater: Sendable {
         var released: String?
     }
 
-    private enum Work {
+    enum Work {
         case check, update, tidy
     }
 
-    private let settings: UpdateSettings
+    let settings: UpdateSettings
     private let versions: @Sendable () -> VersionStore
-    private let store: String
+    let store: String
     private let tell: @Sendable (String) -> Void
-    private let state = Mutex(State())
+    let state = Mutex(State())
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
@@ -57,6 +65,7 @@ final class Updater: Sendable {
     /// What its server is told of it.
     var asServed: ServedUpdates {
         ServedUpdates { [weak self] wish in
+            self?.state.withLock { $0.isAsked = true }
             self?.want(wish == .check ? .check : .update)
         } noteForeground: { [weak self] in
             self?.noteForeground($0, now: SystemClock.now)
@@ -71,7 +80,7 @@ final class Updater: Sendable {
         follow()
         let timer = Task.detached { [settings, weak self] in
             while !Task.isCancelled {
-                self?.want(.update)
+                self?.ask()
                 // Of a clock that nobody sets, and that goes on while the system sleeps.
                 do {
                     try await Task.sleep(for: settings.interval, clock: ContinuousClock())
@@ -101,7 +110,7 @@ final class Updater: Sendable {
         }
     }
 
-    private func want(_ work: Work) {
+    func want(_ work: Work) {
         state.withLock { _ = $0.wishes.insert(work) }
         waker.yield()
     }
@@ -152,8 +161,13 @@ final class Updater: Sendable {
             } stopped: { sentence in
                 tell(sentence)
                 note(sentence, code: nil)
+            } offered: { version in
+                state.withLock { $0.fetched = version }
             }
-            state.withLock { $0.run = nil }
+            state.withLock { state in
+                (state.run, state.fetched) = (nil, nil)
+                if end != .stopped, !isPlan { state.yieldCount = 0 }
+            }
         } catch {
             end = .failed(error.message, code: error.code, isNoted: false)
         }
@@ -247,6 +261,8 @@ final class Updater: Sendable {
             let wait = waitsFor(version, lifecycle, isForced: isForced)
             let isNews = before.pending != version && before.current != version
             if isNews {
+                // What waited in its place was never shown, and nobody will see it.
+                if before.pending != nil { want(.tidy) }
                 let mandatory = isForced ? ", and is mandatory" : ""
                 let rule = SwitchingRule(settings.policy, isForced: isForced, isBackground: false)
                 let turn =
@@ -255,6 +271,21 @@ final class Updater: Sendable {
                 tell("version \(version) is here\(mandatory); \(turn)")
             }
             announce(.ready(version: version, waitsFor: wait, isMandatory: isForced))
+        }
+    }
+
+    /// Whether pages are told of an event: of a version that waits once, unless one of them has asked.
+    private func isNews(_ event: BridgeEvent) -> Bool {
+        state.withLock { state in
+            switch event {
+            case .checking: return true
+            case .ready:
+                defer { (state.toldReady, state.isAsked) = (event, false) }
+                return state.toldReady != event || state.isAsked
+            default:
+                (state.toldReady, state.isAsked) = (nil, false)
+                return true
+            }
         }
     }
 
@@ -296,6 +327,7 @@ final class Updater: Sendable {
     }
 
     private func announce(_ event: BridgeEvent) {
+        guard isNews(event) else { return }
         state.withLock { $0.server }?.bridge.announce(event)
     }
 
@@ -352,18 +384,5 @@ final class Updater: Sendable {
         } catch {
             tellOnce("unable to make room: \(error.message)")
         }
-    }
-}
-
-extension SwitchingRule {
-    /// The decision to switch, at the moments that pages have.
-    init(_ policy: SwitchPolicy, isForced: Bool, isBackground: Bool) {
-        func switches(at moment: SwitchMoment) -> Bool {
-            // The judge of starts waits for the confirmation of the current version by itself.
-            SwitchDecision.decide(
-                policy, isForced: isForced, at: isBackground ? .background : moment,
-                isTrusted: true) == .switchNow
-        }
-        self.init(waitsForStart: !switches(at: .navigation), reloads: switches(at: .ready))
     }
 }

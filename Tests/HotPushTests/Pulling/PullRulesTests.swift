@@ -125,7 +125,7 @@ import VersionTree
         expect(time >= .seconds(60))
         // The share of one transfer, twice over.
         let share = Double(byteRate) / Double(parallel) * Double(time.components.seconds)
-        expect(share >= 2 * Double(DripLimit.byteCount))
+        expect(share >= 2 * 8192.0)
         expect(DripLimit(RetryPolicy(), over: Slow(nil, parallel)).time, equals: .seconds(60))
     }
 

@@ -161,12 +161,12 @@ import VersionTree
         try expect(fixture.device.reopened().versions().isEmpty)
     }
 
-    @Test("says so when nothing at the URL describes a release, page or 404")
+    @Test("says so when nothing at the URL describes a release; a page may be a captive portal's")
     func noRelease() throws {
         let fixture = try PullingFixture()
         expect(code { try fixture.run() }, equals: .notFound)
         fixture.origin.always(.page)
-        expect(code { try fixture.run() }, equals: .notFound)
+        expect(code { try fixture.run() }, equals: .network)
     }
 }
 

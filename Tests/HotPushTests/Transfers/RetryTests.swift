@@ -169,9 +169,32 @@ import Testing
         var budget = RetryBudget(policy)
         for _ in 0..<10 {
             expect(fail(&budget, 1, 2).allSatisfy(isAgain))
-            expect(fail(&budget, 1, 1, bringing: 1).allSatisfy(isAgain))
+            // As much as a second must bring.
+            expect(fail(&budget, 1, 1, bringing: 137).allSatisfy(isAgain))
         }
         expect(fail(&budget, 1, 3).last, equals: .spent)
+    }
+
+    @Test(
+        "ends where each attempt brings less than the least rate, however long it goes on",
+        arguments: [
+            (1, Duration.zero, 1), (135, .zero, 1), (30, .seconds(60), 1), (8191, .seconds(60), 1),
+            (8191, .seconds(3600), 1), (500, .seconds(60), 16),
+        ] as [(Int64, Duration, Int)])
+    func trickle(_ byteCount: Int64, _ lasting: Duration, _ count: Int) {
+        let policy = RetryPolicy()
+        var generator = SeededRandom(seed: 5)
+        func decisions(_ byteCount: Int64) -> [RetryBudget.Decision] {
+            var budget = RetryBudget(policy)
+            return (0..<20).map { _ in
+                budget.decide(
+                    1, .failed(TransferFailure(.broken, "")), head: nil, newByteCount: byteCount,
+                    lasting: lasting, among: count, now: 0, using: &generator)
+            }
+        }
+        expect(decisions(byteCount)[policy.failureCountMax - 1], equals: .spent)
+        // A little more is progress, and so is the share of one of many.
+        expect(decisions(8192 / Int64(count)).allSatisfy(isAgain))
     }
 
     @Test("ends when the pull has used up its attempts, whatever the files")

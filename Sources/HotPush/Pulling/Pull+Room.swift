@@ -1,0 +1,50 @@
+import CASStore
+import VersionTree
+
+// Making room before a pull fails for want of it.
+
+extension Pull {
+    /// Fetches; while there is no room, makes some and fetches again.
+    ///
+    /// First goes what nobody needs, then what waits: nobody has seen it, and the offer replaces it. What is current, and
+    /// what one could go back to, stays.
+    func makingRoom(
+        for offer: FoundRelease, _ fetch: () throws(StoreError) -> PullReport
+    ) throws(StoreError) -> PullReport {
+        let name = options.version ?? offer.release.version.description
+        do throws(StoreError) {
+            return try fetch()
+        } catch {
+            guard error.code == .outOfSpace, try makeRoom(.needless, for: name) else { throw error }
+        }
+        do throws(StoreError) {
+            return try fetch()
+        } catch {
+            guard error.code == .outOfSpace, try makeRoom(.waiting, for: name) else { throw error }
+        }
+        return try fetch()
+    }
+
+    private enum RoomStage {
+        case needless
+        case waiting
+    }
+
+    /// - Returns: whether there may be more room now.
+    private func makeRoom(_ stage: RoomStage, for name: String) throws(StoreError) -> Bool {
+        guard let count = options.keptGoodCount else {
+            guard stage == .needless else { return false }
+            return try versions.collect().objectCount > 0
+        }
+        if stage == .waiting {
+            let lifecycle = try versions.lifecycle()
+            guard let pending = lifecycle.pending, pending != name,
+                !lifecycle.knownGood.contains(pending)
+            else { return false }
+            guard try versions.takeBack(pending: pending) else { return false }
+        }
+        // Where nothing went, what waits may still go.
+        let tidied = try versions.tidy(keptGoodCount: count)
+        return tidied != nil || stage == .needless
+    }
+}

@@ -1,0 +1,35 @@
+import CASStore
+import HotPush
+import Synchronization
+
+// Looking at what the origin offers while something is fetched.
+
+extension Updater {
+    /// It is time to ask the origin; while something is fetched, whether it still offers that.
+    func ask() {
+        let isFetching = state.withLock { $0.run?.isPlan == false && $0.fetched != nil }
+        guard isFetching else { return want(.update) }
+        Parallel.detach { [weak self] in self?.lookAgain() }
+    }
+
+    /// Lets a download give way if the origin offers something else by now: it may last for days.
+    private func lookAgain() {
+        guard let run = try? PullRun(settings, store: store, isPlan: true) else { return }
+        // What this look does not find out, the next one does.
+        guard case .checked(let checked, _, _) = run.finish(warned: { _ in }, stopped: { _ in }),
+            !checked.isOlderCopy
+        else { return }
+        let fetching: PullRun? = state.withLock { state in
+            guard let fetched = state.fetched, fetched != checked.version,
+                state.yieldCount < Self.yieldCountMax
+            else { return nil }
+            state.yieldCount += 1
+            state.wishes.insert(.update)
+            return state.run
+        }
+        fetching?.end()
+    }
+
+    /// Where an origin publishes faster than this device can fetch, something must come to an end.
+    private static let yieldCountMax = 3
+}
