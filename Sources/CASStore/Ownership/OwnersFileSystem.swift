@@ -117,6 +117,14 @@ extension OwnersFileSystem {
         try acting { () throws(StoreError) in try base.setMode(directory, path, mode) }
     }
 
+    package func setModified(
+        _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
+    ) throws(StoreError) {
+        try acting { () throws(StoreError) in
+            try base.setModified(directory, path, nanoseconds)
+        }
+    }
+
     package func status(
         _ directory: Int32, _ path: UnsafePointer<CChar>
     ) throws(StoreError) -> FileStatus? {
