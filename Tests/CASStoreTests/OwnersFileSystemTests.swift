@@ -5,8 +5,8 @@ import Testing
 
 @testable import CASStore
 
-/// DESIGN.md, "Whose files these are": an owner who swaps a directory for a link, between any two calls of root, wins nothing.
-/// The link that stands there from the beginning is what the call meets that comes just after the swap.
+// DESIGN.md, "Whose files these are": an owner who swaps a directory for a link, between any two calls of root, wins nothing.
+// The link that stands there from the beginning is what the call meets that comes just after the swap.
 @Suite("Root in another user's directory") final class OwnersFileSystemTests {
     private static let owner: UInt32 = 5001
     private static let reason = geteuid() == 0 ? nil : "needs root"

@@ -41,7 +41,9 @@ extension Pull {
             pointer: pointer, standing: ruling?.standing ?? .unjudged, trustFiles: files)
     }
 
-    /// Whose releases the store takes. An app that names the keys itself says so at every pull.
+    /// Whose releases the store takes.
+    ///
+    /// An app that names the keys itself says so at every pull.
     private func storeTrust() throws(StoreError) -> StoreTrust {
         try versions.trust(anew: options.trust != nil)
     }
