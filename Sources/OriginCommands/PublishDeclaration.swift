@@ -106,7 +106,16 @@ extension Option {
             "let this many releases of the channel keep their packs", fallback: 2),
         .flag("no-packs", "make no packs; a release that has some keeps them"),
         .flag("packs-later", "offer the version first, then make its packs"),
-        .flag("verify", "read what the origin has already, also packs; replace what is wrong"),
+        .flag(
+            "verify",
+            "read what the origin has already, also packs; replace what is wrong; in a directory, no older version is "
+                + "offered again"),
+        .flag(
+            "force", "begin an origin in a directory that has other things in it; not for buckets"),
+        .integer(
+            "max-entries", in: 1...4_000_000,
+            "publish a version of this many files and directories, for devices that have the same option",
+            fallback: DeviceLimits.entryCountDefault),
         .flag("dry-run", "print what would be written, and write nothing"),
         .text(
             "all-of", placeholder: "FROM",
@@ -138,6 +147,11 @@ extension Invocation {
             throw CommandError.usage("missing argument: publish takes VERSION and ORIGIN")
         }
         return try version()
+    }
+
+    /// What the devices take for which a version is published.
+    package func deviceLimits() throws -> DeviceLimits {
+        DeviceLimits(entryCount: try integer("max-entries") ?? DeviceLimits.entryCountDefault)
     }
 
     /// How the version is offered, by the command line.

@@ -26,6 +26,7 @@ extension Invocation {
         let bars = PublishingBars(self)
         defer { bars.finish() }
         var publisher = try bucketPublisher(packs: publishedPacks()) { bars.report($0) }
+        publisher.options.limits = try deviceLimits()
         let telling = try telling()
         publisher.options.telling = telling
         if telling.systems != nil {
@@ -262,6 +263,9 @@ extension Invocation {
     /// Refuses what is for directories.
     func refuseDirectoryOptions() throws(CommandError) {
         try refuse([.noWait, .withoutSync], "is not for origins in buckets")
+        if isDeclared("force"), flag("force") {
+            throw CommandError.usage("--force is not for origins in buckets")
+        }
     }
 
     func bucketPublisher(

@@ -8,7 +8,8 @@ extension BucketPublisher {
     package func plan(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {
-        let (manifest, version) = try Publisher.describe(name, of: versions, offer)
+        let (manifest, version) = try Publisher.describe(
+            name, of: versions, offer, options.limits)
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let known = try log.state(from: seen.pointer?.log ?? 0)

@@ -45,7 +45,8 @@ package struct BucketPublisher: Sendable {
     ) throws(StoreError) -> BucketCommit {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
-        let (manifest, version) = try Publisher.describe(name, of: versions, offer)
+        let (manifest, version) = try Publisher.describe(
+            name, of: versions, offer, options.limits)
         let log = OriginLog(bucket)
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)

@@ -21,6 +21,31 @@ extension Release {
         try validateTrust()
     }
 
+    /// - Throws: `.tooLarge` for more files and directories than a device takes.
+    func refuseBeyond(_ limits: DeviceLimits) throws(StoreError) {
+        if let objection = limits.objection(toFiles: files.count, directories: directoryCount) {
+            throw StoreError(
+                .tooLarge, "release \(shortened(publisherVersion)) is refused: \(objection)")
+        }
+    }
+
+    /// How many directories its tree has below its own.
+    var directoryCount: Int {
+        let paths = files.map { Array($0.path.description.utf8) }
+            .sorted { $0.lexicographicallyPrecedes($1) }
+        var (last, count) = ([UInt8](), 0)
+        for path in paths {
+            var shared = 0
+            for index in 0..<min(last.count, path.count) {
+                if last[index] != path[index] { break }
+                if path[index] == 47 { shared = index }
+            }
+            count += path.indices.dropFirst(shared + 1).count { path[$0] == 47 }
+            last = path
+        }
+        return count
+    }
+
     private func validateTrust() throws(StoreError) {
         guard trust != .length else { return }
         for file in files where !file.isProvable {

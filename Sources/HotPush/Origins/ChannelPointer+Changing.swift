@@ -49,6 +49,12 @@ extension ChannelPointer {
         return next
     }
 
+    /// Whether a version is offered, and others after it.
+    func offersOlder(_ version: PublishedVersion) -> Bool {
+        guard releases.first?.version?.manifest != version.manifest else { return false }
+        return releases.contains { $0.version?.manifest == version.manifest }
+    }
+
     /// The delivery of the release with a manifest, wherever it stands.
     func delivery(of manifest: ObjectID?) -> PublishedDelivery? {
         releases.first { $0.delivery != nil && $0.version?.manifest == manifest }?.delivery

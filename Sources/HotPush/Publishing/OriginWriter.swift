@@ -32,7 +32,7 @@ final class OriginWriter: Sendable {
     ) throws(StoreError) {
         let root = try Self.openRoot(path, isCreating, options, fileSystem)
         // Before anything is made in a directory that is not ours.
-        try Self.checkIsOurs(root.raw, path, isCreating, fileSystem)
+        try Self.checkIsOurs(root.raw, path, isCreating, options, fileSystem)
         let work = try Self.directory(OriginLayout.work, in: root.raw, fileSystem)
         let lock = try Self.takeLock(work.raw, path, options, fileSystem)
         try Self.mark(root.raw, path, isCreating, options, fileSystem)
@@ -92,7 +92,8 @@ final class OriginWriter: Sendable {
     }
 
     static func checkIsOurs(
-        _ root: Int32, _ path: String, _ isCreating: Bool, _ fileSystem: any FileSystem
+        _ root: Int32, _ path: String, _ isCreating: Bool, _ options: PublisherOptions,
+        _ fileSystem: any FileSystem
     ) throws(StoreError) {
         try OriginMarker.refuseCopyOfBucket(root, path, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
@@ -110,6 +111,17 @@ final class OriginWriter: Sendable {
                         + "publish to a directory of its own")
             }
         }
+        guard !options.beginsAmongOthers else { return }
+        // Another publisher may have begun; a disk of its own has a place for what fsck finds.
+        let ours: Set = [OriginLayout.work, "lost+found"]
+        guard let other = try fileSystem.names(in: root).filter({ !ours.contains($0) }).min() else {
+            return
+        }
+        if try OriginMarker.isPresent(root, path, fileSystem) { return }
+        throw StoreError(
+            .badOrigin,
+            "\(printable(path)) is neither empty nor an origin (it has \(printable(other))); "
+                + "publish to a directory of its own, or give --force to begin an origin there")
     }
 
     private static func mark(
@@ -117,7 +129,7 @@ final class OriginWriter: Sendable {
         _ fileSystem: any FileSystem
     ) throws(StoreError) {
         // Checked again: another publisher may have made it meanwhile.
-        try checkIsOurs(root, path, isCreating, fileSystem)
+        try checkIsOurs(root, path, isCreating, options, fileSystem)
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         try fileSystem.replaceFile(
             root, OriginLayout.marker, with: OriginMarker.serialized(), mode: fileMode,

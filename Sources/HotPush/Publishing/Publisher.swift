@@ -38,7 +38,7 @@ public struct Publisher: Sendable {
     public func plan(
         _ name: String, of versions: VersionStore, as offer: ReleaseOffer = ReleaseOffer()
     ) throws(StoreError) -> PublishPlan {
-        let (manifest, version) = try Self.describe(name, of: versions, offer)
+        let (manifest, version) = try Self.describe(name, of: versions, offer, options.limits)
         try refuseInsideStore()
         var survey = OriginSurvey(
             fileSystem: fileSystem, options: options, objects: nil, manifests: nil)
@@ -55,7 +55,7 @@ public struct Publisher: Sendable {
                     manifest, version, offer, survey, pointers: [:], facts: nil, packing: packing),
                 upon: [:])
         }
-        try OriginWriter.checkIsOurs(root.raw, path, true, fileSystem)
+        try OriginWriter.checkIsOurs(root.raw, path, true, options, fileSystem)
         let objects = try OpenedDirectory.open(root.raw, OriginLayout.objects, fileSystem)
         let manifests = try OpenedDirectory.open(root.raw, OriginLayout.manifests, fileSystem)
         let channels = try OpenedDirectory.open(root.raw, OriginLayout.channels, fileSystem)
@@ -90,7 +90,7 @@ public struct Publisher: Sendable {
     ) throws(StoreError) -> PublishPlan {
         let pin = try Self.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
-        let (manifest, version) = try Self.describe(name, of: versions, offer)
+        let (manifest, version) = try Self.describe(name, of: versions, offer, options.limits)
         try refuseInsideStore()
         var prepared: PackOutcome?
         try checkKeptPacks(of: version, in: offer.channel)
@@ -278,7 +278,8 @@ public struct Publisher: Sendable {
     }
 
     static func describe(
-        _ name: String, of versions: VersionStore, _ offer: ReleaseOffer
+        _ name: String, of versions: VersionStore, _ offer: ReleaseOffer,
+        _ limits: DeviceLimits? = nil
     ) throws(StoreError) -> (Manifest, PublishedVersion) {
         try offer.validate()
         let manifest = try versions.registeredManifest(of: name)
@@ -295,6 +296,12 @@ public struct Publisher: Sendable {
         try manifest.serialize { (piece) throws(StoreError) in
             piece.withUnsafeBytes { digester.update($0) }
             byteCount += Int64(piece.count)
+        }
+        if let objection = try limits?.objection(to: manifest, byteCount: byteCount) {
+            throw StoreError(
+                .tooLarge,
+                "version \(name) is not published, because devices would refuse it: \(objection); give publish the "
+                    + "--max-entries that your devices have")
         }
         let version = PublishedVersion(
             name: manifest.version, manifest: digester.finish { ObjectID(unchecked: $0) },
@@ -317,6 +324,12 @@ public struct Publisher: Sendable {
         release.facts = facts?.address
         var after = (before ?? .empty(offer.channel, now: now)).offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
+        if options.verifiesObjects, before?.offersOlder(version) == true {
+            options.notice(
+                "version \(version.name) is not the newest of channel \(offer.channel): it is checked and mended, and not "
+                    + "offered again")
+            after = nil
+        }
         if after == nil, let before, options.sealing.renews(before, now: now) {
             after = before.renewed(now: now)
         }

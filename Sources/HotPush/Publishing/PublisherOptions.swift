@@ -7,6 +7,10 @@ public struct PublisherOptions: Sendable {
     /// Whether objects that the origin already has are read, and replaced if they are wrong;
     /// otherwise one of the right size is trusted.
     package var verifiesObjects = false
+    /// What the devices take for which a version is offered; more is not published.
+    package var limits = DeviceLimits()
+    /// Whether an origin is begun in a directory that has other things in it.
+    package var beginsAmongOthers = false
     /// Which packs are made, and how.
     package var packs = PackOptions()
     /// Who signs what is offered, and what may be built upon.

@@ -42,6 +42,9 @@ public struct DownloadPlan: Sendable {
         contents.reduce(0) { $0.addingClamped($1.byteCount ?? 0) }
     }
 
+    /// What the directories of its tree take, in bytes: a block each.
+    var directoryByteCount: Int64 { Int64(release.directoryCount) * 4096 }
+
     /// Whether sizes are unknown, so that ``byteCount`` is a lower bound.
     public var isLowerBound: Bool { contents.contains { $0.byteCount == nil } }
 

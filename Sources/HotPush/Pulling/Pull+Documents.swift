@@ -78,6 +78,7 @@ extension Pull {
             case .release(let release):
                 // castree's own formats do this while they read.
                 if options.reader != nil { try release.validate(origin: origin) }
+                try release.refuseBeyond(options.limits)
                 let offer = FoundRelease(
                     release: release, format: format, location: location, origin: origin,
                     content: try release.contentAddress())

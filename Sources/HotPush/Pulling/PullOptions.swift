@@ -38,8 +38,8 @@ public struct PullOptions: Sendable {
     package var fileByteCountMax: Int64 = 1 << 30
     /// The largest manifest that is read, in bytes.
     package var manifestByteCountMax: Int64 = 512 << 20
-    /// The most entries that a manifest may have; more are refused while it is read.
-    public var entryCountMax = 250_000
+    /// The most entries and directories that a version may have; more are refused while it is read.
+    public var entryCountMax = DeviceLimits.entryCountDefault
     /// How many versions that have proved good stay where there is no room for a release.
     ///
     /// What else is not needed, and what waits and was never shown, then makes room. `nil`: only what no version names does.
@@ -79,11 +79,11 @@ public struct PullOptions: Sendable {
     /// An unspent budget whose retries are told.
     func budget(_ policy: RetryPolicy) -> RetryBudget { RetryBudget(policy, tell: tell) }
 
-    /// The largest manifest that this many entries may need, in bytes, with 512 for each: so a small
-    /// compressed answer cannot fill the memory either.
-    var listByteCountMax: Int64 {
-        max(1 << 20, Int64(min(entryCountMax, Manifest.countMax)) * 512)
-    }
+    /// The limits that these options set.
+    var limits: DeviceLimits { DeviceLimits(entryCount: entryCountMax) }
+
+    /// The largest manifest that is read, in bytes.
+    var listByteCountMax: Int64 { limits.manifestByteCount }
 }
 
 /// What happens to a version that is whole.

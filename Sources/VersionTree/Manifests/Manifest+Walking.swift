@@ -8,6 +8,19 @@ extension Manifest {
     /// The address of the entry at a position.
     package func address(at position: Int) -> ObjectID { records[position].address }
 
+    /// How many directories its tree has below its own.
+    package var directoryCount: Int {
+        (0..<count).reduce(0) { total, position in
+            let shared = position == 0 ? 0 : sharedDirectory(position - 1, position)
+            return withPath(position) { path in
+                total + path.indices.dropFirst(shared + 1).count { path[$0] == 47 }
+            }
+        }
+    }
+
+    /// Whether something hangs on its entries: routes, labels, fields of others.
+    package var hasExtras: Bool { !extras.isEmpty || !foreign.isEmpty }
+
     /// The size of the entry at a position.
     package func byteCount(at position: Int) -> Int64 { records[position].byteCount }
 }

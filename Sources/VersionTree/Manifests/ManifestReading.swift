@@ -269,6 +269,11 @@ extension Manifest {
                 extras: extras, foreign: decoder.foreign)
             received = decoder.received
             recovered = decoder.recovered
+            // A short text of deep paths would make a tree of millions of directories.
+            if decoder.meter != nil, count + directoryCount > decoder.countMax {
+                throw StoreError(
+                    .badManifest, ReadingMeter.tooMany(decoder.countMax, isWithDirectories: true))
+            }
         } catch {
             throw decoder.reader.failure(error.message)
         }

@@ -56,8 +56,10 @@ package struct ReadingMeter: Sendable {
     }
 
     /// The text that people see when there are too many entries.
-    package static func tooMany(_ countMax: Int) -> String {
-        "it has more than \(countMax) entries, the most that are taken (--max-entries allows more)"
+    package static func tooMany(_ countMax: Int, isWithDirectories: Bool = false) -> String {
+        let what = isWithDirectories ? "entries and directories" : "entries"
+        return
+            "it has more than \(countMax) \(what), the most that are taken (--max-entries allows more)"
     }
 
     private mutating func spend(_ byteCount: Int) -> String? {

@@ -11,8 +11,9 @@ import VersionTree
 ) throws -> ExitStatus {
     guard case .bucket = try invocation.origin(origin).location else {
         throw CommandError.usage(
-            "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; castree publish --verify "
-                + "checks and mends a directory")
+            "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; in a directory, castree "
+                + "publish VERSION \(origin) --verify checks and mends what a version needs, and offers no older one again"
+        )
     }
     try SiblingProgram.pull.become()
 }

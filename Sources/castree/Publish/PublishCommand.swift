@@ -14,6 +14,8 @@ extension Invocation {
         let versions = try openStore()
         var publisher = try publisher()
         publisher.options.verifiesObjects = flag("verify")
+        publisher.options.limits = try deviceLimits()
+        publisher.options.beginsAmongOthers = flag("force")
         publisher.options.packs = try publishedPacks()
         let telling = try telling()
         publisher.options.telling = telling

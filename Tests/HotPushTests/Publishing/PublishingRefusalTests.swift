@@ -35,6 +35,27 @@ import VersionTree
         expect(!FileManager.default.fileExists(atPath: place.origin))
     }
 
+    @Test("to offer an older release again when it only verifies it, and mends it")
+    func verifiedOlder() throws {
+        try place.publish("1")
+        try place.publish("2")
+        let before = try place.published()["channels/stable.json"]
+        let path = try place.objectPath("<h1>one</h1>")
+        try Damage.overwrite(path, with: Array("<h1>0ne</h1>".utf8))
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.verifiesObjects = true
+        let publisher = place.publisher(options)
+        try expect(publisher.plan("1", of: place.versions).writesPointer, equals: false)
+        try publisher.publish("1", of: place.versions)
+        try expect(place.published()["channels/stable.json"], equals: before)
+        try expect(place.read()?.version, equals: "2")
+        try expect(Damage.contents(path), equals: Array("<h1>one</h1>".utf8))
+        // Without it, publishing an older version offers it: that is how one goes back.
+        try place.publish("1")
+        try expect(place.read()?.version, equals: "1")
+    }
+
     @Test("a version whose manifest somebody has edited, and makes nothing")
     func edited() throws {
         let path = place.store.path + "/manifests/1.json"

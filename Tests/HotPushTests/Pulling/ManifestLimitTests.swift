@@ -87,6 +87,53 @@ import VersionTree
         }
     }
 
+    @Test("of few deep paths counts with the directories that they would make", arguments: formats)
+    func directories(_ one: Case) throws {
+        let below = String(repeating: "x/", count: 125) + "f"
+        let text = one.document(200, "").replacing(/"path":"(f[0-9]+)"/) {
+            "\"path\":\"\($0.1)/\(below)\""
+        }
+        let release = try read(one, text, entries: 250_000)
+        expect(release.directoryCount >= 25_200, "\(release.directoryCount)")
+        let needed = release.files.count + release.directoryCount
+        try release.refuseBeyond(DeviceLimits(entryCount: needed))
+        let error = #expect(throws: StoreError.self) {
+            try release.refuseBeyond(DeviceLimits(entryCount: needed - 1))
+        }
+        expect(error?.code, equals: .tooLarge)
+        expect(error?.message.contains("--max-entries allows more") == true)
+        guard one.format is CastreeFormat else { return }
+        // castree's own is refused while it is read.
+        let early = #expect(throws: StoreError.self) { try read(one, text, entries: needed - 1) }
+        expect(early?.message.contains("entries and directories") == true)
+        try expect(read(one, text, entries: needed).files.count, equals: 200)
+    }
+
+    @Test("is published exactly if a device of the same limits takes it")
+    func bothSides() throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        var taken: [Int] = []
+        for limit in 1...40 {
+            var publishing = PublisherOptions()
+            publishing.isDurable = false
+            publishing.limits = DeviceLimits(entryCount: limit)
+            let publisher = fixture.place.withOrigin("other \(limit)").publisher(publishing)
+            let planned = code { try publisher.plan("1", of: fixture.place.versions) }
+            let published = code { try publisher.publish("1", of: fixture.place.versions) }
+            expect(planned, equals: published)
+            var pulling = PullingFixture.options
+            pulling.entryCountMax = limit
+            let pulled = code { try fixture.pull(pulling).run(fixture.origin.url) }
+            expect((published == nil) == (pulled == nil), "\(limit)")
+            if let published { expect(published, equals: .tooLarge) } else { taken.append(limit) }
+        }
+        // Some are refused and some are taken, and more is never worse than less.
+        expect(
+            taken.first.map { $0 > 1 } ?? false && taken == Array((taken.first ?? 0)...40),
+            "\(taken)")
+    }
+
     @Test("is taken however much it says of each file, as long as its text is long too")
     func generous() throws {
         let more =
