@@ -47,7 +47,8 @@ extension Invocation {
         let reader = try ArchiveReader(source, options)
         return try leavingNoEmptyStore {
             let versions = try openOrCreateStore(isDurable: !flag("no-sync")).recordingEvents()
-            let report = try reader.add(to: versions, as: name)
+            let report = try reader.add(
+                to: versions, as: name, takingEmpty: flag("allow-empty"))
             bar.finish()
             noteUnmeant(try versions.manifest(of: name), options, path)
             let previous = flag("activate") ? try versions.activate(name) : nil

@@ -52,6 +52,38 @@ import Testing
         return try answer.document()
     }
 
+    @Test
+    func
+        `a directory of other things becomes an origin only if that is meant, and no origin or store is added`()
+        throws
+    {
+        try place.write(["index.html": "mine"], to: "dist")
+        for more in [[], ["--dry-run"], ["--no-packs"], ["--verify"]] {
+            let refused = try place.run(.castree, ["publish", "1", "dist", "--no-sync"] + more)
+            expect(refused.status == 1 && refused.errors.contains("--force"), "\(refused)")
+        }
+        expect(!place.exists("dist/.publish") && !place.exists("dist/origin.json"))
+        let forced = try place.castree("publish", "1", "dist", "--no-sync", "--force")
+        expect(forced.status, equals: 0, "\(forced.errors)")
+        // Once it is one, it needs no word.
+        try expect(place.castree("publish", "2", "dist", "--no-sync").status, equals: 0)
+        try place.write(
+            ["index.html": "mine", "origin.json": "{}", "FORMAT": "of the app"], to: "app")
+        try expect(place.castree("add", "app", "--version", "app").status, equals: 0)
+        try place.castree("publish", "1", "app/site", "--no-sync")
+        try place.write(["index.html": "mine"], to: "own")
+        try place.castree("--store", "own/.castree", "init")
+        for (source, what) in [
+            ("dist", "an origin"), ("app", "an origin"), ("own", "a store"),
+            ("own/.castree", "a store"),
+        ] {
+            for more in [[], ["--follow"]] {
+                let refused = try place.run(.castree, ["add", source, "--version", "9"] + more)
+                expect(refused.status == 1 && refused.errors.contains(what), "\(refused)")
+            }
+        }
+    }
+
     private func pointer(_ channel: String = "stable") throws -> [String: Any] {
         let data = Data(try place.contents("site/channels/\(channel).json").utf8)
         return try require(try JSONSerialization.jsonObject(with: data) as? [String: Any])

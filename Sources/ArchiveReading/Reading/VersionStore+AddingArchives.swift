@@ -40,10 +40,11 @@ extension ArchiveReader {
     /// Makes the files a version, in one step.
     /// - Throws: as reading; what recording a version throws.
     package func add(
-        to versions: VersionStore, as version: String
+        to versions: VersionStore, as version: String, takingEmpty takesEmpty: Bool = true
     ) throws(StoreError) -> AddReport {
         let intake = try FileIntake(versions, version: version)
         try intake.writingBehind { () throws(StoreError) in try read(into: intake) }
+        guard takesEmpty || !intake.isEmpty else { throw .emptySource("the archive") }
         return try intake.record()
     }
 }

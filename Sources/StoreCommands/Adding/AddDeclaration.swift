@@ -32,8 +32,8 @@ extension Command {
                     castree add release.zip --version 42 --strip CodePush/
                     curl -s https://example.org/42.tar.gz | castree add - --version 42
 
-                An archive is refused, with the name of the entry, if it holds links or devices, \
-                encrypted files, names that lead elsewhere or stand twice, or names that are \
+                An archive is refused, with the name of the entry, if it holds symbolic links or devices, \
+                hard links but to a file before them, encrypted files, names that lead elsewhere or stand twice, or names that are \
                 neither said to be UTF-8 nor UTF-8 made on Unix; if it is damaged, cut off, joined \
                 with something else, or if another program would find other files in it; and if it \
                 expands to more than --max-size, or to more than a thousand times its size.
@@ -44,6 +44,7 @@ extension Command {
             options: [
                 .text("version", placeholder: "NAME", "the version's name", required: true),
                 .flag("activate", "make the version current afterwards"),
+                .flag("allow-empty", "add a directory or archive without files, too"),
             ] + Option.ofDirectories + Option.ofArchives + [.withoutSync], run: run)
     }
 }

@@ -6,6 +6,8 @@ package struct DirectoryListing: ~Copyable, Sendable {
     let root: Descriptor
     var files: SourceFiles
     let followsLinks: Bool
+    /// Whether there is no file.
+    package var isEmpty: Bool { files.count == 0 }
 
     /// Lists the files below a directory.
     /// - Parameters:

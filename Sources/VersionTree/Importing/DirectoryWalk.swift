@@ -141,6 +141,7 @@ struct DirectoryWalk {
             if kind == .directory {
                 names.append(name)
             } else if kind == .regular {
+                try self.refuseOwn(name, in: directory)
                 guard let status = try self.fileSystem.status(directory, entry) else {
                     return true
                 }
@@ -154,6 +155,25 @@ struct DirectoryWalk {
         }
         for name in links { try other(name, directory, &names) }
         return names
+    }
+
+    /// The files that tell a directory of castree's own, how they begin, and what it is.
+    private static let marks: [(name: [UInt8], start: [UInt8], what: String)] = [
+        (Array(StoreLayout.format.utf8), Array("castree ".utf8), "a store"),
+        (Array("origin.json".utf8), Array(#"{"castreeOrigin":"#.utf8), "an origin"),
+    ]
+
+    // A store in a version would grow with each version; an origin ships what it offers, and its publisher's work.
+    private func refuseOwn(_ name: [UInt8], in directory: Int32) throws(StoreError) {
+        guard let mark = Self.marks.first(where: { $0.name == name }) else { return }
+        let file = try fileSystem.open(
+            directory, String(decoding: name, as: UTF8.self), .reading, mode: 0)
+        let status = try fileSystem.status(file.raw)
+        guard status.byteCount >= mark.start.count else { return }
+        guard try fileSystem.read(file.raw, at: 0, count: mark.start.count) == mark.start else {
+            return
+        }
+        throw refuse("it is \(mark.what) of castree's, which no version holds; move it elsewhere")
     }
 
     // Not a plain file or directory by its entry: a link, a device, or a file system that does not say.

@@ -20,6 +20,10 @@ package final class FileIntake {
     private let token: String
     private var entries: [Manifest.Entry] = []
     private var arrival: Arrival?
+    /// Where the entries stand by their paths; `nil` until somebody asks.
+    private var positions: [TreePath: Int]?
+    /// Whether nothing has come.
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// Begins an import.
     /// - Throws: `.badName`; what taking a lease throws.
@@ -46,10 +50,7 @@ package final class FileIntake {
         _ path: TreePath, byteCount: Int64, isExecutable: Bool
     ) throws(StoreError) {
         try versions.store.checkInterruption()
-        guard entries.count < versions.limits.count else {
-            throw StoreError(
-                .tooLarge, "a version has no more than \(versions.limits.count) files")
-        }
+        guard entries.count < versions.limits.count else { throw tooMany() }
         // A name of its own: nothing that an earlier attempt left is continued.
         var digester = try Digester(.sha256)
         Array("castree-intake 1\n\(token) \(entries.count)\n".utf8).withUnsafeBytes {
@@ -74,6 +75,26 @@ package final class FileIntake {
     package func finish() throws(StoreError) {
         guard let ended = arrival.take() else { return }
         entries[entries.count - 1].address = try ended.finish().object.address
+    }
+
+    /// Takes a file with the bytes and the mode of an earlier one.
+    /// - Returns: its size; `nil` if there is no such file.
+    /// - Throws: `.tooLarge` for more files than a version has, `.interrupted`.
+    package func link(_ path: TreePath, to earlier: TreePath) throws(StoreError) -> Int64? {
+        try versions.store.checkInterruption()
+        var known = positions.take() ?? [:]
+        for position in known.count..<entries.count { known[entries[position].path] = position }
+        defer { positions = known }
+        guard let position = known[earlier] else { return nil }
+        guard entries.count < versions.limits.count else { throw tooMany() }
+        var entry = entries[position]
+        entry.path = path
+        entries.append(entry)
+        return entry.byteCount
+    }
+
+    private func tooMany() -> StoreError {
+        StoreError(.tooLarge, "a version has no more than \(versions.limits.count) files")
     }
 
     /// Makes the files a version: all of them become durable, then the version is shown.

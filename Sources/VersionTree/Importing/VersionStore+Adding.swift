@@ -5,6 +5,8 @@ package import StrictJSON
 public struct AddOptions: Sendable {
     /// Take what symbolic links point to; otherwise refuse them.
     public var followsLinks = false
+    /// Take a directory without files; a version of nothing is seldom meant.
+    package var takesEmpty = true
     /// Believe the stat cache about files that have not changed since they were last read.
     package var usesCache = true
     /// The time that the manifest records, in seconds since 1970.
@@ -103,6 +105,9 @@ extension VersionStore {
         _ files: consuming SourceFiles, _ root: borrowing Descriptor, _ version: VersionName,
         _ options: AddOptions, _ lease: borrowing Lease
     ) throws(StoreError) -> AddReport {
+        guard options.takesEmpty || files.count > 0 else {
+            throw .emptySource("the directory")
+        }
         var importing = Import(
             versions: self, root: root.raw, version: version, options: options, found: files)
         let report = try importing.run(lease)

@@ -35,3 +35,13 @@ extension StoreError.Code {
     /// The target of a checkout already exists.
     public static let targetExists = Self("targetExists")
 }
+
+extension StoreError {
+    /// What is to be added has no file.
+    package static func emptySource(_ source: String) -> StoreError {
+        StoreError(
+            .unsupportedFile,
+            "\(source) has no files, so the version would be empty; give --allow-empty if that is meant"
+        )
+    }
+}

@@ -35,6 +35,9 @@ extension Invocation {
             listing = try DirectoryListing(
                 of: directory, followingLinks: flag("follow"),
                 isInterrupted: { Interruption.isRequested })
+            if listing?.isEmpty == true, !flag("allow-empty") {
+                throw StoreError.emptySource(printable(directory))
+            }
         }
         let versions = opened.recordingEvents()
         let report = try add(directory, listing, as: name, to: versions)
@@ -57,6 +60,7 @@ extension Invocation {
         var options = AddOptions()
         options.followsLinks = flag("follow")
         options.usesCache = !flag("no-cache")
+        options.takesEmpty = flag("allow-empty")
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         guard let listing else {
             return try versions.add(directory: directory, version: name, options: options)
