@@ -38,6 +38,37 @@ import Testing
         try shell("python3 - <<'END'\n\(script)\nEND")
     }
 
+    @Test func `what has no files is added only if that is meant`() throws {
+        try shell(
+            """
+            mkdir -p none/within && tar -cf none.tar none && python3 -c "
+            import zipfile
+            zipfile.ZipFile('none.zip', 'w').writestr(zipfile.ZipInfo('none/'), '')"
+            """)
+        for source in ["none", "none.tar", "none.zip"] {
+            let refused = try place.castree("add", source, "--version", "1", "--no-sync")
+            expect(refused.status == 1 && refused.errors.contains("--allow-empty"), "\(refused)")
+            expect(!place.exists(".castree"), "\(source)")
+        }
+        for source in ["none", "none.tar", "none.zip"] {
+            let added = try place.castree(
+                "add", source, "--version", source, "--allow-empty", "--no-sync")
+            expect(added.status, equals: 0, "\(added.errors)")
+        }
+    }
+
+    @Test func `a tar of a version's own tree is that version again`() throws {
+        try place.write(
+            ["copy.html": "<h1>one</h1>", "again/one.html": "<h1>one</h1>"], to: "release")
+        try place.castree("add", "release", "--version", "directory")
+        try shell(
+            "tar -C .castree/versions/directory -cf tree.tar . && tar -tvf tree.tar | grep -q 'link to'"
+        )
+        let added = try place.castree("add", "tree.tar", "--version", "directory", "--json")
+        expect(added.status, equals: 0, "\(added.errors)")
+        try expect(added.document(AddDocument.self).files, equals: Self.files.count + 2)
+    }
+
     @Test func `an archive is the version that its directory is, twice in a row`() throws {
         try place.castree("add", "release", "--version", "directory")
         try zip()

@@ -71,6 +71,9 @@ final class DecompressedStream {
         }
     }
 
+    /// How many bytes of the archive were read so far.
+    var sourceByteCount: Int64 { source.offset }
+
     /// The last bytes of the block that ``next()`` gave.
     func last(_ count: Int64) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: block[(block.count - min(block.count, Int(count)))...])

@@ -9,6 +9,8 @@ package protocol ArchiveIntake: AnyObject {
     func append(_ bytes: UnsafeRawBufferPointer) throws(StoreError)
     /// Ends it.
     func finish() throws(StoreError)
+    /// Takes a file with the bytes and the mode of an earlier one; its size, or `nil` if that was not taken.
+    func link(_ path: TreePath, to earlier: TreePath) throws(StoreError) -> Int64?
 }
 
 extension FileIntake: ArchiveIntake {}

@@ -7,8 +7,24 @@ package struct EntryRules {
     /// The components that every file must begin with, and that are taken away.
     private let stripped: [Substring.UTF8View]
     private let skipsJunk: Bool
-    /// The names so far, `true` for a file and `false` for a directory; by bytes: two spellings are two names.
-    private var names: [[UInt8]: Bool] = [:]
+    /// The names so far, `true` for a file and `false` for a directory; by digests of their bytes: two spellings are two
+    /// names, and what a deep one takes does not grow with its depth.
+    private var names: [NameDigest: Bool] = [:]
+    /// How many files and directories there are, those that only stand in names among them.
+    package var nameCount: Int { names.count }
+
+    /// A part of the SHA-256 of a name, long enough that nobody finds two names with one.
+    private struct NameDigest: Hashable {
+        var high: UInt64
+        var low: UInt64
+
+        init(_ name: some Collection<UInt8>) throws(StoreError) {
+            var digester = try Digester(.sha256)
+            Array(name).withUnsafeBytes { digester.update($0) }
+            let words = digester.finish { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+            (high, low) = words
+        }
+    }
 
     /// Makes the rules for an archive.
     /// - Parameters:
@@ -52,6 +68,28 @@ package struct EntryRules {
         return try strip(path, name)
     }
 
+    /// The file to which an entry is a hard link, by its path in the version; `nil` if that is left out.
+    /// - Throws: `.badArchive` unless it is a file that stands before the link; `.badPath`.
+    func target(of name: String, named target: String) throws(StoreError) -> TreePath? {
+        var rest = target[...].utf8
+        while rest.starts(with: "./".utf8) { rest = rest.dropFirst(2) }
+        let place = "it is a hard link to \"\(printable(target))\", "
+        let path: TreePath
+        do throws(StoreError) {
+            path = try TreePath(String(Substring(rest)))
+        } catch {
+            throw archive.refusal(place + "out of the archive", entry: name)
+        }
+        switch names[try NameDigest(rest)] {
+        case true?: break
+        case false?: throw archive.refusal(place + "which is a directory", entry: name)
+        case nil:
+            throw archive.refusal(place + "and no file of this name stands before it", entry: name)
+        }
+        if skipsJunk && isJunk(rest) { return nil }
+        return try strip(path, target)
+    }
+
     private func isJunk(_ path: Substring.UTF8View) -> Bool {
         let parts = path.split(separator: Self.slash)
         return parts.first?.elementsEqual("__MACOSX".utf8) == true
@@ -61,8 +99,9 @@ package struct EntryRules {
     private mutating func note(
         _ path: [UInt8], isFile: Bool, _ name: String
     ) throws(StoreError) {
-        switch names[path] {
-        case nil: names[path] = isFile
+        let own = try NameDigest(path)
+        switch names[own] {
+        case nil: names[own] = isFile
         // Archives may name a directory as often as they like.
         case false? where !isFile: break
         case true? where isFile: throw archive.refusal("it is there twice", entry: name)
@@ -71,8 +110,9 @@ package struct EntryRules {
         var above = path[...]
         while let end = above.lastIndex(of: Self.slash) {
             above = above[..<end]
-            switch names[Array(above)] {
-            case nil: names[Array(above)] = false
+            let digest = try NameDigest(above)
+            switch names[digest] {
+            case nil: names[digest] = false
             // Those above it are noted as well.
             case false?: return
             case true?:

@@ -40,6 +40,32 @@ package struct Expansion {
         }
     }
 
+    /// What a name takes in memory, in bytes, and what a file takes besides.
+    private static let (nameCost, fileCost): (Int64, Int64) = (64, 256)
+    /// What the names of any archive may take; each of its bytes allows ``memoryRatio`` more.
+    private static let freeMemory: Int64 = 32 << 20
+    private static let memoryRatio: Int64 = 10
+
+    /// Refuses names that would take much more memory than the archive has bytes: each file and each directory counts,
+    /// also one that stands only in the names of others.
+    /// - Parameter compressed: how many bytes of the archive are known to be there.
+    /// - Throws: `.tooLarge`.
+    package func check(
+        names nameCount: Int, _ countMax: Int, from compressed: Int64, at name: String
+    ) throws(StoreError) {
+        guard nameCount <= countMax else {
+            throw archive.refusal(
+                "with it there are more than \(countMax) files and directories", entry: name,
+                .tooLarge)
+        }
+        let cost = Int64(nameCount) * Self.nameCost + Int64(entryCount) * Self.fileCost
+        let (more, isHuge) = compressed.multipliedReportingOverflow(by: Self.memoryRatio)
+        guard !isHuge, cost > Self.freeMemory, cost - Self.freeMemory > more else { return }
+        throw archive.refusal(
+            "with it there are \(nameCount) files and directories, which would take far more memory than the archive has "
+                + "bytes; if it is right, unpack it and add the directory", entry: name, .tooLarge)
+    }
+
     /// Refuses bytes that are too many for the compressed ones that they come from.
     /// - Throws: `.tooLarge`.
     package static func check(

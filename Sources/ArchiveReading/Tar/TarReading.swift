@@ -44,6 +44,9 @@ final class TarReading {
         castree_free_locale(locale)
     }
 
+    /// What may stand before an entry; libarchive takes no longer name or record than a mebibyte.
+    private static let headerByteCountMax = 8 << 20
+
     /// Reads everything.
     /// - Parameter progress: called now and then.
     /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws.
@@ -76,6 +79,9 @@ final class TarReading {
         do throws(StoreError) {
             let next = try stream.next()
             headers?.append(contentsOf: next)
+            guard headers?.count ?? 0 <= Self.headerByteCountMax else {
+                throw archive.refusal("the headers of an entry have more than 8 MiB", .tooLarge)
+            }
             block?.pointee = next.baseAddress
             return next.count
         } catch {
@@ -116,8 +122,8 @@ final class TarReading {
         else { throw archive.refusal("the name of an entry is not UTF-8") }
         let type = archive_entry_filetype(entry)
         let isDirectory = type == 0o040000
-        guard archive_entry_hardlink(entry) == nil, archive_entry_hardlink_utf8(entry) == nil else {
-            throw archive.refusal("it is a hard link; castree reads regular files", entry: name)
+        if archive_entry_hardlink(entry) != nil || archive_entry_hardlink_utf8(entry) != nil {
+            return try takeLink(entry, name, into: intake)
         }
         guard isDirectory || type == 0o100000 else {
             throw archive.refusal(
@@ -127,7 +133,10 @@ final class TarReading {
             throw archive.refusal("it is a sparse file; castree reads regular files", entry: name)
         }
         let byteCount = archive_entry_size(entry)
-        guard let path = try rules.path(of: name, isDirectory: isDirectory) else {
+        let path = try rules.path(of: name, isDirectory: isDirectory)
+        try expansion.check(
+            names: rules.nameCount, Manifest.countMax, from: stream.sourceByteCount, at: name)
+        guard let path else {
             guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
                 throw refused(name)
             }
@@ -153,6 +162,30 @@ final class TarReading {
             throw archive.refusal("it has \(count) bytes instead of \(byteCount)", entry: name)
         }
         try intake.finish()
+    }
+
+    /// Takes a hard link to an entry before it: a file with the same bytes.
+    private func takeLink(
+        _ entry: OpaquePointer, _ name: String, into intake: any ArchiveIntake
+    ) throws(StoreError) {
+        guard let raw = archive_entry_hardlink_utf8(entry),
+            let target = String(validatingCString: raw)
+        else { throw archive.refusal("it is a hard link to a name that is not UTF-8", entry: name) }
+        // pax(1) allows content with a link, and programs differ in what they do with it.
+        guard archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) == 0 else {
+            throw archive.refusal("it is a hard link with content of its own", entry: name)
+        }
+        let source = try rules.target(of: name, named: target)
+        let path = try rules.path(of: name, isDirectory: false)
+        try expansion.check(
+            names: rules.nameCount, Manifest.countMax, from: stream.sourceByteCount, at: name)
+        guard let path else { return }
+        guard let source, let byteCount = try intake.link(path, to: source) else {
+            throw archive.refusal(
+                "it is a hard link to \"\(printable(target))\", which is left out; leave out both, or none",
+                entry: name)
+        }
+        try expansion.add(fileOf: byteCount, named: name)
     }
 
     private static func kind(_ type: UInt32) -> String {

@@ -67,7 +67,9 @@ final class ZipReading {
             if isDirectory, file.header.byteCount > 0 {
                 throw source.name.refusal("it is a directory with content", entry: name)
             }
-            guard let path = try rules.path(of: name, isDirectory: isDirectory) else { continue }
+            let path = try rules.path(of: name, isDirectory: isDirectory)
+            try expansion.check(names: rules.nameCount, Manifest.countMax, from: size, at: name)
+            guard let path else { continue }
             try expansion.add(fileOf: file.header.byteCount, named: name)
             files.append(
                 Member(
@@ -108,9 +110,21 @@ final class ZipReading {
         }
         guard zip_compression_method_supported(Int32(header.method), 0) != 0 else {
             throw source.name.refusal(
-                "it is compressed by method \(header.method), which libzip cannot undo here",
+                "it is compressed by \(Self.methodName(header.method)), which castree does not read here; make the archive "
+                    + "with Deflate (7z a -tzip -mm=Deflate), or unpack it and add the directory",
                 entry: name)
         }
+    }
+
+    /// What people call a method of compression (APPNOTE.TXT 6.3.10, 4.4.5).
+    private static func methodName(_ method: Int64) -> String {
+        let names: [Int64: String] = [
+            1: "Shrink", 6: "Implode", 9: "Deflate64", 10: "PKWARE's Implode", 12: "BZip2",
+            14: "LZMA",
+            93: "Zstandard", 94: "MP3", 95: "XZ", 96: "JPEG", 97: "WavPack", 98: "PPMd", 99: "AES",
+        ]
+        let number = "method \(method)"
+        return names[method].map { "\($0) (\(number))" } ?? number
     }
 
     private func refuseKind(

@@ -95,7 +95,7 @@ import VersionTree
             [ForeignZip.Entry("odd/", "", mode: 0o100644)], naming: "\"odd/\"", "directory")
         try expectRefusal([ForeignZip.Entry("odd/", "x", mode: 0)], naming: "\"odd/\"", "content")
         let types: [(Character, String)] = [
-            ("1", "hard link"), ("2", "symbolic link"), ("3", "device"), ("4", "device"),
+            ("2", "symbolic link"), ("3", "device"), ("4", "device"),
             ("6", "named pipe"),
         ]
         for (type, why) in types {
@@ -198,6 +198,12 @@ import VersionTree
         entry.flags = 0
         entry.method = 77
         try expectRefusal([entry], naming: "\"secret\"", "method 77")
+        // By the name that people know, and with what to do.
+        for (method, name) in [(9, "Deflate64 (method 9)"), (98, "PPMd (method 98)")] {
+            entry.method = UInt16(method)
+            try expectRefusal([entry], naming: "\"secret\"", name)
+            try expectRefusal([entry], naming: "\"secret\"", "-mm=Deflate")
+        }
     }
 
     @Test func `that is damaged, or does not have the size that it says`() throws {

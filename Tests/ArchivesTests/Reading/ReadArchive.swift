@@ -31,6 +31,12 @@ struct ReadArchive {
             files[open.path] = String(decoding: open.content, as: UTF8.self)
             self.open = nil
         }
+
+        func link(_ path: TreePath, to earlier: TreePath) throws(StoreError) -> Int64? {
+            guard let content = files[earlier.description] else { return nil }
+            files[path.description] = content
+            return Int64(content.utf8.count)
+        }
     }
 
     func files(

@@ -29,6 +29,12 @@ extension FuzzTarget {
             rest = nil
         }
 
+        func link(_ path: TreePath, to earlier: TreePath) throws(StoreError) -> Int64? {
+            if !paths.contains(earlier) { complaint = "\(path) is a link to what did not come" }
+            if !paths.insert(path).inserted { complaint = "\(path) comes twice" }
+            return 0
+        }
+
         var isBetweenFiles: Bool { rest == nil }
     }
 
