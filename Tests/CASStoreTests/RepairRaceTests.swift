@@ -151,16 +151,16 @@ import VersionTree
             _ = try temporary.put(Self.text)
         }
         let path = temporary.objectPath(try address(of: Self.text))
-        try Damage.flip(path, at: 3)
         let source = temporary.directory.appending("again")
         try writeTree(source, ["a": Self.text])
         let disk = FaultyFileSystem()
         let adding = try temporary.reopened(on: disk)
         let second = try temporary.reopened()
         let took = Counter()
-        // Its tree is built, and shows what stood there.
+        // Its tree is built, and shows what stood there: an add looks at an object before it links it.
         disk.on(.before, .status, path: "/versions/2") {
             #expect(throws: Never.self) {
+                try Damage.flip(path, at: 3)
                 let found = try second.check(repairing: true).findings
                 if found.map(\.kind) == [.damagedObject] { _ = took.next() }
             }

@@ -85,6 +85,11 @@ struct Facts: Equatable, Sendable {
         lifecycle.boot?.startedAt = 0
         // Without /proc, or where it cannot be read, nobody knows it.
         lifecycle.boot?.system = nil
+        for index in lifecycle.unheard.indices {
+            lifecycle.unheard[index].token = ""
+            lifecycle.unheard[index].startedAt = 0
+            lifecycle.unheard[index].system = nil
+        }
         lifecycle.confirmed?.token = ""
         for index in lifecycle.bad.indices { lifecycle.bad[index].at = 0 }
         shown = try store.fileSystem.symbolicLink(

@@ -92,7 +92,8 @@ extension TemporaryStore {
         let files = [
             "index.html": "<title>\(name)</title>", "app.js": "run('\(name)')",
             "style.css": ".\(name) {}", "same.txt": "the same in all",
-            "help/index.html": "<title>help of \(name)</title>",
+            "help/index.html":
+                "<title>help of \(name)</title><script src=/_castree/bridge.js></script>",
         ]
         return files.merging(more) { $1 }
     }
