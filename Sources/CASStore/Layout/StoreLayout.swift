@@ -65,7 +65,8 @@ package enum StoreLayout {
     /// Whether something at the top of a store comes without anybody having put anything in.
     static func isMadeUnasked(_ name: String) -> Bool {
         directories.contains(name)
-            || [format, index, index + "-journal", stamp, reserve, events, lastCheck].contains(name)
+            || [format, index, index + "-journal", stamp, reserve, events, lastCheck, server]
+                .contains(name)
     }
 
     /// The end of a manifest's file name.
