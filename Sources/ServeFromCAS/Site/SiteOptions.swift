@@ -85,8 +85,11 @@ public struct SiteOptions: Sendable {
     }
 
     /// Adds a field to the files at some paths, in the place of one of that name for all.
-    /// - Parameter files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
-    ///   anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
+    /// - Parameters:
+    ///   - name: of the field, as in `add(_:_:)`.
+    ///   - value: of the field, as in `add(_:_:)`.
+    ///   - files: a path, with all below it; or a pattern with stars that the whole path matches, `*` for
+    ///     anything within a segment, `**` for any number of segments: `/models/**`, `/**/*.wasm`.
     /// - Throws: as `add(_:_:)`; `.badField` for a pattern that is none.
     public mutating func add(
         _ name: String, _ value: String, toFiles files: String
