@@ -112,11 +112,10 @@ final class OriginWriter: Sendable {
             }
         }
         guard !options.beginsAmongOthers else { return }
-        // Another publisher may have begun; a disk of its own has a place for what fsck finds.
-        let ours: Set = [OriginLayout.work, "lost+found"]
-        guard let other = try fileSystem.names(in: root).filter({ !ours.contains($0) }).min() else {
-            return
-        }
+        // Another publisher may have begun, or was killed beginning (`.publish`, `.origin.json.new`); a disk of its own
+        // has a place for what fsck finds.
+        let others = try fileSystem.names(in: root).filter { !$0.hasPrefix(".") && $0 != "lost+found" }
+        guard let other = others.min() else { return }
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         throw StoreError(
             .badOrigin,
