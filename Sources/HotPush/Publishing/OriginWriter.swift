@@ -114,7 +114,9 @@ final class OriginWriter: Sendable {
         guard !options.beginsAmongOthers else { return }
         // Another publisher may have begun, or was killed beginning (`.publish`, `.origin.json.new`); a disk of its own
         // has a place for what fsck finds.
-        let others = try fileSystem.names(in: root).filter { !$0.hasPrefix(".") && $0 != "lost+found" }
+        let others = try fileSystem.names(in: root).filter {
+            !$0.hasPrefix(".") && $0 != "lost+found"
+        }
         guard let other = others.min() else { return }
         if try OriginMarker.isPresent(root, path, fileSystem) { return }
         throw StoreError(
