@@ -48,7 +48,14 @@ import VersionTree
         var options = PullingFixture.options
         options.journal = Journal(versions)
         let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
-        let sizes = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
+        let content = Set(PublishingPlace.second.values).reduce(0) { $0 + $1.utf8.count }
+        // A block for each directory of the tree.
+        let directories = Set(
+            PublishingPlace.second.keys.flatMap { path in
+                let parts = path.split(separator: "/").dropLast()
+                return parts.indices.map { parts[...$0].joined(separator: "/") }
+            })
+        let sizes = content + 4096 * directories.count
         #expect {
             try pull.run(fixture.origin.url)
         } throws: { error in
