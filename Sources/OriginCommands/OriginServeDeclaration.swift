@@ -37,7 +37,8 @@ extension Command {
 
                 It speaks plain http: put a web server with a certificate in front of it. All URLs in \
                 answers begin with what 'castree origin enable' was told, not with what a request \
-                says. The access log has no queries, for these name devices.
+                says. The access log has no queries, for these name devices, and ends each line with \
+                the client's address: the web server's, unless --forwarded-by names that.
 
                 With --trust only pointers count that the key has signed; if one does not, its \
                 channel's clients get 503, and standard error says why. A server that begins knows \
@@ -55,6 +56,10 @@ extension Command {
                 .text(
                     "access-log", placeholder: "FILE",
                     "append a line for every request; - is standard error", completion: .files),
+                .text(
+                    "forwarded-by", placeholder: "ADDRESS",
+                    "believe X-Forwarded-For of this proxy, or block of them (10.0.0.0/8), to name the client; repeatable",
+                    repeats: true),
             ] + Option.mirroring, statuses: .served, run: run
         ).reportingAbsence
     }

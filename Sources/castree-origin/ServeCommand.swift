@@ -33,6 +33,7 @@ extension Invocation {
         options.loops = try integer("workers") ?? 1
         options.connection.parser.takesUTF8 = true
         options.accessLog = accessLog(log, notices)
+        options.forwarded = ForwardedClients(by: try proxies())
         options.onDamage = { notices.tell($0.message) }
         let handler = OriginHandler(
             OriginResponder(
@@ -122,6 +123,18 @@ extension Invocation {
         )
     }
 
+    /// The servers in front that say who asks.
+    private func proxies() throws -> [AddressBlock] {
+        try values("forwarded-by").map { text in
+            guard let block = AddressBlock(text) else {
+                throw CommandError.usage(
+                    "--forwarded-by takes an address or a block of them, as in 127.0.0.1 or 10.0.0.0/8, not '\(text)'"
+                )
+            }
+            return block
+        }
+    }
+
     private func accessLog(_ notices: ServerNotices) throws -> AccessLog? {
         guard let path = try value("access-log"), path != "-" else { return nil }
         return try AccessLog(path, notices)
@@ -142,6 +155,6 @@ extension RequestLine {
         let target = record.target.prefix { $0 != "?" }
         self.init(
             record.method, String(target), status: record.status, byteCount: record.byteCount,
-            nanoseconds: record.nanoseconds)
+            nanoseconds: record.nanoseconds, client: record.client)
     }
 }

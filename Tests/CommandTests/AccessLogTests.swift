@@ -132,6 +132,67 @@ import Testing
         }
     }
 
+    /// With --json, too: a log has one form.
+    @Test
+    func
+        `each line of either server ends with the address that asked, or that a named proxy names`()
+        throws
+    {
+        func ends(_ arguments: [String], _ forwarded: String) throws -> [Substring] {
+            var ends: [Substring] = []
+            try forEachServer(["--access-log", "log"] + arguments) { served in
+                let host = "Host: localhost:\(served.port)\r\nConnection: close\r\n"
+                _ = try exchange(
+                    served, "GET /a HTTP/1.1\r\n\(host)X-Forwarded-For: \(forwarded)\r\n\r\n")
+                // One whose head cannot be read has nothing but its connection.
+                _ = try exchange(
+                    served, "GET /% HTTP/1.1\r\n\(host)X-Forwarded-For: \(forwarded)\r\n\r\n")
+                _ = try served.end()
+                ends += try place.contents("log").split(separator: "\n").compactMap {
+                    $0.split(separator: " ").last
+                }
+                try FileManager.default.removeItem(at: place.directory.appending(path: "log"))
+            }
+            return ends
+        }
+        for arguments in [[], ["--json"]] {
+            let all = try ends(arguments, "192.0.2.1")
+            expect(all, equals: Array(repeating: "127.0.0.1", count: 4), "\(arguments)")
+        }
+    }
+
+    @Test
+    func `a named proxy's X-Forwarded-For is in the log of origin serve, and nothing else is`()
+        throws
+    {
+        try place.add("1", Release.first)
+        try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
+        let served = try Served(
+            [
+                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
+                "127.0.0.1:0", "--access-log", "log", "--forwarded-by", "127.0.0.0/8",
+            ], in: place.directory)
+        let cases = [
+            ("192.0.2.1", "192.0.2.1"), ("198.51.100.1, 192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1, 127.0.0.2", "192.0.2.1"), ("\u{9b}31m", "127.0.0.1"),
+            ("a b", "127.0.0.1"), (String(repeating: "1", count: 8000), "127.0.0.1"),
+        ]
+        for (forwarded, _) in cases {
+            _ = try exchange(
+                served,
+                "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: \(forwarded)\r\nForwarded: for=192.0.2.9\r\n"
+                    + "Connection: close\r\n\r\n")
+        }
+        try expect(served.end().status, equals: 0)
+        let ends = try place.contents("log").split(separator: "\n").compactMap {
+            $0.split(separator: " ").last.map(String.init)
+        }
+        expect(ends, equals: cases.map(\.1))
+        let wrong = try place.run(
+            .castree, ["origin", "serve", "site", "--forwarded-by", "localhost"])
+        expect(wrong.status == 2 && wrong.errors.contains("--forwarded-by takes an address"))
+    }
+
     /// What asks and what is asked, for both: a second request is answered only where the end of the first answer is clear.
     @Test func `an answer of either server says its length or closes`() throws {
         try forEachServer([]) { served in

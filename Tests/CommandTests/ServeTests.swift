@@ -218,8 +218,8 @@ import Testing
         expect(lines.count, equals: 3)
         expect(lines[0], equals: "before")
         for (line, rest) in [
-            (lines[1], #"GET /js/app\.js\?x=1 200 \d+ \d+\.\d{3}"#),
-            (lines[2], #"GET /nothing\.js 404 \d+ \d+\.\d{3}"#),
+            (lines[1], #"GET /js/app\.js\?x=1 200 \d+ \d+\.\d{3} (127\.0\.0\.1|::1)"#),
+            (lines[2], #"GET /nothing\.js 404 \d+ \d+\.\d{3} (127\.0\.0\.1|::1)"#),
         ] {
             let pattern = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ "# + rest + "$"
             expect(line.range(of: pattern, options: .regularExpression) != nil, "\(line)")

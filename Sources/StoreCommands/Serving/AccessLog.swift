@@ -4,8 +4,8 @@ import Synchronization
 
 /// What a server says while it runs: a line for every answered request, and what its operator should know.
 ///
-/// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213`: when, method, target as it was sent, status, bytes
-/// with the head, milliseconds. Each line is one write(2) to a file opened for appending, so the file can
+/// `2026-11-21T20:40:00Z GET /app.js 200 1234 0.213 192.0.2.7`: when, method, target as it was sent, status, bytes
+/// with the head, milliseconds, client. Each line is one write(2) to a file opened for appending, so the file can
 /// be moved away and several servers may share it; to a pipe or a terminal only a short line is one write.
 /// After SIGHUP the next line goes to the file that is at the path then (``HangUp``).
 /// The threads that serve never wait for it (``LineQueue``). Safe to use from any thread.
@@ -79,16 +79,19 @@ package struct RequestLine: Sendable {
     /// Says when it is now.
     ///
     /// The one writer of such lines: what a client sent cannot end a line, steer a terminal or turn text around.
-    /// - Parameter nanoseconds: how long the answer took.
+    /// - Parameters:
+    ///   - nanoseconds: how long the answer took.
+    ///   - client: the address that it went to.
     package init(
-        _ method: String, _ target: String, status: Int, byteCount: Int64, nanoseconds: Int64
+        _ method: String, _ target: String, status: Int, byteCount: Int64, nanoseconds: Int64,
+        client: String
     ) {
         let microseconds = nanoseconds / 1000
         let digits = String(microseconds % 1000)
         let fraction = String(repeating: "0", count: 3 - digits.count) + digits
         let line =
             "\(timestamp(secondsNow())) \(printable(method)) \(printable(target)) \(status) \(byteCount) "
-            + "\(microseconds / 1000).\(fraction)\n"
+            + "\(microseconds / 1000).\(fraction) \(printable(client))\n"
         bytes = Array(line.utf8)
     }
 }

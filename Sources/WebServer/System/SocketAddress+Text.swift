@@ -30,6 +30,13 @@ extension SocketAddress {
         return String(decoding: text[..<end].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// An IPv4 address that stands in an IPv6 address (RFC 4291, section 2.5.5.2) as itself, any other as it is.
+    var unmapped: SocketAddress {
+        let prefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
+        guard is6, address.starts(with: prefix) else { return self }
+        return SocketAddress(address: Array(address[12...]), port: port)
+    }
+
     /// Whether the address is this machine: 127.0.0.0/8 or ::1.
     var isLoopback: Bool { is6 ? self == .loopback6(port) : address.first == 127 }
 }

@@ -16,6 +16,8 @@ package final class HTTPServer: Sendable {
         package var tls: TLSContext?
         /// Called for every answered request, on the loops' threads; costs nothing if absent.
         package var accessLog: (@Sendable (AccessRecord) -> Void)?
+        /// Which servers in front of this one may say who a request is from.
+        package var forwarded = ForwardedClients()
         /// Called for every object that could not be served, on the loops' threads.
         package var onDamage: (@Sendable (StoreError) -> Void)?
 
@@ -150,7 +152,7 @@ package final class HTTPServer: Sendable {
     private func serve(_ loop: EventLoop, _ listeners: [Int32]) {
         let context = ConnectionContext(
             handler: handler, objects: objects, options: options.connection,
-            bodies: bodies, log: options.accessLog)
+            bodies: bodies, log: options.accessLog, forwarded: options.forwarded)
         for listener in listeners {
             _ = loop.accept(from: listener, tls: options.tls) { stream in
                 stream.handler = HTTPConnection(stream, context)

@@ -357,6 +357,6 @@ extension RequestLine {
     fileprivate init(_ record: AccessRecord) {
         self.init(
             record.method, record.target, status: record.status, byteCount: record.byteCount,
-            nanoseconds: record.nanoseconds)
+            nanoseconds: record.nanoseconds, client: record.client)
     }
 }

@@ -99,7 +99,7 @@ extension HTTPConnection {
     /// Answers with an error of the transport's own and ends the connection.
     func refuse(_ failure: MessageFailure, isHead: Bool = false) {
         keepsAlive = false
-        if log == nil, context.log != nil { log = PendingRecord() }
+        if log == nil, context.log != nil { log = PendingRecord(from: stream.peer) }
         var head = ResponseHead(failure.status)
         let text = Array("\(failure.status) \(failure.sentence)\n".utf8)
         head.add("Content-Type", "text/plain; charset=utf-8")
@@ -157,18 +157,21 @@ extension HTTPConnection {
     struct PendingRecord {
         var method: String
         var target: String
+        let client: SocketAddress?
         var began = SystemClock.nanoseconds
         var byteCount: Int64 = 0
         /// For an answer that comes piece by piece, after its head was sent.
         var status: Int?
 
         /// A request whose head could not be read.
-        init() {
+        init(from client: SocketAddress?) {
             method = "-"
             target = "-"
+            self.client = client
         }
 
-        init(_ head: RequestHead) {
+        init(_ head: RequestHead, from client: SocketAddress?) {
+            self.client = client
             target = head.text(head.target)
             let end = head.bytes.firstIndex(of: 32) ?? 0
             method = head.text(0..<end)
@@ -188,6 +191,7 @@ extension HTTPConnection {
             AccessRecord(
                 method: record.method, target: record.target, status: status,
                 byteCount: record.byteCount,
-                nanoseconds: SystemClock.nanoseconds - record.began))
+                nanoseconds: SystemClock.nanoseconds - record.began,
+                client: record.client?.hostText ?? "-"))
     }
 }

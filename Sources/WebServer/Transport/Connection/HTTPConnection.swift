@@ -75,6 +75,10 @@ final class HTTPConnection: StreamHandler {
 
     var loop: EventLoop { stream.loop }
     var options: ConnectionOptions { context.options }
+    /// Who a request on this connection is from; costs a system call once.
+    func client(of head: RequestHead) -> SocketAddress? {
+        context.forwarded.client(of: head, from: stream.peer)
+    }
 
     // MARK: What the stream tells
 
@@ -214,7 +218,7 @@ final class HTTPConnection: StreamHandler {
             requestNumber &+= 1
             isHTTP10 = head.minorVersion == 0
             keepsAlive = head.isKeepAlive && !loop.isStopping
-            if context.log != nil { log = PendingRecord(head) }
+            if context.log != nil { log = PendingRecord(head, from: client(of: head)) }
             perform(context.handler.answer(head, exchange), head, framing)
             return consumed
         }

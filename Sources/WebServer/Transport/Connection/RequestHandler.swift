@@ -85,6 +85,8 @@ public struct AccessRecord: Sendable {
     public var byteCount: Int64
     /// From the end of the head to when the answer's last byte was handed over.
     public var nanoseconds: Int64
+    /// The address that it came from, without a port; `-` if the connection had ended before anybody looked.
+    public var client: String
 }
 
 /// Limits and durations of connections; durations in milliseconds.
@@ -116,6 +118,7 @@ final class ConnectionContext {
     let objects: any ObjectSource
     let options: ConnectionOptions
     let log: (@Sendable (AccessRecord) -> Void)?
+    let forwarded: ForwardedClients
     /// What the bodies of all loops' connections share.
     let bodies: BodyBudget
     /// Reads heads that come in one piece, which nearly all do.
@@ -125,13 +128,15 @@ final class ConnectionContext {
 
     init(
         handler: any RequestHandler, objects: any ObjectSource, options: ConnectionOptions,
-        bodies: BodyBudget, log: (@Sendable (AccessRecord) -> Void)?
+        bodies: BodyBudget, log: (@Sendable (AccessRecord) -> Void)?,
+        forwarded: ForwardedClients = ForwardedClients()
     ) {
         self.handler = handler
         self.objects = objects
         self.options = options
         self.bodies = bodies
         self.log = log
+        self.forwarded = forwarded
         parser = RequestParser(limits: options.parser)
     }
 }
