@@ -167,15 +167,35 @@ import Testing
     }
 
     @Test(
-        "adds a directory that only root may read",
+        "reads what only root may read, wherever content comes from",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func readsAsRoot() throws {
         let place = try prepared()
-        let source = place.directory.appending(path: "release-2").path
-        chown(source, 0, 0)
-        chmod(source, 0o700)
+        let directory = place.directory.path
         try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
-        try expect(strangers(place), equals: [])
+        try expect(place.castree("publish", "2", "origin").status, equals: 0)
+        try expect(place.castree("retire", "2").status, equals: 0)
+        try FileManager.default.moveItem(
+            atPath: "\(directory)/release-3", toPath: "\(directory)/shipped")
+        for name in ["release-2", "shipped", "origin"] {
+            chown("\(directory)/\(name)", 0, 0)
+            chmod("\(directory)/\(name)", 0o700)
+        }
+        for words in [
+            ["pull", "\(directory)/origin"], ["adopt", "shipped", "--version", "3"],
+            ["add", "release-2", "--version", "4"],
+            ["fsck", "--repair", "--from", "\(directory)/origin"],
+        ] {
+            if words[0] == "fsck" {
+                let objects = "\(directory)/.castree/objects"
+                for path in try FileManager.default.subpathsOfDirectory(atPath: objects)
+                where path.utf8.count == 65 { unlink("\(objects)/\(path)") }
+            }
+            let finished = try place.run(.castree, words)
+            expect(words[0] == "fsck" || finished.status == 0, "\(words): \(finished)")
+            expect(!finished.errors.contains("denied"), "\(words): \(finished)")
+            try expect(strangers(place), equals: [], "\(words)")
+        }
     }
 
     @Test(

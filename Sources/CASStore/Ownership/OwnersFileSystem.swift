@@ -7,10 +7,8 @@ package import Platform
 /// the working directory are what a person typed, and are found as root; so are sources (``outside``).
 package struct OwnersFileSystem: FileSystemWrapper {
     package let base: any FileSystem
-    /// `nil` for root without the right to be somebody else (CAP_SETUID): then nothing is made.
-    private let owner: OtherUser?
-    private let path: String
-    private let user: UInt32
+    /// Whom root is, or why that cannot be: then nothing is made.
+    private let owner: Result<OtherUser, StoreError>
 
     /// The file system for a store or an origin: the given one, unless root uses another user's.
     package static func around(
@@ -19,34 +17,44 @@ package struct OwnersFileSystem: FileSystemWrapper {
         guard effectiveUser() == 0 else { return base }
         let status = try base.status(root)
         guard status.owner != 0 else { return base }
-        return OwnersFileSystem(
-            base: base, owner: OtherUser(status.owner, group: status.group), path: path,
-            user: status.owner)
+        guard let owner = OtherUser(status.owner, group: status.group) else {
+            return OwnersFileSystem(base: base, owner: .failure(notAllowed(path, status.owner)))
+        }
+        return OwnersFileSystem(base: base, owner: .success(owner))
     }
 
-    /// The file system for a directory that may not be there yet.
+    /// The file system for a directory that may not be there yet. If nobody can tell whose it is, whatever would change
+    /// something throws the reason.
     package static func around(
         _ base: any FileSystem, directory path: String
-    ) throws(StoreError) -> any FileSystem {
-        guard effectiveUser() == 0,
-            let root = try base.openIfPresent(
-                POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks)
-        else { return base }
-        return try around(base, root: root.raw, of: path)
+    ) -> any FileSystem {
+        guard effectiveUser() == 0 else { return base }
+        do throws(StoreError) {
+            let here = POSIXFileSystem.workingDirectory
+            guard let root = try base.openIfPresent(here, path, .directoryFollowingLinks) else {
+                return base
+            }
+            return try around(base, root: root.raw, of: path)
+        } catch {
+            return OwnersFileSystem(base: base, owner: .failure(error))
+        }
+    }
+
+    /// For root without the right to be somebody else (CAP_SETUID).
+    private static func notAllowed(_ path: String, _ user: UInt32) -> StoreError {
+        StoreError(
+            .notOwner,
+            "\(printable(path)) belongs to \(userDescription(user)), and this is "
+                + "\(userDescription(0)) without the right to act for others (CAP_SETUID): run the "
+                + "command as its owner" + (userName(user).map { " (sudo -u \($0) …)" } ?? ""))
     }
 
     /// Changes something as the owner.
-    /// - Throws: `.notOwner` for root without the right to be somebody else.
+    /// - Throws: why root cannot be the owner: `.notOwner`, or what failed when it looked whose the directory is.
     private func acting<R: ~Copyable>(
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        guard owner != nil else {
-            throw StoreError(
-                .notOwner,
-                "\(printable(path)) belongs to \(userDescription(user)), and this is "
-                    + "\(userDescription(0)) without the right to act for others (CAP_SETUID): run the "
-                    + "command as its owner" + (userName(user).map { " (sudo -u \($0) …)" } ?? ""))
-        }
+        if case .failure(let error) = owner { throw error }
         return try asOwner(body)
     }
 
@@ -54,7 +62,7 @@ package struct OwnersFileSystem: FileSystemWrapper {
     func asOwner<R: ~Copyable>(
         _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
-        guard let owner else { return try body() }
+        guard case .success(let owner) = owner else { return try body() }
         owner.begin()
         defer { owner.end() }
         return try body()
@@ -73,10 +81,10 @@ extension OwnersFileSystem {
     package func open(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
     ) throws(StoreError) -> Descriptor {
-        switch access {
-        case .updating where owner == nil:
+        switch (access, owner) {
+        case (.updating, .failure):
             try opened(directory, path)
-        case .creating, .updating:
+        case (.creating, _), (.updating, _):
             try acting { () throws(StoreError) in
                 try base.open(directory, path, access, mode: mode)
             }
@@ -202,4 +210,10 @@ extension OwnersFileSystem {
 extension FileSystem {
     /// The file system for what is outside the store, and belongs to the user who makes it.
     package var outside: any FileSystem { (self as? OwnersFileSystem)?.base ?? self }
+
+    /// The file system for a directory that was opened again by its path: whoever may rename it may have put another
+    /// user's in its place.
+    package func owners(of root: Int32, _ path: String) throws(StoreError) -> any FileSystem {
+        try OwnersFileSystem.around(outside, root: root, of: path)
+    }
 }

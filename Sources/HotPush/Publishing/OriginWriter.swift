@@ -31,6 +31,7 @@ final class OriginWriter: Sendable {
         _ fileSystem: any FileSystem
     ) throws(StoreError) {
         let root = try Self.openRoot(path, isCreating, options, fileSystem)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
         // Before anything is made in a directory that is not ours.
         try Self.checkIsOurs(root.raw, path, isCreating, options, fileSystem)
         let work = try Self.directory(OriginLayout.work, in: root.raw, fileSystem)

@@ -29,7 +29,7 @@ extension Publisher {
             try checkSigning(pointer.channel, upon: notes.pointers)
         }
         for delta in plan.deltas {
-            try fileSystem.removeIfPresent(
+            try origin.fileSystem.removeIfPresent(
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
         }
         var late: Set<ObjectID> = []
@@ -109,7 +109,7 @@ extension Publisher {
         let judged = before.judged(at: now, latest: latest, grace: retention.graceSeconds)
         var known = UnreferencedManifests()
         known.behind = judged.behind
-        plan.deltas = try fileSystem.names(in: origin.manifests.raw)
+        plan.deltas = try origin.fileSystem.names(in: origin.manifests.raw)
             .compactMap(OriginLayout.delta(ofFile:))
             .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
         plan.leftovers = try options.telling?.leftovers(in: origin.originPlace) ?? []

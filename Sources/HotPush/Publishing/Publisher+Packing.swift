@@ -32,10 +32,8 @@ extension Publisher {
     ) throws(StoreError) -> PackReport? {
         let outcome = try preparePacks(manifest, version, in: channel, of: versions)
         guard case .made(let prepared) = outcome else {
-            if let work = try OpenedDirectory.open(
-                POSIXFileSystem.workingDirectory, "\(path)/\(OriginLayout.work)", fileSystem)
-            {
-                try PackingPlace.dropLeftovers(in: work.raw, fileSystem)
+            try inWork { (work, fileSystem) throws(StoreError) in
+                try PackingPlace.dropLeftovers(in: work, fileSystem)
             }
             return outcome.report
         }
@@ -152,6 +150,7 @@ extension Publisher {
         let preparation = try preparation(manifest, version, need, of: versions, reader)
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
         try preparation.checkSpace(
             in: root.raw, printable(path), "castree prune deletes what no channel offers",
             fileSystem)
@@ -210,11 +209,24 @@ extension Publisher {
     }
 
     private func dropUnused(_ reader: DirectoryOrigin) throws(StoreError) {
-        let work = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, "\(path)/\(OriginLayout.work)", .directory, mode: 0)
         let releases = try reader.pointers().values.flatMap(\.releases)
-        try PackingPlace.dropUnused(
-            in: work.raw, offered: Set(releases.compactMap { $0.delivery?.address }), fileSystem)
+        try inWork { (work, fileSystem) throws(StoreError) in
+            try PackingPlace.dropUnused(
+                in: work, offered: Set(releases.compactMap { $0.delivery?.address }), fileSystem)
+        }
+    }
+
+    /// Does something in the publishers' own directory, if it is there.
+    private func inWork(
+        _ body: (Int32, any FileSystem) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
+        guard let work = try OpenedDirectory.open(root.raw, OriginLayout.work, fileSystem) else {
+            return
+        }
+        try body(work.raw, fileSystem)
     }
 
     /// Makes the origin, in which packs are made, if there is none.

@@ -31,7 +31,8 @@ extension Publisher {
         let place =
             if let packing { packing } else {
                 try PackingPlace(
-                    in: reader.directory, fileSystem, isInterrupted: options.isInterrupted)
+                    in: reader.directory, fileSystem.owners(of: reader.directory, path),
+                    isInterrupted: options.isInterrupted)
             }
         return try facts(of: manifest, version, in: channel, versions, place)
     }
@@ -84,7 +85,7 @@ extension Publisher {
         let others = wanted.filter { known.objects[$0.address] == nil }
         let lacking = others.filter { made[$0.address] == nil }
         let new = try FactsMaking(
-            source, in: place?.work.raw, fileSystem, options,
+            source, in: place?.work.raw, place?.fileSystem ?? fileSystem, options,
             byteCount: lacking.reduce(0) { $0.addingClamped($1.byteCount) }
         ).run(lacking)
         for object in new { made[object.address] = object }
@@ -135,6 +136,7 @@ extension Publisher {
         ofAll channels: Set<ChannelName>, _ offered: [ChannelName: ChannelPointer],
         _ reader: DirectoryOrigin
     ) throws(StoreError) -> ([ObjectID: PreparedFacts], PackingPlace) {
+        let fileSystem = try fileSystem.owners(of: reader.directory, path)
         let place = try PackingPlace(
             in: reader.directory, fileSystem, isInterrupted: options.isInterrupted)
         let objects = try OpenedDirectory.open(

@@ -29,7 +29,7 @@ public struct Publisher: Sendable {
         self.path = path
         self.options = options
         // Root publishes to another user's origin as that user; who may not is told when something is written.
-        self.fileSystem = (try? OwnersFileSystem.around(fileSystem, directory: path)) ?? fileSystem
+        self.fileSystem = OwnersFileSystem.around(fileSystem, directory: path)
         self.now = now
     }
 
@@ -130,7 +130,7 @@ public struct Publisher: Sendable {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         let survey = OriginSurvey(
-            fileSystem: fileSystem, options: options, objects: origin.objects.raw,
+            fileSystem: origin.fileSystem, options: options, objects: origin.objects.raw,
             manifests: origin.manifests.raw)
         let pointers = try origin.pointers()
         try checkSigning(offer.channel, upon: pointers)
@@ -377,6 +377,7 @@ public struct Publisher: Sendable {
     private static let stagedManifest = "manifest"
 
     private func stage(_ manifest: Manifest, in origin: OriginWriter) throws(StoreError) {
+        let fileSystem = origin.fileSystem
         let file = try fileSystem.open(
             origin.staging.raw, Self.stagedManifest, .creating, mode: OriginWriter.fileMode)
         try manifest.serialize { (piece) throws(StoreError) in
@@ -388,7 +389,7 @@ public struct Publisher: Sendable {
     private func publishManifest(
         _ address: ObjectID, in origin: OriginWriter
     ) throws(StoreError) {
-        try fileSystem.rename(
+        try origin.fileSystem.rename(
             origin.staging.raw, Self.stagedManifest, to: origin.manifests.raw,
             OriginLayout.manifestFile(address))
     }

@@ -44,7 +44,8 @@ extension Pull {
     ///
     /// - Throws: `.noOrigin` for what is no directory; what looking throws.
     private func hasRemains(_ path: String) throws(StoreError) -> Bool {
-        let fileSystem = versions.fileSystem
+        // An origin is no part of the store, and may be root's alone.
+        let fileSystem = versions.fileSystem.outside
         let directory: Descriptor
         do throws(StoreError) {
             directory = try fileSystem.open(
