@@ -23,8 +23,9 @@ package struct OwnersFileSystem: FileSystemWrapper {
         return OwnersFileSystem(base: base, owner: .success(owner))
     }
 
-    /// The file system for a directory that may not be there yet. If nobody can tell whose it is, whatever would change
-    /// something throws the reason.
+    /// The file system for a directory that may not be there yet.
+    ///
+    /// If nobody can tell whose it is, whatever would change something throws the reason.
     package static func around(
         _ base: any FileSystem, directory path: String
     ) -> any FileSystem {

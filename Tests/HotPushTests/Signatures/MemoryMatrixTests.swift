@@ -7,8 +7,9 @@ import VersionTree
 
 @testable import HotPush
 
-/// What two mishaps in a row leave in the memories of a publisher and of a device: sequences, times, what was about to be
-/// written. Whoever is honest goes on with the next ordinary command.
+/// What two mishaps in a row leave in the memories of a publisher and of a device.
+///
+/// Sequences, times, what was about to be written: whoever is honest goes on with the next ordinary command.
 @Suite("After two mishaps, an honest publisher and a device") struct MemoryMatrixTests {
     enum Mishap: CaseIterable {
         case killed, publisherAhead, deviceAhead, bothAhead, rotated, restored, memoryLost
