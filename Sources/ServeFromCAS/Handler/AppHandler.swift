@@ -131,11 +131,13 @@ final class AppHandler: RequestHandler {
         if let dashboard, isReserved(head), DashboardHandler.owns(head) {
             return dashboard.answer(head, exchange)
         }
-        var cookies: [String] = []
+        var (head, cookies) = (head, [String]())
         if let tokenPolicy {
             switch tokenPolicy.verdict(on: head) {
             case .granted: break
-            case .grantedWithCookie(let cookie): cookies.append(cookie)
+            case .grantedWithCookie(let cookie):
+                cookies.append(cookie)
+                head.hasSecret = true
             case .refused(let response): return .response(response)
             }
         }

@@ -63,6 +63,8 @@ extension RequestHead {
     /// Whether a page of another site sends the browser here, as far as the request says: by Fetch Metadata (section
     /// 2.4), and where there is none by the name of the host in Origin or Referer.
     package var isFromAnotherSite: Bool {
+        // `serve --open` hands the browser a file that leads here, and that is another site.
+        if hasSecret { return false }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
         guard let own = authority ?? host else { return false }
         let ownName = Self.name(ofAuthority: bytes[own])

@@ -33,6 +33,8 @@ package struct RequestHead: Sendable {
     package internal(set) var fields: [Field] = []
     /// The value of the Host field; `nil` if there is none.
     package internal(set) var host: Slice?
+    /// Whether it brought a secret of the server's in its query: whatever page sent the browser had it from the server.
+    package var hasSecret = false
     /// A bit for each length of a field's name: most fields that we look for are absent.
     var nameLengths: UInt64 = 0
 }

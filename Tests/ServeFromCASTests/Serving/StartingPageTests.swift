@@ -12,7 +12,7 @@ import WebTestSupport
 @Suite("A navigation")
 struct StartingPageTests {
     /// Version 1, which is known good, and 2, which waits; each has pages with the bridge and without.
-    private func app() throws -> TestApp {
+    private func app(requiresToken: Bool = false) throws -> TestApp {
         let store = try TemporaryStore()
         for version in ["1", "2"] {
             let script = "<script src=/_castree/bridge.js></script>"
@@ -25,7 +25,10 @@ struct StartingPageTests {
         }
         try store.makeKnownGood("1")
         try store.versions.activateAtNextBoot("2")
-        return try TestApp(store) { $0.confirmation = .seconds(2000) }
+        return try TestApp(store) {
+            $0.confirmation = .seconds(2000)
+            $0.requiresToken = requiresToken
+        }
     }
 
     private static let otherSites: [[(String, String)]] = [
@@ -51,6 +54,18 @@ struct StartingPageTests {
         expect(lifecycle.current == "1" && lifecycle.pending == "2" && lifecycle.trials.isEmpty)
         // The app's own navigation starts it.
         try expect(app.browser().navigate().text, equals: "start 2")
+    }
+
+    // `castree serve --open --token`: the browser is given a file that leads here.
+    @Test("that brings the token starts what waits, from wherever it comes", arguments: otherSites)
+    func withToken(_ fields: [(String, String)]) throws {
+        let app = try app(requiresToken: true)
+        let query = try require(app.server.url.split(separator: "?").last)
+        let wrong = try app.browser().ask("GET", "/?\(query)0", navigation + fields)
+        expect(wrong.status, equals: 403)
+        try expect(app.store.versions.lifecycle().pending, equals: "2")
+        let answer = try app.browser().ask("GET", "/?\(query)", navigation + fields)
+        expect(answer.text, equals: "start 2")
     }
 
     private static let ownPages: [[(String, String)]] = [
