@@ -32,9 +32,12 @@ final class FetchSession: PackIntake {
         var plan = reckoned
         let versions = pull.versions
         let version = plan.release.version.description
-        try versions.store.checkSpace(
-            for: plan.byteCount.addingClamped(plan.directoryByteCount)
-                - pull.stagedByteCount(of: plan))
+        let needed =
+            try plan.byteCount.addingClamped(plan.directoryByteCount)
+            - pull.stagedByteCount(of: plan)
+        pull.lackingRoomFor = needed
+        try versions.store.checkSpace(for: needed)
+        pull.lackingRoomFor = nil
         let draft = try Draft(plan, versions, from: offer.location)
         // Two releases under one name would each take the other's content for its own.
         let hold = try VersionHold(version, for: draft.received.address, versions)

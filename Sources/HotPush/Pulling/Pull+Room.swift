@@ -39,12 +39,25 @@ extension Pull {
         if stage == .waiting {
             let lifecycle = try versions.lifecycle()
             guard let pending = lifecycle.pending, pending != name,
-                !lifecycle.knownGood.contains(pending)
+                !lifecycle.knownGood.contains(pending), try hasRoom(without: pending),
+                try versions.takeBack(pending: pending)
             else { return false }
-            guard try versions.takeBack(pending: pending) else { return false }
         }
         // Where nothing went, what waits may still go.
-        let tidied = try versions.tidy(keptGoodCount: count)
+        let tidied = try versions.tidy(keptGoodCount: count, for: name)
         return tidied != nil || stage == .needless
+    }
+
+    /// Whether there would be room if a version went; otherwise it would go for nothing.
+    private func hasRoom(without version: String) throws(StoreError) -> Bool {
+        guard let needed = lackingRoomFor else { return true }
+        let freed = try versions.store.bytesFreed(retiring: [version]).freed
+        do throws(StoreError) {
+            try versions.store.checkSpace(for: needed - (freed.first ?? 0))
+            return true
+        } catch {
+            guard error.code == .outOfSpace else { throw error }
+            return false
+        }
     }
 }

@@ -24,6 +24,8 @@ public final class Pull {
     package let options: PullOptions
     /// The way to origins: all that changes during a pull besides the store.
     let access: OriginAccess
+    /// The bytes for which there was no room before the first came; nil if there was, or it ran out later.
+    var lackingRoomFor: Int64?
     /// The type of the page that came in place of a channel's pointer; nil if none did.
     var pageType: String?
     /// How many requests have been sent.

@@ -14,12 +14,16 @@ extension VersionStore {
 
     /// Retires what need not be kept to go back to, and collects what only that had.
     ///
-    /// - Parameter keptGoodCount: how many versions that have proved good stay, the current one among them.
+    /// - Parameters:
+    ///   - keptGoodCount: how many versions that have proved good stay, the current one among them.
+    ///   - successor: the version, here or not yet, that takes the place of what has come and was never shown.
     /// - Returns: what went; `nil` if nothing did.
     package func tidy(
-        keptGoodCount: Int
+        keptGoodCount: Int, for successor: String? = nil
     ) throws(StoreError) -> (versions: [String], byteCount: Int64)? {
-        let retired = try retire(planRetention(.generations(keptGoodCount)))
+        var policy = RetentionPolicy.generations(keptGoodCount)
+        policy.successor = successor
+        let retired = try retire(planRetention(policy))
         let collected = try collect()
         guard !retired.isEmpty || collected.objectCount > 0 else { return nil }
         return (retired, collected.byteCount)

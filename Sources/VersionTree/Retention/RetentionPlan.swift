@@ -192,7 +192,8 @@ private struct Deciding {
     /// One waits at most, besides the one that has just come, or is coming, to take its place: what was never shown and
     /// has been replaced is of no use to anybody, and a page that nobody reloads would keep all of them.
     private func novelty(of version: VersionSummary) -> String? {
-        let isLast = version.state == .incomplete ? seenCount == 0 : wholeCount == 0
+        let isNewest = version.state == .incomplete ? seenCount == 0 : wholeCount == 0
+        let isLast = policy.successor.map { $0 == version.version } ?? isNewest
         guard isLast || lifecycle.knownGood.contains(version.version) else { return nil }
         return "it is newer than the current version"
     }

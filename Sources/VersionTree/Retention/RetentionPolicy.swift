@@ -20,6 +20,9 @@ public struct RetentionPolicy: Sendable, Hashable {
     /// Whether the newest version that is newer than the current one stays, and all of them while none is current and
     /// none waits: an app that updates itself is about to show it.
     package var keepsNewer = false
+    /// The version, registered or not, that takes the place of all that are newer than the current one and not known
+    /// good; `nil` for the newest of these.
+    package var successor: String?
 
     /// Keeps what is needed, and nothing else.
     public init() {}

@@ -1,0 +1,57 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// A download that lasts: the kiosk looks at the pointer meanwhile, and what is fetched gives way.
+@Suite(.timeLimit(.minutes(5))) struct GivingWayTests {
+    let place: Workplace
+
+    init() throws { place = try .offeringFirst() }
+
+    /// A kiosk that looks every second, and has begun to fetch a version 2 that would take minutes.
+    private func fetching(_ origin: WebOrigin) throws -> Kiosk {
+        let kiosk = try Kiosk(
+            showingFirst: place, origin.url,
+            ["--every", "1s", "--pull-option", "--limit-rate=20K"])
+        try place.add("slow", ["index.html": "slow", "large": PullTests.large])
+        try place.publish("slow")
+        while try !isFetched() {}
+        return kiosk
+    }
+
+    private func isFetched() throws -> Bool {
+        try place.device("status", "--json").text.contains("\"use\":\"fetches\"")
+    }
+
+    private struct Download: Decodable {
+        let version: String
+        let fetched: Bool
+        let at: String?
+    }
+
+    private struct Status: Decodable { let downloads: [Download] }
+
+    @Test func `to a newer release, which is not kept waiting`() throws {
+        let origin = try place.origin()
+        let kiosk = try fetching(origin)
+        try place.publish("2")
+        try kiosk.hear("version 2 is here")
+        expect(!kiosk.lines.contains { $0.contains("version slow is here") })
+        try expect(kiosk.visit(), equals: "<h1>two</h1>")
+    }
+
+    @Test func `to a withdrawal, and status says since when nothing came`() throws {
+        let origin = try place.origin()
+        let kiosk = try fetching(origin)
+        let page = try kiosk.page()
+        try place.withdraw("slow")
+        let told = try page.hear("up-to-date", "ready")
+        expect(told.name, equals: "up-to-date")
+        let status: Status = try place.device("status", "--json").document()
+        expect(status.downloads.map(\.version), equals: ["slow"])
+        expect(status.downloads.allSatisfy { !$0.fetched && $0.at != nil })
+        let text = try place.device("status").text
+        expect(text.contains("nobody fetches it since "), "\(text)")
+    }
+}

@@ -1,0 +1,150 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What goes from a store before a pull fails for want of room, and what never does.
+@Suite("Making room for a release", .timeLimit(.minutes(60))) struct RoomTests {
+    let fixture: PullingFixture
+
+    init() throws { fixture = try PullingFixture() }
+
+    /// The files of a version: each has 100,000 bytes that no other has.
+    private static func files(_ name: String, _ byteCount: Int = 100_000) -> [String: String] {
+        let line = name.padding(toLength: 9, withPad: ".", startingAt: 0) + "\n"
+        return [
+            "index.html": "<p>\(name)</p>",
+            "own": String(repeating: line, count: byteCount / 10),
+        ]
+    }
+
+    /// Adds a version to the device, shows it and vouches for it.
+    private func live(_ name: String) throws {
+        let versions = fixture.device.versions
+        try fixture.device.add(name, Self.files(name))
+        try versions.activate(name)
+        try versions.confirm(name, token: versions.boot().token)
+    }
+
+    /// Adds a version that waits for the next start.
+    private func wait(_ name: String) throws {
+        try fixture.device.add(name, Self.files(name))
+        try fixture.device.versions.activateAtNextBoot(name)
+    }
+
+    /// Half a version comes, and no more.
+    private func begin(_ name: String) throws {
+        try fixture.place.store.add(name, Self.files(name))
+        try fixture.publish(name)
+        let path = try fixture.path(of: require(Self.files(name)["own"]))
+        fixture.origin.play([.cut(after: 50_000), .status(404)], on: path)
+        expect(code { try fixture.run(parallel: 1) }, equals: .notFound)
+    }
+
+    /// What somebody needs.
+    private static let needed: Set<String> = [
+        "shipped", "before", "current", "protected", "pinned",
+    ]
+    /// What nobody needs: 400,000 bytes.
+    private static let needless: Set<String> = ["old", "begun", "replaced", "taken", "late"]
+
+    @Test(
+        "lets go what nobody needs, then what waits, and never what is current, known good, shipped, protected or shown",
+        arguments: [
+            // What is free, what goes, and whether the release comes.
+            (500_000, [], true), (60_000, needless, true),
+            (0, needless.union(["waits"]), true), (-60_000, needless, false),
+        ] as [(Int64, Set<String>, Bool)])
+    func enumerated(_ free: Int64, _ gone: Set<String>, _ comes: Bool) throws {
+        let versions = fixture.device.versions
+        try versions.adopt(AdoptingTests.ship("shipped", in: fixture.device, Self.files("shipped")))
+        for name in ["old", "before", "current"] { try live(name) }
+        for name in ["protected", "pinned"] {
+            try fixture.device.add(name, Self.files(name))
+        }
+        try versions.protect("protected")
+        let pin = try versions.pin("pinned")
+        try begin("begun")
+        for name in ["replaced", "waits", "taken"] { try wait(name) }
+        try expect(versions.takeBack(pending: "taken"))
+        try versions.activateAtNextBoot("waits")
+        try begin("late")
+        let all = Self.needed.union(Self.needless).union(["waits"])
+        try expect(Set(versions.versions().map(\.version)), equals: all)
+
+        try fixture.place.store.add("offer", Self.files("offer", 450_000))
+        try fixture.publish("offer")
+        let disk = SmallDisk(of: fixture.device.path, free: free)
+        var options = PullingFixture.options
+        options.keptGoodCount = 2
+        let small = try VersionStore.open(
+            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
+            fileSystem: disk)
+        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
+        expect(code { try pull.run(fixture.origin.url) }, equals: comes ? nil : .outOfSpace)
+
+        let left = all.subtracting(gone).union(comes ? ["offer"] : [])
+        try expect(Set(versions.versions().map(\.version)), equals: left)
+        // What waited is not given for nothing.
+        try expect(versions.lifecycle().pending, equals: comes ? "offer" : "waits")
+        try expect(versions.lifecycle().current, equals: "current")
+        withExtendedLifetime(pin) {}
+        try fixture.expectClean()
+    }
+
+    @Test("lets nothing go that a first start could show")
+    func first() throws {
+        try wait("waits")
+        try fixture.place.store.add("offer", Self.files("offer"))
+        try fixture.publish("offer")
+        var options = PullingFixture.options
+        options.keptGoodCount = 1
+        let small = try VersionStore.open(
+            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
+            fileSystem: SmallDisk(of: fixture.device.path, free: 0))
+        let pull = Pull(into: small, over: try PullingFixture.transport(), options)
+        expect(code { try pull.run(fixture.origin.url) }, equals: .outOfSpace)
+        let versions = fixture.device.versions
+        try expect(versions.versions().map(\.version), equals: ["waits"])
+        try expect(versions.lifecycle().pending, equals: "waits")
+    }
+}
+
+/// A disk on which only the content of a store takes room.
+struct SmallDisk: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+    private let store: String
+    private let capacity: Int64
+
+    /// - Parameters:
+    ///   - store: the path of the store.
+    ///   - free: how many bytes are free now; below 0 are as many too much.
+    init(of store: String, free: Int64) {
+        self.store = store
+        capacity = Self.byteCount(of: store) + free
+    }
+
+    private static func byteCount(of store: String) -> Int64 {
+        ["objects", "staging"].reduce(0) { sum, name in
+            let files = FileManager.default.enumerator(atPath: "\(store)/\(name)")
+            var sum = sum
+            while files?.nextObject() != nil {
+                guard files?.fileAttributes?[.type] as? FileAttributeType == .typeRegular else {
+                    continue
+                }
+                sum += (files?.fileAttributes?[.size] as? NSNumber)?.int64Value ?? 0
+            }
+            return sum
+        }
+    }
+
+    func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+        var space = try base.freeSpace(file)
+        space.available = capacity - Self.byteCount(of: store)
+        return space
+    }
+}
