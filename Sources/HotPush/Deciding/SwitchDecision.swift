@@ -22,15 +22,44 @@ package enum SwitchMoment: String, Sendable, Hashable, CaseIterable {
     case background
 }
 
+/// What a version that is ready waits for.
+package enum SwitchWait: Sendable, Hashable {
+    /// The current version must be confirmed first.
+    case confirmation
+    /// A page must be loaded.
+    case nextNavigation
+    /// It is left to the next process.
+    case nextStart
+    /// No page may be visible for so long.
+    case background(seconds: Int64)
+
+    /// Its name for programs.
+    package var code: String {
+        switch self {
+        case .confirmation: "confirmation"
+        case .nextNavigation: "nextNavigation"
+        case .nextStart: "nextStart"
+        case .background: "background"
+        }
+    }
+
+    /// What it is, in words for people.
+    package var sentence: String {
+        switch self {
+        case .confirmation: "the current version to be confirmed"
+        case .nextNavigation: "the next navigation"
+        case .nextStart: "the next start of the app"
+        case .background(let seconds): "\(seconds) s of the app in the background"
+        }
+    }
+}
+
 /// Whether to switch to a version that is ready.
 package enum SwitchDecision: Sendable, Hashable {
     /// Now.
     case switchNow
-    /// Not yet; what it waits for, in words for people.
-    case wait(String)
-
-    /// What a version waits for that is left to the next process.
-    package static let nextStart = "the next start of the app"
+    /// Not yet.
+    case wait(SwitchWait)
 
     /// Decides.
     ///
@@ -42,14 +71,14 @@ package enum SwitchDecision: Sendable, Hashable {
         _ policy: SwitchPolicy, isForced: Bool, at moment: SwitchMoment, isTrusted: Bool
     ) -> SwitchDecision {
         if moment == .start || isForced { return .switchNow }
-        guard isTrusted else { return .wait("the current version to be confirmed") }
+        guard isTrusted else { return .wait(.confirmation) }
         switch (policy, moment) {
         case (.now, _), (.nextNavigation, .navigation), (.background, .background):
             return .switchNow
-        case (.nextNavigation, _): return .wait("the next navigation")
-        case (.nextStart, _): return .wait(nextStart)
+        case (.nextNavigation, _): return .wait(.nextNavigation)
+        case (.nextStart, _): return .wait(.nextStart)
         case (.background(let least), _):
-            return .wait("\(least.components.seconds) s of the app in the background")
+            return .wait(.background(seconds: least.components.seconds))
         }
     }
 }

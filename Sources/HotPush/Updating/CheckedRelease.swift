@@ -16,6 +16,8 @@ package struct CheckedRelease: Sendable, Hashable {
 
     /// Whether the origin's answer was an older one than has been seen: it says nothing of what is offered now.
     package var isOlderCopy = false
+    /// Whether what is offered is banned here.
+    package var isBanned = false
 
     package init(version: String?, isMandatory: Bool = false, reasons: [String] = []) {
         self.version = version
@@ -34,12 +36,56 @@ package struct CheckedRelease: Sendable, Hashable {
     }
 }
 
+/// Why nothing followed from a check.
+package struct CheckReason: Sendable, Hashable {
+    /// What it is, for programs.
+    package enum Code: String, Sendable, Hashable {
+        /// What is offered is shown already.
+        case current
+        /// The origin offers nothing.
+        case nothingNew
+        /// The origin has taken back what waited.
+        case takenBack
+        /// What is offered is banned here.
+        case banned
+        /// What is offered is for other devices or apps.
+        case passedOver
+        /// The origin's answer is older than one that was obeyed.
+        case olderCopy
+    }
+
+    /// What it is, for programs.
+    package var code: Code
+    /// The same for people.
+    package var sentence: String
+
+    static let takenBack = CheckReason(
+        code: .takenBack, sentence: "the origin has taken back what waited")
+
+    package static func current(_ version: String) -> CheckReason {
+        CheckReason(code: .current, sentence: "version \(version) is current already")
+    }
+}
+
+extension CheckedRelease {
+    /// What it means that a check has found no version.
+    package var withoutVersion: ObeyedRelease {
+        guard !reasons.isEmpty else {
+            let code: CheckReason.Code = isOlderCopy ? .olderCopy : .nothingNew
+            return .upToDate(CheckReason(code: code, sentence: "the origin has nothing new"))
+        }
+        let code: CheckReason.Code =
+            isBanned ? .banned : isOlderCopy ? .olderCopy : .passedOver
+        return .refused(reasons.map { CheckReason(code: code, sentence: $0) })
+    }
+}
+
 /// What followed from a check.
 package enum ObeyedRelease: Sendable, Hashable {
     /// There was nothing to do, and why.
-    case upToDate(String)
+    case upToDate(CheckReason)
     /// What is offered is not for this device, for these reasons.
-    case refused([String])
+    case refused([CheckReason])
     /// A version is complete and waits for its turn.
     case ready(version: String, isForced: Bool)
 }
@@ -58,6 +104,7 @@ extension VersionStore {
             // It is here and banned: the origin goes on offering it.
             var refused = checked
             (refused.version, refused.reasons) = (nil, [error.message])
+            refused.isBanned = true
             return try obeyNothing(refused)
         }
     }
@@ -75,7 +122,7 @@ extension VersionStore {
                 // What waits was offered before and is no longer offered.
                 if before.pending != nil { _ = try putNext(version) }
                 try settleOwed(before, offered: version)
-                return .upToDate("version \(version) is current already")
+                return .upToDate(.current(version))
             }
             if isForced { try owed.set(version) }
         } else {
@@ -83,7 +130,7 @@ extension VersionStore {
             if isForced { try owed.set(version) }
             guard try putNext(version) else {
                 try owed.set(nil)
-                return .upToDate("version \(version) is current already")
+                return .upToDate(.current(version))
             }
         }
         if isForced, before.unconfirmed != nil, !before.isResting(version) {
@@ -95,12 +142,12 @@ extension VersionStore {
 
     private func obeyNothing(_ checked: CheckedRelease) throws(StoreError) -> ObeyedRelease {
         if let withdrawal = checked.withdrawal, try obey(withdrawal) {
-            let reason = "the origin has taken back what waited"
-            return checked.reasons.isEmpty
-                ? .upToDate(reason) : .refused(checked.reasons + [reason])
+            guard case .refused(let reasons) = checked.withoutVersion else {
+                return .upToDate(.takenBack)
+            }
+            return .refused(reasons + [.takenBack])
         }
-        return checked.reasons.isEmpty
-            ? .upToDate("the origin has nothing new") : .refused(checked.reasons)
+        return checked.withoutVersion
     }
 
     /// Whether the version that waits, or a current one that has not been started yet, must be shown at once.

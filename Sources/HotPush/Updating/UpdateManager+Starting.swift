@@ -162,7 +162,9 @@ extension UpdateManager {
     /// What a version that is ready waits for.
     func waitsFor(_ version: String) throws(StoreError) -> String {
         let decision = decide(on: version, try versions.lifecycle(), .ready)
-        return if case .wait(let reason) = decision { reason } else { SwitchDecision.nextStart }
+        return if case .wait(let wait) = decision { wait.sentence } else {
+            SwitchWait.nextStart.sentence
+        }
     }
 
     /// Lets the time of the current start run, if there is one.

@@ -11,13 +11,16 @@ public enum BridgeEvent: Sendable, Hashable {
     /// The origin offers a version that is not here yet; `isMandatory`: the app must not go on without it.
     case available(version: String, bytes: Int64, isMandatory: Bool)
     /// A version has come and waits for its turn: for what, if not for the next navigation.
-    case ready(version: String, waitsFor: String?, isMandatory: Bool)
-    /// There is nothing to do: why, in sentences.
-    case upToDate(reasons: [String])
+    ///
+    /// `waitsFor` is for people, `waitsForCode` for programs.
+    case ready(
+        version: String, waitsFor: String?, isMandatory: Bool, waitsForCode: String? = nil)
+    /// There is nothing to do: why, in sentences, and each of them as a code.
+    case upToDate(reasons: [String], codes: [String] = [])
     /// A check or a download has failed; the app goes on with what it has.
-    case updateFailed(message: String)
-    /// `done` of the `total` bytes of a new version are here.
-    case progress(done: Int64, total: Int64)
+    case updateFailed(message: String, code: String? = nil)
+    /// `done` of the `total` bytes that a new version lacked have come.
+    case progress(done: Int64, total: Int64, version: String? = nil)
     /// The version did not start well and is no longer served.
     ///
     /// `own`: it is the version of the page that gets this event, which therefore reloads itself.
@@ -53,15 +56,21 @@ public enum BridgeEvent: Sendable, Hashable {
                 writer.member("version", version)
                 writer.member("bytes", bytes)
                 writer.member("mandatory", isMandatory)
-            case .ready(let version, let waitsFor, let isMandatory):
+            case .ready(let version, let waitsFor, let isMandatory, let code):
                 writer.member("version", version)
                 if let waitsFor { writer.member("waitsFor", waitsFor) }
+                if let code { writer.member("waitsForCode", code) }
                 writer.member("mandatory", isMandatory)
-            case .upToDate(let reasons): writer.member("reasons", reasons)
-            case .updateFailed(let message): writer.member("message", message)
-            case .progress(let done, let total):
+            case .upToDate(let reasons, let codes):
+                writer.member("reasons", reasons)
+                writer.member("codes", codes)
+            case .updateFailed(let message, let code):
+                writer.member("message", message)
+                if let code { writer.member("code", code) }
+            case .progress(let done, let total, let version):
                 writer.member("done", done)
                 writer.member("total", total)
+                if let version { writer.member("version", version) }
             case .rolledBack(let version, let reason, let own, let moment):
                 writer.member("version", version)
                 writer.member("reason", reason)

@@ -59,7 +59,7 @@ extension AppHandler {
         announced.withLock { _ in
             guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
             let own = page(of: session)
-            if let own { tellEarlierRollback(of: own, to: session) }
+            tellEarlierRollbacks(to: session, of: own)
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description

@@ -8,10 +8,13 @@ struct Rollback: Sendable {
     var reason: String
     /// Seconds since 1970.
     var at: Int64
+    /// How many pages that take the place of pages of that version are still to be told.
+    var untoldCount: Int
 }
 
 // What pages are told about rollbacks. A page whose own version was left reloads itself, and gets
-// what is shown now: so it must learn that the version was its own, even if it connects later.
+// what is shown now: so it must learn that the version was its own, even if it connects later. The page that it gets
+// learns what failed, once: the app may want to say so, and the page that failed could not.
 extension AppHandler {
     /// More than are left during one page's life; a page of an older one is told what is ready.
     private static let rollbackCountMax = 8
@@ -39,10 +42,13 @@ extension AppHandler {
     }
 
     private func announceRollback(_ version: String, _ reason: String) {
+        // Each of them is about to load again; one that could not connect is, too, or somebody does it by hand.
+        let ownCount = bridge.sessions.count { page(of: $0) == version }
         let new = rollbacks.withLock { rollbacks -> Rollback? in
             // Already told, either by the change of the lifecycle or by whoever made it.
             guard !rollbacks.contains(where: { $0.version == version }) else { return nil }
-            let new = Rollback(version: version, reason: reason, at: secondsNow())
+            let new = Rollback(
+                version: version, reason: reason, at: secondsNow(), untoldCount: max(1, ownCount))
             if rollbacks.count >= Self.rollbackCountMax { rollbacks.removeFirst() }
             rollbacks.append(new)
             return new
@@ -55,10 +61,17 @@ extension AppHandler {
         }
     }
 
-    /// Tells a page that has just connected that its version was left earlier.
-    func tellEarlierRollback(of version: String, to session: BridgeSessionID) {
-        guard let left = rollbacks.withLock({ $0.first { $0.version == version } }) else { return }
-        bridge.announce(event(left, own: true), to: session)
+    /// Tells a page that has just connected that its version was left earlier, or what was left in whose place it is shown.
+    ///
+    /// - Parameter version: the page's; `nil` if nobody knows.
+    func tellEarlierRollbacks(to session: BridgeSessionID, of version: String?) {
+        let told = rollbacks.withLock { rollbacks -> [Rollback] in
+            if let own = rollbacks.first(where: { $0.version == version }) { return [own] }
+            let places = rollbacks.indices.filter { rollbacks[$0].untoldCount > 0 }
+            for place in places { rollbacks[place].untoldCount -= 1 }
+            return places.map { rollbacks[$0] }
+        }
+        for left in told { bridge.announce(event(left, own: left.version == version), to: session) }
     }
 
     private func event(_ left: Rollback, own: Bool) -> BridgeEvent {

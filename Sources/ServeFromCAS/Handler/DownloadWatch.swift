@@ -10,7 +10,9 @@ final class DownloadWatch: Sendable {
     private struct State {
         /// How many bytes of each incomplete version the last look found.
         var seen: [String: Int64] = [:]
-        /// The version that pages were last told of, until it is complete.
+        /// How many bytes of each were here at the first look: they need not come, and are no progress.
+        var before: [String: Int64] = [:]
+        /// The version that pages were last told of, and the bytes that it lacked, until it is complete.
         var told: (version: String, total: Int64)?
         /// No look before this time; its cost grows with what the incomplete versions name.
         var nextAt = Duration.zero
@@ -71,11 +73,18 @@ final class DownloadWatch: Sendable {
         // Pages do without; the downloading process reports a store that cannot be read.
         guard let progress = try? versions.progress() else { return nil }
         let took = SystemClock.now - began
-        let (grown, gone) = state.withLock { state -> (VersionProgress?, (String, Int64)?) in
+        let (grown, gone) = state.withLock { state -> (BridgeEvent?, (String, Int64)?) in
             let before = state.seen
             let grown = progress.first { $0.presentBytes > before[$0.version] ?? .max }
             state.seen = [:]
-            for each in progress { state.seen[each.version] = each.presentBytes }
+            var first: [String: Int64] = [:]
+            for each in progress {
+                state.seen[each.version] = each.presentBytes
+                // A part that turned out to be wrong is taken away again.
+                first[each.version] = min(
+                    state.before[each.version] ?? each.presentBytes, each.presentBytes)
+            }
+            state.before = first
             let isIdle = !progress.isEmpty && state.seen == before
             state.idle = isIdle ? min(max(state.idle * 2, Self.idle.first), Self.idle.last) : .zero
             state.nextAt = now + max(took * Self.restFactor, state.idle)
@@ -84,15 +93,21 @@ final class DownloadWatch: Sendable {
                 gone = told
                 state.told = nil
             }
-            if let grown { state.told = (grown.version, grown.totalBytes) }
-            return (grown, gone)
+            guard let grown else { return (nil, gone) }
+            let here = first[grown.version] ?? 0
+            state.told = (grown.version, grown.totalBytes - here)
+            return (
+                .progress(
+                    done: grown.presentBytes - here, total: grown.totalBytes - here,
+                    version: grown.version), gone
+            )
         }
-        if let grown { return .progress(done: grown.presentBytes, total: grown.totalBytes) }
+        if let grown { return grown }
         // A version that is no longer incomplete may have been retired; if that is unclear, say nothing.
         guard let (version, total) = gone,
             let row = try? versions.store.versionRow(version), row.isComplete
         else { return nil }
-        return .progress(done: total, total: total)
+        return .progress(done: total, total: total, version: version)
     }
 }
 

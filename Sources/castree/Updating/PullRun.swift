@@ -129,6 +129,7 @@ struct PullRun {
             if status == ExitStatus.banned.rawValue, let error {
                 var refused = CheckedRelease(version: nil, reasons: [error])
                 refused.withdrawal = withdrawal
+                refused.isBanned = true
                 return .checked(refused, byteCount: 0, isHere: false)
             }
             let how = status.map { "ended with status \($0)" } ?? "was killed"

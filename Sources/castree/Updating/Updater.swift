@@ -175,7 +175,9 @@ final class Updater: Sendable {
             try settle(end, isPlan: isPlan)
         } catch {
             journal.record(error, during: "update")
-            fail("the store could not take what \(settings.origin) offers: \(error.message)")
+            fail(
+                "the store could not take what \(settings.origin) offers: \(error.message)",
+                error.code.description)
         }
     }
 
@@ -214,7 +216,8 @@ final class Updater: Sendable {
             if !isNoted { note(message, code: code) }
             state.withLock { $0.hasFailed = true }
             let isOfStore = code.map { JournalFailure(code: $0).isOfStore } ?? false
-            fail("\(isOfStore ? "the store cannot be updated" : "unable to update"): \(message)")
+            let what = isOfStore ? "the store cannot be updated" : "unable to update"
+            fail("\(what): \(message)", code)
         case .checked(let checked, let byteCount, let isHere):
             tellAnswering()
             let before = try versions().lifecycle()
@@ -234,12 +237,11 @@ final class Updater: Sendable {
     /// What a check means that changes nothing.
     private static func known(_ checked: CheckedRelease, _ lifecycle: Lifecycle) -> ObeyedRelease {
         guard let version = checked.version else {
-            return checked.reasons.isEmpty
-                ? .upToDate("the origin has nothing new") : .refused(checked.reasons)
+            return checked.withoutVersion
         }
         return lifecycle.pending == version
             ? .ready(version: version, isForced: checked.isMandatory)
-            : .upToDate("version \(version) is current already")
+            : .upToDate(.current(version))
     }
 
     private func take(_ obeyed: ObeyedRelease, _ before: Lifecycle) throws(StoreError) {
@@ -252,7 +254,7 @@ final class Updater: Sendable {
             if try !versions().planRetention(.generations(settings.keptGoodCount)).retired.isEmpty {
                 want(.tidy)
             }
-            announce(.upToDate(reasons: [reason]))
+            announce(.upToDate([reason]))
         case .refused(let reasons): leave(reasons)
         case .ready(let version, let isForced):
             state.withLock { $0.trouble = nil }
@@ -267,10 +269,13 @@ final class Updater: Sendable {
                 let rule = SwitchingRule(settings.policy, isForced: isForced, isBackground: false)
                 let turn =
                     wait == nil && rule.reloads
-                    ? "open pages load it now" : "it waits for \(wait ?? "the next page")"
+                    ? "open pages load it now" : "it waits for \(wait?.sentence ?? "the next page")"
                 tell("version \(version) is here\(mandatory); \(turn)")
             }
-            announce(.ready(version: version, waitsFor: wait, isMandatory: isForced))
+            announce(
+                .ready(
+                    version: version, waitsFor: wait?.sentence, isMandatory: isForced,
+                    waitsForCode: wait?.code))
         }
     }
 
@@ -292,26 +297,27 @@ final class Updater: Sendable {
     /// What a version that is ready waits for, besides a page to be loaded.
     private func waitsFor(
         _ version: String, _ lifecycle: Lifecycle, isForced: Bool
-    ) -> String? {
+    ) -> SwitchWait? {
         // The judge of starts knows whether the next page starts it.
         let isNext = state.withLock { $0.server }?.startsPending(lifecycle) ?? true
         let decision = SwitchDecision.decide(
             settings.policy, isForced: isForced, at: .navigation,
             isTrusted: isNext || lifecycle.unconfirmed == nil)
-        if case .wait(let reason) = decision { return reason }
+        if case .wait(let wait) = decision { return wait }
         // After a start that failed, whatever the policy says.
-        return isNext || !lifecycle.isResting(version) ? nil : SwitchDecision.nextStart
+        return isNext || !lifecycle.isResting(version) ? nil : .nextStart
     }
 
-    private func leave(_ reasons: [String]) {
-        tellOnce("what \(settings.origin) offers is left alone: \(reasons.joined(separator: "; "))")
-        announce(.upToDate(reasons: reasons))
+    private func leave(_ reasons: [CheckReason]) {
+        let sentences = reasons.map(\.sentence).joined(separator: "; ")
+        tellOnce("what \(settings.origin) offers is left alone: \(sentences)")
+        announce(.upToDate(reasons))
     }
 
-    private func fail(_ sentence: String) {
+    private func fail(_ sentence: String, _ code: String?) {
         // The bytes that are free are others each time.
         tellOnce(sentence, of: sentence.filter { !$0.isNumber })
-        announce(.updateFailed(message: sentence))
+        announce(.updateFailed(message: sentence, code: code ?? "fetchingFailed"))
     }
 
     /// Tells what every check may say again.

@@ -66,11 +66,14 @@ struct RollbackTests {
         let page = try SocketPage(late)
         try page.run { !$0.payloads("rolled-back").isEmpty }
         try expect(told(page), equals: [Told(version: "2", isOwn: true, hasTime: true)])
-        // The page that comes of it is of the version that is shown now, and hears nothing of it.
-        let next = try self.page(of: "one").page
-        try app.server.bridge.send("after it", to: next.bridge.session)
-        try next.run { !$0.texts.isEmpty }
-        try expect(told(next).isEmpty)
+        // The page that comes of it is of the version that is shown now: it hears what failed, and no other does.
+        for isToldOfIt in [true, false] {
+            let next = try self.page(of: "one").page
+            try app.server.bridge.send("after it", to: next.bridge.session)
+            try next.run { !$0.texts.isEmpty }
+            let expected = Told(version: "2", isOwn: false, hasTime: true)
+            try expect(told(next), equals: isToldOfIt ? [expected] : [])
+        }
     }
 
     @Test("that another process makes")
