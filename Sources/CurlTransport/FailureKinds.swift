@@ -70,6 +70,9 @@ enum FailureKinds {
             text = "a field in the head of the answer is longer than 100 KiB, or memory is short"
         }
         if let wrong = wrongScheme(code, text, url) { text = wrong }
+        if isUnknownAuthority(code, text) {
+            text += "; if it is to be trusted, --cacert FILE names it, or its authority's"
+        }
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
         return TransferFailure(
             kind(of: code, hasSent: hasSent, message: text), sentence(text, url: url))
@@ -90,6 +93,13 @@ enum FailureKinds {
             return "the server does not speak http on that port; is it https, not http?"
         }
         return nil
+    }
+
+    /// Whether a certificate is refused only because nobody has said that its signer is to be trusted.
+    private static func isUnknownAuthority(_ code: CURLcode, _ message: String) -> Bool {
+        // OpenSSL's words (X509_verify_cert_error_string); older ones write "self signed".
+        let words = ["self-signed", "self signed", "local issuer", "issuer certificate"]
+        return code == CURLE_PEER_FAILED_VERIFICATION && words.contains(where: message.contains)
     }
 
     /// `text` followed by the URL, both safe to print.

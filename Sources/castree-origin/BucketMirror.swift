@@ -33,7 +33,7 @@ extension Invocation {
         transport.stallTimeout = try duration("timeout") ?? transport.stallTimeout
         transport.connectTimeout = min(transport.connectTimeout, transport.stallTimeout)
         transport.userAgent = "castree/\(program.version)"
-        transport.certificatesFile = settings.certificatesFile
+        transport.certificatesFile = try certificatesFile() ?? settings.certificatesFile
         var options = BucketOptions()
         options.isStopped = { Interruption.isRequested }
         options.failureCountMax = (try integer("retries") ?? 2) + 1

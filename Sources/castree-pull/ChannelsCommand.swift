@@ -108,6 +108,7 @@ extension Invocation {
         var options = TransportOptions()
         options.stallTimeout = try duration("timeout") ?? options.stallTimeout
         options.userAgent = "castree/\(program.version)"
+        if isDeclared("cacert") { options.certificatesFile = try certificatesFile() }
         guard isDeclared("connect-timeout") else {
             options.connectTimeout = min(options.connectTimeout, options.stallTimeout)
             return options
@@ -115,10 +116,6 @@ extension Invocation {
         options.connectTimeout = try duration("connect-timeout") ?? options.connectTimeout
         options.totalTimeout = try duration("total-timeout")
         options.proxy = try proxy()
-        options.certificatesFile = try value("cacert")
-        if let file = options.certificatesFile, !System.isReadable(file) {
-            throw CommandError.usage("--cacert takes a file that can be read, not '\(file)'")
-        }
         return options
     }
 

@@ -258,7 +258,10 @@ import Testing
         expect(refused.status, equals: (command[0] == "fsck" ? 8 : 3))
         let error = try refused.error()
         expect(error.code, equals: "noStore")
-        expect(error.message, equals: "no store at .castree; create one with castree init")
+        expect(
+            error.message,
+            equals: "no store at .castree; create one with castree init (it is the default; "
+                + "--store DIR names another)")
         expect(!place.exists(".castree"))
     }
 

@@ -47,7 +47,10 @@ import Testing
         expect(refused.output.isEmpty)
         let reason = try refused.error()
         expect(reason.code, equals: "noStore")
-        expect(reason.message, equals: "no store at .castree; create one with castree init")
+        expect(
+            reason.message,
+            equals: "no store at .castree; create one with castree init (it is the default; "
+                + "--store DIR names another)")
         expect(!place.exists(".castree"))
     }
 

@@ -14,7 +14,7 @@ import Testing
         try Self.makeCertificate("other", in: place)
     }
 
-    private static func makeCertificate(_ name: String, in place: Workplace) throws {
+    static func makeCertificate(_ name: String, in place: Workplace) throws {
         let openssl = Process()
         openssl.executableURL = URL(filePath: "/usr/bin/env")
         openssl.arguments =

@@ -82,6 +82,32 @@ import Testing
         try expect(castree(["versions"], in: "below/deep", environment: empty).status, equals: 0)
     }
 
+    @Test(arguments: [
+        ["versions"], ["show", "1"], ["status"], ["log"], ["fsck"], ["gc", "--dry-run"], ["report"],
+        ["activate", "1"], ["du"], ["publish", "1", "site"], ["serve"],
+    ])
+    func `where there is no store, it is said who names it`(_ words: [String]) throws {
+        for (arguments, variable, named) in [
+            (
+                ["--store", "none"], "other",
+                "no store at none; create one with castree init (--store names it)"
+            ),
+            (
+                [], "other",
+                "no store at other; create one with castree init ($CASTREE_STORE names it; --store DIR names another)"
+            ),
+            (
+                [], "",
+                "no store at .castree; create one with castree init (it is the default; --store DIR names another)"
+            ),
+        ] {
+            let elsewhere = Workplace()
+            let refused = try elsewhere.run(
+                .castree, arguments + words, environment: ["CASTREE_STORE": variable])
+            expect(refused.errors.contains(named), "\(refused)")
+        }
+    }
+
     @Test func `a link is not followed, and a directory without a store is passed by`() throws {
         let files = FileManager.default
         let below = place.directory.appending(path: "below")

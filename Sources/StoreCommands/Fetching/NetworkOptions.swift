@@ -32,17 +32,19 @@ extension Option {
                 "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
                     + "a try that brought fewer has failed", fallback: "8K"),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
-            .text(
-                "cacert", placeholder: "FILE",
-                "trust these certificates instead of the system's",
-                completion: .files),
+            certificates,
         ] + bucketAccess
 
+    /// Whom to trust, wherever a server is reached.
+    private static let certificates = Option.text(
+        "cacert", placeholder: "FILE", "trust these certificates instead of the system's",
+        completion: .files)
+
     /// How a bucket is reached: the options of every other command that takes an `s3://` origin.
-    package static let reachingBucket = patience + bucketAccess
+    package static let reachingBucket = patience + [certificates] + bucketAccess
 
     /// The same for a server: whoever waits for it is better told to come back.
-    package static let servingBucket = patience(retries: 2) + bucketAccess
+    package static let servingBucket = patience(retries: 2) + [certificates] + bucketAccess
 
     /// Where a bucket is, and with which keys it is reached.
     package static let bucketAccess: [Option] = [
@@ -58,4 +60,15 @@ extension Option {
             "the profile of ~/.aws to take keys from [else AWS_PROFILE]"),
         .flag("anonymous", "sign nothing"),
     ]
+}
+
+extension Invocation {
+    /// The file of `--cacert`; nil if it is not given.
+    package func certificatesFile() throws(CommandError) -> String? {
+        guard let file = try value("cacert") else { return nil }
+        guard System.isReadable(file) else {
+            throw .usage("--cacert takes a file that can be read, not '\(file)'")
+        }
+        return file
+    }
 }

@@ -52,8 +52,29 @@ extension Invocation {
     package func openStore(
         from source: StoreSource = .option, notice: (@Sendable (String) -> Void)? = nil
     ) throws -> VersionStore {
-        try VersionStore.open(
-            existingStorePath(from: source), options: storeOptions(notice: notice))
+        let path = try existingStorePath(from: source)
+        let options = try storeOptions(notice: notice)
+        do throws(StoreError) {
+            return try VersionStore.open(path, options: options)
+        } catch {
+            throw source == .option ? sayingWhoNamedStore(error) : error
+        }
+    }
+
+    /// The error, which also says who has named a store that is not there: what is meant may be another one.
+    package func sayingWhoNamedStore(_ error: StoreError) -> StoreError {
+        guard error.code == .noStore else { return error }
+        let source =
+            if isGiven("store") {
+                "--store names it"
+            } else if isStoreNamed {
+                "$CASTREE_STORE names it; --store DIR names another"
+            } else {
+                "it is the default; --store DIR names another"
+            }
+        var named = error
+        named.message += " (\(source))"
+        return named
     }
 
     /// Returns the path of the store for a command that makes none: where nobody names a store and there is none

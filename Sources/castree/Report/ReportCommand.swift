@@ -49,7 +49,9 @@ extension Invocation {
         let versions = Answer { () throws(StoreError) in
             try VersionStore.open(path, options: options)
         }
-        if case .failure(let error) = versions, error.code == .noStore { throw error }
+        if case .failure(let error) = versions, error.code == .noStore {
+            throw sayingWhoNamedStore(error)
+        }
         return BugReport(
             createdAt: secondsNow(), path: path,
             format: versions.map { _ in Store.formatVersion },

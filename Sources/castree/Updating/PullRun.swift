@@ -104,7 +104,9 @@ struct PullRun {
             if let sentence = document["warning"]?["message"]?.asString {
                 warned(sentence)
             } else if let sentence = document["error"]?["message"]?.asString {
-                (error, isOwnError) = (sentence, true)
+                // As it is spelled on the command line of the server.
+                error = sentence.replacing("--cacert FILE", with: "--pull-option --cacert=FILE")
+                isOwnError = true
                 code = document["error"]?["code"]?.asString
             } else if let version = document["offer"]?["version"]?.asString {
                 offered(version)

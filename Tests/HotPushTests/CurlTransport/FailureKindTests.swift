@@ -61,6 +61,24 @@ import Testing
         )
     }
 
+    @Test(
+        "names the option that trusts a certificate which nobody vouches for, and only there",
+        arguments: [
+            ("SSL certificate problem: self-signed certificate", true),
+            ("SSL certificate problem: self signed certificate", true),
+            ("SSL certificate problem: self-signed certificate in certificate chain", true),
+            ("SSL certificate problem: unable to get local issuer certificate", true),
+            ("SSL certificate problem: unable to get issuer certificate", true),
+            ("SSL certificate problem: certificate has expired", false),
+            ("SSL: no alternative certificate subject name matches target host name 'h'", false),
+        ] as [(String, Bool)])
+    func authority(_ message: String, _ isNamed: Bool) {
+        let failure = FailureKinds.failure(
+            of: CURLE_PEER_FAILED_VERIFICATION, hasSent: false, message: message, url: "https://h/")
+        expect(failure.message.contains("--cacert FILE"), equals: isNamed)
+        expect(failure.kind, equals: .security)
+    }
+
     @Test("comes with a sentence even when libcurl says nothing, and with the URL")
     func sentence() {
         let failure = FailureKinds.failure(
