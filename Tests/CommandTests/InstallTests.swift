@@ -50,8 +50,8 @@ import Testing
             expect(installed.contains("share/fish/vendor_completions.d/\(program).fish"))
         }
         for page in [
-            "castree", "castree-add", "castree-serve", "castree-pull", "castree-fsck",
-            "castree-origin", "castree-origin-serve", "castree-trust-add",
+            "castree", "castree-add", "castree-import", "castree-serve", "castree-pull",
+            "castree-fsck", "castree-origin", "castree-origin-serve", "castree-trust-add",
         ] {
             expect(installed.contains("share/man/man1/\(page).1.gz"))
         }
@@ -63,6 +63,32 @@ import Testing
             URL(filePath: prefix + "/bin/castree"), ["pull", "--help"], in: place.directory
         ).finished()
         expect(version.status == 0 && version.text.contains("castree pull"))
+    }
+
+    @Test func `no page is two that run together, and none has a sentence for a heading`() throws {
+        try expect(install("--prefix", prefix).status, equals: 0)
+        let known: Set = [
+            "NAME", "SYNOPSIS", "DESCRIPTION", "ARGUMENTS", "COMMANDS", "OPTIONS",
+            "OPTIONS OF EVERY COMMAND", "OPTIONS OF CHECK", "EXIT STATUS", "SEE ALSO",
+        ]
+        let pages = try files(below: "prefix/share/man/man1")
+        for name in pages {
+            let page = try Running(
+                .shell, ["-c", "gzip -dc '\(prefix)/share/man/man1/\(name)'"], in: place.directory
+            ).finished().text
+            let lines = page.split(separator: "\n")
+            for mark in [".SH ", ".SS "] {
+                let headings = lines.filter { $0.hasPrefix(mark) }.map { String($0.dropFirst(4)) }
+                expect(Set(headings).count, equals: headings.count, "\(name): \(headings)")
+                let program = headings.filter { $0.hasPrefix("THE PROGRAM CASTREE\\-") }
+                expect(
+                    Set(headings).subtracting(program).isSubset(of: known),
+                    "\(name): \(headings)")
+            }
+            expect(lines.count { $0 == ".SH NAME" } == 1 && lines.last?.hasPrefix(".BR ") == true)
+            // Two columns are items of a list, not lines that run into each other.
+            expect(!lines.contains { $0.hasPrefix("  \\-\\-") }, "\(name)")
+        }
     }
 
     @Test func `a page says what the help of its command says`() throws {
