@@ -165,6 +165,12 @@ static inline int castree_socket(int family) { return castree_quiet(socket(famil
 static inline int64_t castree_realtime_seconds(void) { return time(0); }
 #endif
 
+/* By how many seconds the local time, which TZ names, is ahead of UTC at a moment. */
+static inline int64_t castree_utc_offset(int64_t seconds) {
+    time_t moment = (time_t)seconds;
+    struct tm local;
+    return localtime_r(&moment, &local) ? local.tm_gmtoff : 0;
+}
 static inline int64_t castree_monotonic_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

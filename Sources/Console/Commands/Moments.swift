@@ -2,8 +2,8 @@ internal import Platform
 
 extension Invocation {
     /// The value of an option that is a moment, in seconds since 1970: a time ago (`90m`, `12h`, `7d`),
-    /// or a date, with or without a time, in UTC (`2026-11-22`, `2026-11-22T03:00:00Z`); nil if it was
-    /// not given.
+    /// or a date in UTC, or one with a time and its zone (`2026-11-22`, `2026-11-22T03:00:00Z`,
+    /// `2026-11-22T04:00:00+01:00`); nil if it was not given.
     /// - Throws: `usage` for anything else.
     package func moment(_ name: String, now: Int64) throws(CommandError) -> Int64? {
         guard let text = try value(name) else { return nil }
@@ -43,11 +43,24 @@ extension Invocation {
     }
 
     private static func time(_ text: Substring) -> Int64? {
-        let fields = text.dropLast().split(separator: ":", omittingEmptySubsequences: false)
-        guard text.last == "Z", fields.count == 3, let hour = number(fields[0], digits: 2),
+        guard let zone = text.firstIndex(where: { "Z+-".contains($0) }),
+            let offset = offset(text[zone...])
+        else { return nil }
+        let fields = text[..<zone].split(separator: ":", omittingEmptySubsequences: false)
+        guard fields.count == 3, let hour = number(fields[0], digits: 2),
             let minute = number(fields[1], digits: 2), let second = number(fields[2], digits: 2),
             hour < 24, minute < 60, second < 60
         else { return nil }
-        return hour * 3600 + minute * 60 + second
+        return hour * 3600 + minute * 60 + second - offset
+    }
+
+    /// By how many seconds a zone is ahead of UTC: `Z`, `+01:00`.
+    private static func offset(_ zone: Substring) -> Int64? {
+        if zone == "Z" { return 0 }
+        let fields = zone.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
+        guard zone.first != "Z", fields.count == 2, let hour = number(fields[0], digits: 2),
+            let minute = number(fields[1], digits: 2), hour < 24, minute < 60
+        else { return nil }
+        return (hour * 60 + minute) * (zone.first == "-" ? -60 : 60)
     }
 }

@@ -9,4 +9,8 @@ package enum SystemClock {
     package static var nanoseconds: Int64 { castree_monotonic_ns() }
     /// Seconds since 1970, exact to a few milliseconds.
     package static var seconds: Int64 { castree_realtime_seconds() }
+    /// By how many seconds the local time, which TZ names, is ahead of UTC at a moment.
+    ///
+    /// - Parameter seconds: the moment, in seconds since 1970.
+    package static func utcOffset(at seconds: Int64) -> Int64 { castree_utc_offset(seconds) }
 }

@@ -97,7 +97,7 @@ struct BugReport {
         }
         events.print("events", to: output) { entries in
             if entries.isEmpty { output.print("none") }
-            for entry in entries { output.print(entry.text) }
+            for entry in entries { output.print(entry.text { timestamp($0) }) }
         }
     }
 }

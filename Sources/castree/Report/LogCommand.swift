@@ -12,7 +12,8 @@ extension Command {
         discussion: """
             A line for each event of the store's event log: what was added, asked, fetched, \
             switched to, started, confirmed, left, banned, retired, collected, found. The log \
-            keeps about the last two thousand events; it has no paths of content and no secrets.
+            keeps about the last two thousand events; it has no paths of content and no secrets. \
+            Times are local, by TZ; in JSON they are in UTC.
 
                 castree log --last 20
                 castree log --since 2d
@@ -21,8 +22,10 @@ extension Command {
         options: [
             .text(
                 "since", placeholder: "WHEN",
-                "only what happened since: a time ago, as in 12h or 3w, or a date in UTC"),
+                "only what happened since: a time ago, as in 12h or 3w, a date in UTC, or a time as the log tells it"
+            ),
             .integer("last", in: 1...Int.max, "only so many events, the newest ones"),
+            .flag("utc", "tell times in UTC"),
         ]
     ) { invocation in
         let since = try invocation.moment("since", now: secondsNow())
@@ -33,7 +36,10 @@ extension Command {
         return try invocation.reportDocument { writer in
             writer.objects(entries) { writer, entry in entry.writeMembers(to: &writer) }
         } text: { output in
-            for entry in entries { output.print(entry.text) }
+            for entry in entries {
+                output.print(
+                    entry.text { invocation.flag("utc") ? timestamp($0) : localTimestamp($0) })
+            }
         }
     }
 }
@@ -56,7 +62,7 @@ extension JournalEntry {
     }
 
     /// The event as a line of a report.
-    var text: DisplayText {
+    func text(_ timestamp: (Int64) -> String) -> DisplayText {
         let style: DisplayText.Style? =
             switch event {
             case .rolledBack, .banned, .failed, .found, .lost: .red
