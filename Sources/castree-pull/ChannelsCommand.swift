@@ -59,9 +59,11 @@ extension Invocation {
         besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
         let all = pointers + others
+        let device = try value("device") ?? storeIfAny()?.drawnDevice
         return try reportDocument { writer in
-            writer.objects(pointers) { writer, pointer in
-                pointer.writeMembers(to: &writer, deliveries, all, keys?.signers(of: pointer) ?? [])
+            try writer.objects(pointers) { writer, pointer in
+                try pointer.writeMembers(
+                    to: &writer, deliveries, all, keys?.signers(of: pointer) ?? [], device)
             }
         } text: { output in
             var table = TextTable([
@@ -72,10 +74,17 @@ extension Invocation {
                     table.add(pointer.emptyCells)
                 }
                 for (index, release) in pointer.releases.enumerated() {
-                    table.add(release.cells(index == 0 ? pointer.channel.description : ""))
+                    try table.add(
+                        release.cells(index == 0 ? pointer.channel.description : "", device))
                 }
             }
             table.print(to: output)
+            if device == nil, pointers.contains(where: { $0.releases.contains(where: \.isPartial) })
+            {
+                output.print(
+                    "A roll-out reaches devices by their names, which stores draw when they first pull one: "
+                        + "--device ID says it of that name.")
+            }
             for pointer in pointers {
                 let channel = pointers.count > 1 ? "\(pointer.channel): " : ""
                 let signers = keys?.signers(of: pointer) ?? []
@@ -161,14 +170,14 @@ extension ChannelPointer {
     /// Writes the members of its object.
     fileprivate func writeMembers(
         to writer: inout JSONWriter, _ deliveries: [ObjectID: Delivery], _ all: [ChannelPointer],
-        _ signers: [String]
-    ) {
+        _ signers: [String], _ device: String?
+    ) throws {
         writer.member("channel", channel.description)
         writer.member("sequence", Int(sequence))
         writer.member("createdAt", timestamp(createdAt))
         writeSigning(to: &writer, verified: signers) { timestamp($0) }
-        writer.member("releases", releases) { writer, release in
-            release.writeMembers(to: &writer)
+        try writer.member("releases", releases) { writer, release in
+            try release.writeMembers(to: &writer, device)
             writer.member("packs", release.legs(in: self, deliveries, all)) { writer, leg in
                 leg.writeMembers(to: &writer)
             }
@@ -177,7 +186,17 @@ extension ChannelPointer {
 }
 
 extension OfferedRelease {
-    fileprivate func writeMembers(to writer: inout JSONWriter) {
+    /// Whether it is for a share of the devices only.
+    fileprivate var isPartial: Bool { rollout.map { $0.perMille < 1000 } ?? false }
+
+    /// Whether a roll-out to a share of the devices reaches a device; `nil` if it is for all, or nobody says which
+    /// device is meant.
+    private func reaches(_ device: String?) throws(StoreError) -> Bool? {
+        guard isPartial, let rollout, let device else { return nil }
+        return try rollout.includes(device)
+    }
+
+    fileprivate func writeMembers(to writer: inout JSONWriter, _ device: String?) throws {
         writer.member("version", version?.name.description)
         writer.member("embedded", target == .embedded)
         writer.member("sequence", Int(sequence))
@@ -186,6 +205,8 @@ extension OfferedRelease {
         writer.member("manifest", version?.manifest.description)
         writer.member("mandatory", isMandatory)
         writer.member("perMille", rollout?.perMille ?? 1000)
+        writer.key("reachesDevice")
+        if let isReached = try reaches(device) { writer.bool(isReached) } else { writer.null() }
         writer.member("requirements", requirements) { writer, requirement in
             writer.member("kind", requirement.kind)
             writer.member("value", requirement.value)
@@ -200,11 +221,12 @@ extension OfferedRelease {
         return DeliveryLeg.all(of: document, self, in: pointer, besides: all)
     }
 
-    fileprivate func cells(_ channel: String) -> [DisplayText] {
+    fileprivate func cells(_ channel: String, _ device: String?) throws -> [DisplayText] {
         let offered = version.map { "version \($0.name)" } ?? "the embedded version"
         var remarks: [String] = []
-        if let rollout, rollout.perMille < 1000 {
-            remarks.append("to \(rollout.perMille) of 1,000 devices")
+        if isPartial, let rollout {
+            let isReached = try reaches(device).map { $0 ? ", this one too" : ", not this one" }
+            remarks.append("to \(rollout.perMille) of 1,000 devices\(isReached ?? "")")
         }
         if isMandatory { remarks.append("mandatory") }
         for requirement in requirements {

@@ -42,6 +42,42 @@ import Testing
         try expect(place.device("fsck").status, equals: 0)
     }
 
+    @Test func `channels says whether a roll-out reaches this device`() throws {
+        struct Offers: Decodable {
+            struct Release: Decodable { let reachesDevice: Bool? }
+            let releases: [Release]
+        }
+        func told(_ arguments: String...) throws -> (text: String, reaches: Bool?) {
+            let words = ["channels", "site"] + arguments
+            let text = try place.run(.castree, ["--store", "device"] + words).text
+            let answer = try place.run(.castree, ["--store", "device"] + words + ["--json"])
+            let offers = try answer.document([Offers].self)
+            return (text, offers.first?.releases.first?.reachesDevice)
+        }
+        try place.publish("2", "--rollout", "0")
+        // Nobody has drawn one yet, and asking draws none.
+        let unknown = try told()
+        expect(unknown.reaches == nil && unknown.text.contains("--device ID says it"), "\(unknown)")
+        expect(!place.exists("device"))
+        try expect(place.device("pull", "site").status, equals: 0)
+        let passedOver = try told()
+        expect(
+            passedOver.reaches == false && passedOver.text.contains("devices, not this one"),
+            "\(passedOver)")
+        try place.publish("2", "--rollout", "50")
+        let named = try (0..<20).map { try told("--device", "kiosk-\($0)").reaches }
+        expect(Set(named) == [true, false], "\(named)")
+        try place.publish("2", "--rollout", "99.9")
+        // One of a thousand stores draws an id that this misses.
+        let reached = try told()
+        expect(
+            reached.reaches == true && reached.text.contains("devices, this one too"), "\(reached)")
+        // It is what a pull of that device does.
+        try expect(place.device("pull", "site", "--json").text.contains("\"version\":\"2\""))
+        try place.publish("2")
+        try expect(told().reaches == nil)
+    }
+
     @Test func `a banned release is 20, and forgiven it is none`() throws {
         try expect(place.device("pull", "site", "--activate").status, equals: 0)
         try start()

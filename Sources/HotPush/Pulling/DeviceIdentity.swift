@@ -41,6 +41,11 @@ struct DeviceIdentity {
 }
 
 extension VersionStore {
+    /// The device's name in roll-outs that this store has drawn; `nil` if none has asked for it yet.
+    package var drawnDevice: String? {
+        get throws(StoreError) { try DeviceIdentity(self).read() }
+    }
+
     /// The device's name for a choice: the given one, or what the store has drawn; drawn now if a roll-out asks for it.
     ///
     /// - Parameter isDrawing: whether the store may be changed.

@@ -15,7 +15,9 @@ extension Command {
                 release that is for it. The command needs no store. It reads the pointers, and the \
                 deliveries that they name: what packs lead to a release, and what each would cost \
                 a device: a request for the pointer, one for the delivery and one for the pack. \
-                Of a bucket it shows what the log says, if the log may be read, else the pointers \
+                Of a release that is rolled out to a share of the devices it says whether the device \
+                --device ID is among them, else the one whose store is here; a store draws its \
+                device's name when it first pulls such a release. Of a bucket it shows what the log says, if the log may be read, else the pointers \
                 that devices see.
 
                 Whoever can write to the origin can write there that a key has signed. Only of the keys \
@@ -35,7 +37,10 @@ extension Command {
                 .text(
                     "trust", placeholder: "FILE",
                     "say of this public key whether it has signed; repeatable", repeats: true,
-                    completion: .files)
+                    completion: .files),
+                .text(
+                    "device", placeholder: "ID",
+                    "say whether roll-outs reach this device [else the one of the store here]"),
             ] + Option.reaching, run: run)
     }
 }

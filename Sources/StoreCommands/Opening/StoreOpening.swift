@@ -96,6 +96,17 @@ extension Invocation {
         return above.path
     }
 
+    /// The store, here or above, for a command that says what it can without one; `nil` if none can be read.
+    package func storeIfAny() throws(CommandError) -> VersionStore? {
+        let path = try storePath()
+        // Who asks goes on without it.
+        if let store = try? VersionStore.open(path) { return store }
+        guard !isStoreNamed, let above = POSIXFileSystem().storeAbove(named: path), above.isOwn
+        else { return nil }
+        // As above.
+        return try? VersionStore.open(above.path)
+    }
+
     /// Does work that may create the store.
     ///
     /// If it fails, a store that was not there before goes again if nothing is in it.
