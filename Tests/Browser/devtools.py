@@ -100,6 +100,8 @@ class Chromium:
     def __init__(self, directory, *options):
         self.profile = Path(directory)
         self.profile.mkdir(parents=True, exist_ok=True)
+        # Of an earlier run with this profile: it names a port that nobody has any more.
+        (self.profile / "DevToolsActivePort").unlink(missing_ok=True)
         self.log = open(self.profile / "chromium.log", "wb")
         self.process = subprocess.Popen(
             [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",

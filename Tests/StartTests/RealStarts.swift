@@ -162,6 +162,7 @@ final class RealStarts {
         case .visit(let visit, let number): try self.visit(visit, number)
         // What a server has in memory it shows, whatever happens to the disk.
         case .unshown: Issue.record("no way of real processes has this")
+        case .kept(let number): try visitKept(number)
         case .confirm(let number):
             let (path, fields) = try confirmation(number)
             _ = try served(number).post(path, "", fields)
@@ -238,12 +239,31 @@ final class RealStarts {
         while try !String(contentsOfFile: file, encoding: .utf8).contains(") T ") { sched_yield() }
     }
 
+    /// The tab of a server goes somewhere else.
+    private func leavePage(_ number: Int) throws {
+        guard let page = processes[number]?.page else { return }
+        let path = "/_castree/bridge?session=\(page.session)"
+        _ = try served(number).post(path, "1\nC", page.cookie)
+        processes[number]?.page = nil
+    }
+
+    /// A navigation whose answer the browser drops, since a service worker has a page; that page confirms.
+    private func visitKept(_ number: Int) throws {
+        try leavePage(number)
+        try visit(.navigation, number)
+        let (path, fields) = try confirmation(number)
+        let answer = try served(number).post(path + "&version=", "", fields)
+        expect(answer.status, equals: 409, "\(answer.head)")
+        try leavePage(number)
+    }
+
     private func visit(_ visit: StartVisit, _ number: Int) throws {
         let (line, fields) = visit.request
         let words = line.split(separator: " ").map(String.init)
         let answer = try served(number).ask(words[0], words[1], fields)
         expect(answer.status, equals: visit.status, "\(visit): \(answer.head)")
         guard visit == .navigation else { return }
+        try leavePage(number)
         let cookie = answer.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") }
         let value = cookie?.dropFirst("Set-Cookie: ".count).prefix { $0 != ";" }
         let own = value.map { ["Cookie": String($0)] } ?? [:]

@@ -53,6 +53,9 @@ enum StartEvent: Hashable, CustomStringConvertible {
     case visit(StartVisit, Int)
     /// A navigation whose page cannot be sent, or is not there.
     case unshown(Int)
+    /// A navigation that is answered, and whose browser shows an older page that a service worker keeps; that page
+    /// says that it works.
+    case kept(Int)
     case confirm(Int)
     case lateConfirm(Int)
     case stop(Int)
@@ -74,6 +77,7 @@ enum StartEvent: Hashable, CustomStringConvertible {
         case .begin(let process): "begin \(process)"
         case .visit(let visit, let process): "\(visit) \(process)"
         case .unshown(let process): "navigation without a page \(process)"
+        case .kept(let process): "navigation to a kept page \(process)"
         case .confirm(let process): "confirm \(process)"
         case .lateConfirm(let process): "late confirm \(process)"
         case .stop(let process): "SIGTERM \(process)"
@@ -101,7 +105,7 @@ enum StartEvent: Hashable, CustomStringConvertible {
         for process in 0...1 {
             events += [
                 .begin(process), .confirm(process), .lateConfirm(process), .stop(process),
-                .kill(process), .freeze(process), .thaw(process), .time(process),
+                .kill(process), .freeze(process), .thaw(process), .time(process), .kept(process),
             ]
             events += StartVisit.allCases.map { .visit($0, process) }
         }
@@ -155,8 +159,8 @@ struct StartModel {
         let result =
             switch event {
             case .begin(let process): begin(world, process)
-            case .visit(_, let process), .unshown(let process), .confirm(let process),
-                .lateConfirm(let process),
+            case .visit(_, let process), .unshown(let process), .kept(let process),
+                .confirm(let process), .lateConfirm(let process),
                 .stop(let process), .kill(let process), .freeze(let process), .thaw(let process),
                 .time(let process):
                 try ofProcess(world, event, process)
@@ -192,6 +196,16 @@ struct StartModel {
             guard starting.contains(visit) else { break }
             _ = try process.judge.pageBegins(world.lifecycle, ledger, now: .zero)
             process.page = ledger.world.lifecycle.current
+        case (.kept, false):
+            _ = try process.judge.pageBegins(world.lifecycle, ledger, now: .zero)
+            // The tab's page has gone. The one that is shown is no witness for what is current.
+            process.page = nil
+            guard let current = ledger.world.lifecycle.current else { break }
+            if bug == .keptPagesConfirm {
+                _ = try process.judge.confirm(current, ledger)
+            } else {
+                _ = try process.judge.takeBackUnshown(current, "kept", ledger)
+            }
         case (.unshown, false):
             // As the server has it: what waits is passed over, what is current is left.
             let lifecycle = world.lifecycle
@@ -309,6 +323,13 @@ struct StartModel {
                 let content = counted(boot), let count = after.starts[content]
             else { return }
             after.starts[content] = max(0, count - 1)
+        case .kept where after.lifecycle.boot?.token != before.lifecycle.boot?.token:
+            // A start that was taken back is none, be it this navigation's or an earlier one's.
+            guard let boot = before.lifecycle.boot, let content = boot.content,
+                after.lifecycle.strikes(of: content) < before.lifecycle.strikes(of: content),
+                let taken = counted(boot), let count = after.starts[taken]
+            else { break }
+            after.starts[taken] = max(0, count - 1)
         default:
             guard after.lifecycle.boot?.token != before.lifecycle.boot?.token,
                 let content = counted(after.lifecycle.boot)

@@ -60,8 +60,28 @@ enum StartInvariants {
                 guard takenBack >= 2 else { return "what was not shown counts" }
             }
         }
+        if case .kept(let process) = event { return ofKept(before, process, after) }
         guard case .visit(let visit, _) = event, visit != .navigation else { return nil }
         return before.lifecycle == after.lifecycle ? nil : "\(visit) has changed the lifecycle"
+    }
+
+    /// What a service worker hid is neither good nor at fault, and goes on in nobody's name.
+    private static func ofKept(
+        _ before: StartWorld, _ process: Int, _ after: StartWorld
+    ) -> String? {
+        for good in after.lifecycle.knownGood where !before.lifecycle.knownGood.contains(good) {
+            guard before.confirmed.contains(StartVersions.firstName(good)) else {
+                return "\(good) is known good, which was not shown"
+            }
+        }
+        for trial in after.lifecycle.trials {
+            guard trial.strikes <= before.lifecycle.strikes(of: trial.content) else {
+                return "what was not shown counts"
+            }
+        }
+        guard let boot = after.lifecycle.unconfirmed else { return nil }
+        return after.processes[process]?.judge.watchedToken == boot.token
+            ? "a start that was not shown goes on" : nil
     }
 
     /// A start takes from nobody the token with which an earlier one may still say that it works.
@@ -124,7 +144,7 @@ enum StartInvariants {
             switch event {
             case .visit(_, let process), .time(let process), .stop(let process),
                 .kill(let process), .begin(let process), .thaw(let process),
-                .unshown(let process):
+                .unshown(let process), .kept(let process):
                 process != watcher
             case .boot: true
             default: false

@@ -114,7 +114,7 @@ struct StartModelTests {
         "finds each planted bug",
         arguments: [
             PlantedBug.headStarts, .stopCountsAsFailure, .lockIsNotAsked, .pendingIsNotDeferred,
-            .tokensAreForgotten,
+            .tokensAreForgotten, .keptPagesConfirm,
         ])
     func planted(_ bug: PlantedBug) throws {
         let model = try StartModel(bug: bug, defersPending: bug == .pendingIsNotDeferred)

@@ -104,6 +104,7 @@ enum PlantedBug: Hashable {
     case lockIsNotAsked
     case pendingIsNotDeferred
     case tokensAreForgotten
+    case keptPagesConfirm
 }
 
 /// The store and the lock, as one process of the model sees them.
@@ -160,9 +161,10 @@ final class StartModelLedger: StartLedger, @unchecked Sendable {
     }
 
     func leave(
-        unshown version: String, reason: String, strikes: Int
+        unshown version: String, token: String?, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion? {
-        try world.lifecycle.leave(unshown: version, reason, request(strikes: strikes), versions)
+        try world.lifecycle.leave(
+            unshown: version, token: token, reason, request(strikes: strikes), versions)
     }
 
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {

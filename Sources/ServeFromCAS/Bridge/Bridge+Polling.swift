@@ -168,6 +168,8 @@ struct BridgeQuery: Sendable {
     private(set) var isEmpty = true
     private(set) var session: BridgeSessionID?
     private(set) var acknowledged: UInt64?
+    /// What the page says of its own version.
+    private(set) var word: PageWord?
 
     init(_ head: RequestHead) {
         guard let query = head.query else { return }
@@ -175,6 +177,9 @@ struct BridgeQuery: Sendable {
             isEmpty = false
             let text = String(decoding: part, as: UTF8.self)
             if text.hasPrefix("session=") { session = BridgeSessionID(String(text.dropFirst(8))) }
+            if text.hasPrefix(PageWord.parameter) {
+                word = PageWord(String(text.dropFirst(PageWord.parameter.count)))
+            }
             if text.hasPrefix("ack=") {
                 // An invalid number counts as absent.
                 acknowledged = try? BridgeFrame.number(part.dropFirst(4))

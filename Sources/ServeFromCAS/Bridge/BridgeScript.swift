@@ -54,6 +54,13 @@ package enum BridgeScript {
           const textOf = x => typeof x === 'string' ? x : decoder.decode(x);
           const bridge = new EventTarget();
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
+          // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
+          const said = (() => {
+            const [{ serverTiming, workerStart } = {}] = performance.getEntriesByType('navigation');
+            if (!serverTiming) return '';
+            const own = serverTiming.find(entry => entry.name === 'castree');
+            return own ? '&version=' + own.description : workerStart ? '&version=' : '';
+          })();
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
@@ -174,7 +181,8 @@ package enum BridgeScript {
           };
 
           const openSocket = here => {
-            const socket = new WebSocket(location.origin.replace('http', 'ws') + address);
+            const socket = new WebSocket(
+              location.origin.replace('http', 'ws') + address + said.replace('&', '?'));
             socket.binaryType = 'arraybuffer';
             here.transport = 'websocket';
             let quiet = setTimeout(lost, 10000, here), tell = 0;
@@ -246,7 +254,7 @@ package enum BridgeScript {
               isPosting = true;
               try {
                 for (let frames; link === here && (frames = take()).length;) {
-                  await request('?session=' + session, batch(frames));
+                  await request('?session=' + session + said, batch(frames));
                 }
               } catch (error) { lost(here); }
               isPosting = false;
@@ -255,7 +263,7 @@ package enum BridgeScript {
               await request('', batch([[greeting()]]));
               while (link === here) {
                 here.flush();
-                await request(`?session=${session}&ack=${received}`);
+                await request(`?session=${session}&ack=${received}${said}`);
                 // From time to time, a WebSocket is tried again.
                 if (Date.now() - began > 30000) { misses = 1; failures = 0; lost(here); }
               }
@@ -304,7 +312,8 @@ package enum BridgeScript {
             for (;;) {
               const name = session;
               try {
-                const answer = await fetch('/_castree/confirm?session=' + name, { method: 'POST' });
+                const query = '?session=' + name + said;
+                const answer = await fetch('/_castree/confirm' + query, { method: 'POST' });
                 if (answer.status !== 410) return answer.ok;
               } catch (error) { return false; }
               // The server was restarted, and the bridge begins another session.

@@ -43,10 +43,13 @@ extension AppHandler {
     /// A session uses a connection; the first time, its page is told what waits for it.
     ///
     /// That may have come between the page's navigation and its greeting. This never waits.
-    func hold(_ session: BridgeSessionID, _ connection: ConnectionID) {
+    func hold(
+        _ session: BridgeSessionID, _ connection: ConnectionID, saying word: PageWord?
+    ) {
         pins.withLock {
             $0.hold(
-                session: session.description, connection: connection.raw, now: SystemClock.now)
+                session: session.description, connection: connection.raw, word: word,
+                now: SystemClock.now)
         }
         guard newcomers.withLock({ $0.contains(session) }) else { return }
         // A start in progress may wait for the store. If too much waits already, the session is
@@ -56,6 +59,7 @@ extension AppHandler {
     }
 
     private func welcome(_ session: BridgeSessionID) {
+        takeBackUnshown(session)
         announced.withLock { _ in
             guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
             let own = page(of: session)

@@ -34,7 +34,7 @@ extension AppHandler {
             _ = version(of: head, exchange)
         }
         guard let session, bridge.knowsSession(of: head) else { return }
-        hold(session, exchange.connection)
+        hold(session, exchange.connection, saying: BridgeQuery(head).word)
     }
 
     private func answerBridge(
@@ -93,7 +93,8 @@ extension AppHandler {
             case .accepted(let response):
                 // The socket is one of the page's connections, and lives as long as the page.
                 if PinRequest.isOfPage(head) { _ = version(of: head, exchange) }
-                return .upgrade(response) { stream in BridgeStream(stream, self) }
+                let word = BridgeQuery(head).word
+                return .upgrade(response) { stream in BridgeStream(stream, self, saying: word) }
             }
         } catch {
             notice(error.message)

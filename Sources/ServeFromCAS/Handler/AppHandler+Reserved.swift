@@ -65,13 +65,21 @@ extension AppHandler {
         case .page(let named): session = named
         case .refused(let answer): return answer
         }
-        guard let version = page(of: session) ?? version(of: head, exchange) else {
+        let (answered, said) = pins.withLock {
+            ($0.answered(session: session.description), $0.words[session.description])
+        }
+        guard let version = answered?.description ?? version(of: head, exchange) else {
             return .plain(
                 409, "The server cannot tell which version this page has.", head.method)
         }
         let method = head.method
+        let word = BridgeQuery(head).word ?? said
         return later(head, exchange) { _ in
-            self.adding(cookies, to: self.confirmed(version, method))
+            let response =
+                self.isOf(version, word)
+                ? self.confirmed(version, method)
+                : self.unproven(version, word, session, method)
+            return self.adding(cookies, to: response)
         } then: {
             .response($0)
         }
@@ -103,7 +111,7 @@ extension AppHandler {
     }
 
     /// An answer that has nothing to say but its status.
-    private static func empty(_ status: Int) -> Response {
+    static func empty(_ status: Int) -> Response {
         var head = ResponseHead(status)
         head.add("Cache-Control", "no-store")
         if status != 204 { head.add("Content-Length", "0") }

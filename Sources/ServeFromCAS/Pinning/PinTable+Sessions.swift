@@ -9,7 +9,12 @@ extension PinTable {
     /// of that version with a page that has no session yet: it does not matter which, because all
     /// have the same version. If that request was in doubt, all loads that may be the page's are
     /// held until the connection ends.
-    mutating func hold(session: String, connection: UInt64, now: Duration) {
+    ///
+    /// - Parameter word: what the page says of its version; it holds nothing.
+    mutating func hold(
+        session: String, connection: UInt64, word: PageWord? = nil, now: Duration
+    ) {
+        if let word { words[session] = word }
         if sessions[session] == nil, let browser = doubts[connection] {
             return holdAll(browser, session, connection, now)
         }
@@ -30,11 +35,21 @@ extension PinTable {
     /// Whether a session's page is known.
     func knows(session: String) -> Bool { sessions[session] != nil }
 
-    /// The version of a session's page, if it is known.
-    func version(session: String) -> VersionName? { sessions[session]?.version }
+    /// The version of a session's page, if it is known: what the page says counts.
+    func version(session: String) -> VersionName? {
+        switch words[session] {
+        case .version(let own)?: own
+        case .unknown?: nil
+        case nil: answered(session: session)
+        }
+    }
+
+    /// The version that the navigation of a session's page was answered with, as far as requests tell.
+    func answered(session: String) -> VersionName? { sessions[session]?.version }
 
     /// A session has ended: there is one page less, without any doubt.
     mutating func leave(session: String, now: Duration) {
+        words[session] = nil
         for (connection, crowd) in crowds where crowd.session == session {
             release(crowdOf: connection, now)
         }

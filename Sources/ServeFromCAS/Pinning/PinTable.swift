@@ -127,6 +127,8 @@ struct PinTable: Sendable {
     /// Distinguishes the runs of a server: a cookie says which run set it.
     let run: String
     var sessions: [String: Holder] = [:]
+    /// What pages say of themselves, by their sessions.
+    var words: [String: PageWord] = [:]
     var browsers: [String: Browser] = [:]
     var connections: [UInt64: (browser: String, load: UInt64)] = [:]
     /// The browsers of connections whose last request was in doubt.

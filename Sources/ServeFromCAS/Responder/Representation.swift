@@ -36,6 +36,13 @@ struct Representation {
         return site.options.contentType(of: inner) ?? MediaType.unknown.name
     }
 
+    /// Whether it is a document, whose copies must tell their version.
+    var isDocument: Bool { Self.isDocument(contentType) }
+
+    static func isDocument(_ contentType: String) -> Bool {
+        contentType.hasPrefix("text/html") || contentType.hasPrefix("application/xhtml+xml")
+    }
+
     /// Whether it exists in other codings.
     var hasVariants: Bool { site.resources[Int(base)].variants >= 0 }
 
@@ -103,6 +110,8 @@ struct Representation {
     private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
         if hasVariants { head.add("Vary", "Accept-Encoding") }
+        // Also in a 304: the stored copy may be another version's, with the same bytes.
+        if isDocument { head.add(PageWord.field, PageWord.value(for: site.version)) }
     }
 
     private func describe(

@@ -107,10 +107,10 @@ private final class StoreLedger: StartLedger {
     }
 
     func leave(
-        unshown version: String, reason: String, strikes: Int
+        unshown version: String, token: String?, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion? {
         try versions.leave(
-            unshown: version, reason: reason, strikes: strikes, showing: canShow)
+            unshown: version, token: token, reason: reason, strikes: strikes, showing: canShow)
     }
 
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError) {

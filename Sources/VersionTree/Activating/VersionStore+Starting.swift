@@ -140,14 +140,16 @@ extension VersionStore {
     }
 
     /// Leaves a version that could not be shown to anyone.
+    ///
+    /// - Parameter token: that of a start which somebody watches and nobody saw.
     package func leave(
-        unshown version: String, reason: String, strikes: Int,
+        unshown version: String, token: String?, reason: String, strikes: Int,
         showing canShow: @escaping StartRequest.Showing = { _ in true }
     ) throws(StoreError) -> LeftVersion? {
         let request = try startRequest(max(strikes, 1), showing: canShow)
         let left = try changeLifecycle(vouching: false) {
             (lifecycle) throws(StoreError) -> LeftVersion? in
-            try lifecycle.leave(unshown: version, reason, request, self)
+            try lifecycle.leave(unshown: version, token: token, reason, request, self)
         }
         if let left { note(left) }
         return left

@@ -15,10 +15,34 @@ extension StartJudge {
         // By what is on disk now: another process may have settled it before we had the lock.
         let lifecycle = try ledger.lifecycle()
         guard lifecycle.current == version, isDue(lifecycle) else { return nil }
-        let left = try ledger.leave(unshown: version, reason: reason, strikes: rules.strikes)
+        let left = try ledger.leave(
+            unshown: version, token: nil, reason: reason, strikes: rules.strikes)
         guard left != nil else { return nil }
         if let watchedToken { stopWatching(token: watchedToken, ledger) }
         holdBack(try ledger.lifecycle())
+        return left
+    }
+
+    /// Whether this process watches a start of a version.
+    package func isWatching(_ version: String) -> Bool { watched?.version == version }
+
+    /// Takes back the start that this process watches: its page was sent, and the browser showed another version's.
+    ///
+    /// It was no start, so it counts nothing, and the next page is the first one again. Where there is nothing to
+    /// go back to, the version stays, and its next page starts it.
+    /// - Returns: `nil` if the version stays, or this process does not watch it.
+    package mutating func takeBackUnshown(
+        _ version: String, _ reason: String, _ ledger: some StartLedger
+    ) throws(StoreError) -> LeftVersion? {
+        guard let watched, watched.version == version else { return nil }
+        let left = try ledger.leave(
+            unshown: version, token: watched.token, reason: reason, strikes: rules.strikes)
+        let lifecycle = try ledger.lifecycle()
+        // Somebody has vouched for it meanwhile.
+        guard lifecycle.boot?.token != watched.token else { return nil }
+        hasStarted = false
+        stopWatching(token: watched.token, ledger)
+        if left != nil { holdBack(lifecycle) }
         return left
     }
 
@@ -30,9 +54,10 @@ extension Lifecycle {
     /// Leaves a version that could not be shown, and so was never started, or not by this process.
     ///
     /// Earlier starts count as before; leaving it counts nothing more. A start that `castree boot` has made, and
-    /// that no server watches, ends here without having been seen: it does not count either.
+    /// that no server watches, ends here without having been seen: it does not count either. Nor does the one with
+    /// the token, which is over even if there is nothing to go back to.
     package mutating func leave(
-        unshown version: String, _ reason: String, _ request: StartRequest,
+        unshown version: String, token: String? = nil, _ reason: String, _ request: StartRequest,
         _ versions: some StartableVersions
     ) throws(StoreError) -> LeftVersion? {
         guard current == version else { return nil }
@@ -44,8 +69,12 @@ extension Lifecycle {
             return left
         }
         var after = self
-        if let boot = unconfirmed, !boot.isWatched { after.abandonStart() }
-        guard let left = try after.leave(reason, request, versions) else { return nil }
+        let isOver = unconfirmed.map { $0.token == token } ?? false
+        if let boot = unconfirmed, isOver || !boot.isWatched { after.abandonStart() }
+        guard let left = try after.leave(reason, request, versions) else {
+            if isOver { abandonStart() }
+            return nil
+        }
         self = after
         try forgetTokens(of: version, versions)
         return left

@@ -15,7 +15,7 @@ package protocol StartLedger: Sendable {
         _ version: String, token: String, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion?
     func leave(
-        unshown version: String, reason: String, strikes: Int
+        unshown version: String, token: String?, reason: String, strikes: Int
     ) throws(StoreError) -> LeftVersion?
     func takeBack(_ version: String, token: String, strikes: Int) throws(StoreError)
     func confirm(_ version: String, token: String) throws(StoreError)
@@ -59,7 +59,7 @@ package struct StartJudge: Sendable, Hashable {
     /// What this process started last.
     private var booted: String?
     /// Whether this process has had its first start: only that start retries what waits after a strike.
-    private(set) var hasStarted = false
+    var hasStarted = false
     /// The version that was gone back to, until its next page: that is the reload that follows, and starts nothing.
     private var reloading: String?
     /// The token of a start whose process died before this one began.

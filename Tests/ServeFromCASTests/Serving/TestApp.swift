@@ -205,10 +205,12 @@ final class SocketPage {
     private(set) var closed: CloseReason?
 
     /// Connects on the browser's connection, which is the page's from then on.
-    init(_ browser: TestBrowser) throws {
+    ///
+    /// - Parameter version: what the page says that it is of.
+    init(_ browser: TestBrowser, saying version: String? = nil) throws {
         self.browser = browser
         let response = try browser.ask(
-            "GET", "/_castree/bridge",
+            "GET", "/_castree/bridge" + (version.map { "?version=" + $0 } ?? ""),
             [
                 ("Origin", browser.origin), ("Upgrade", "websocket"), ("Connection", "Upgrade"),
                 ("Sec-WebSocket-Version", "13"),

@@ -1,0 +1,165 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// A5: the server answers a navigation with one version, and a service worker shows another's page in its place.
+@Suite("A page that a service worker keeps")
+struct KeptPageTests {
+    private func store() throws -> TemporaryStore {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        return store
+    }
+
+    private func app(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) { $0.confirmation = .seconds(2000) }
+    }
+
+    /// What a page may say of itself that is not of version 2.
+    private static let words = ["1", "", "never", "%32"]
+
+    @Test("says which version it is of in every copy: documents do, with 304 too, and nothing else does")
+    func documents() throws {
+        let store = try TemporaryStore.app()
+        let browser = try app(store).browser()
+        for page in ["/", "/help/", "/nowhere"] {
+            let answer = try browser.navigate(page)
+            expect(answer.value("Server-Timing"), equals: "castree;desc=\"1\"", "\(page)")
+            let tag = try require(answer.value("ETag"))
+            let same = try browser.ask("GET", page, navigation + [("If-None-Match", tag)])
+            expect(same.status, equals: 304)
+            expect(same.value("Server-Timing"), equals: "castree;desc=\"1\"", "\(page)")
+            // As a worker asks for what it keeps.
+            let kept = try browser.ask(
+                "GET", page, [("Sec-Fetch-Mode", "cors"), ("Accept", "*/*")])
+            let expected: String? = kept.status == 200 ? "castree;desc=\"1\"" : nil
+            expect(kept.value("Server-Timing"), equals: expected, "\(page)")
+        }
+        for file in ["/app.js", "/style.css", "/same.txt", "/_castree/bridge.js"] {
+            try expect(browser.load(file).value("Server-Timing") == nil, "\(file)")
+        }
+    }
+
+    @Test(
+        "makes nothing known good and nothing banned, and the start that it hid is none",
+        arguments: words)
+    func confirms(_ word: String) throws {
+        let store = try store()
+        let app = try app(store)
+        for _ in 1...3 {
+            try store.versions.activateAtNextBoot("2")
+            let browser = try app.browser()
+            try expect(browser.navigate().text.contains("two"))
+            let session = try browser.beginSession()
+            let confirm = "/_castree/confirm?session=\(session)&version=\(word)"
+            // It vouches for its own version only, which is known good.
+            try expect(browser.post(confirm).status, equals: word == "1" ? 204 : 409)
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.current, equals: "1")
+            expect(lifecycle.pending, equals: "2")
+            expect(lifecycle.knownGood, equals: ["1"])
+            expect(lifecycle.bad, equals: [])
+            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.unconfirmed == nil)
+        }
+        // Its time is not running.
+        app.look(after: .seconds(36_000))
+        try expect(store.reopened().lifecycle().trials, equals: [])
+        // The first that is shown is its first start.
+        let shown = try app.browser()
+        try expect(shown.navigate().text.contains("two"))
+        let session = try shown.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)&version=2"
+        try expect(shown.post(confirm).status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+    }
+
+    @Test("hides a start by saying so when it connects, before it confirms anything")
+    func connects() throws {
+        for isPolling in [true, false] {
+            let store = try store()
+            let app = try app(store)
+            try store.versions.activateAtNextBoot("2")
+            let browser = try app.browser()
+            try expect(browser.navigate().text.contains("two"))
+            var page: SocketPage?
+            if isPolling {
+                let session = try browser.beginSession()
+                try browser.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+            } else {
+                page = try SocketPage(browser, saying: "1")
+            }
+            try app.wait(for: "the start to be taken back") {
+                try store.reopened().lifecycle().current == "1"
+            }
+            let lifecycle = try store.reopened().lifecycle()
+            expect(lifecycle.pending, equals: "2")
+            expect(lifecycle.trials, equals: [])
+            expect(app.notices.all.contains { $0.contains("a service worker showed version 1") })
+            withExtendedLifetime(page) {}
+        }
+    }
+
+    @Test("hides nothing that another tab shows")
+    func otherTab() throws {
+        let store = try store()
+        let app = try app(store)
+        try store.versions.activateAtNextBoot("2")
+        let shown = try app.browser()
+        try expect(shown.navigate().text.contains("two"))
+        let page = try SocketPage(shown, saying: "2")
+        let kept = try app.browser()
+        try kept.navigate()
+        let session = try kept.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)&version=1"
+        try expect(kept.post(confirm).status, equals: 204)
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: "2")
+        expect(lifecycle.unconfirmed?.version, equals: "2")
+        expect(lifecycle.knownGood, equals: ["1"])
+        withExtendedLifetime(page) {}
+    }
+
+    @Test("proves no more than its requests do, whatever it says")
+    func provesNoMore() throws {
+        let store = try store()
+        let app = try app(store)
+        let old = try app.browser()
+        try expect(old.navigate().text.contains("one"))
+        try store.versions.activateAtNextBoot("2")
+        try expect(app.browser().navigate().text.contains("two"))
+        let session = try old.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)&version=2"
+        try expect(old.post(confirm).status, equals: 409)
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.knownGood, equals: ["1"])
+        expect(lifecycle.unconfirmed?.version, equals: "2")
+        expect(lifecycle.trials.map(\.strikes), equals: [1])
+    }
+
+    @Test("stays where there is nothing to go back to: the version waits for its next page, and counts nothing")
+    func nothingBefore() throws {
+        let store = try TemporaryStore()
+        try store.add("2", ["index.html": "<title>two</title>"])
+        try store.versions.activate("2")
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        let session = try browser.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)&version="
+        try expect(browser.post(confirm).status, equals: 409)
+        var lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: "2")
+        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.knownGood, equals: [])
+        try browser.navigate()
+        lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.unconfirmed?.version, equals: "2")
+        try expect(browser.confirm(), equals: 204)
+    }
+}
