@@ -1,6 +1,7 @@
 """Service workers: pages that they keep confirm nothing but themselves."""
 
 import json
+import subprocess
 import time
 
 from place import demand
@@ -46,6 +47,13 @@ def lifecycle(store):
     return json.loads(store("lifecycle", "--json"))
 
 
+def status(store):
+    """What castree status says, well or not."""
+    done = subprocess.run(
+        [store.castree, "--store", str(store.path), "status", "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
 def checks(suite):
     for name, worker, what in (
             ("keeping", KEEPING, "keeps"), ("making", MAKING, "makes anew")):
@@ -53,6 +61,7 @@ def checks(suite):
             f"worker-dropped-{name}",
             f"After a restart of the browser, the page that a worker {what} confirms no version but its own.",
             lambda suite, worker=worker: dropped(suite, worker))
+    strategy_checks(suite)
 
 
 def dropped(suite, worker):
@@ -88,3 +97,171 @@ def dropped(suite, worker):
             tab.wait("window.isGood")
             demand(tab.run("window.version") == "v2", "the new version is not shown without a worker")
             demand("v2" in lifecycle(store)["knownGood"], "the new version is not known good")
+
+
+# The usual strategies, as Workbox has them, for navigations; %s is the version, by which the scripts differ.
+HEAD = """const VERSION = '%s', NAME = 'pages-' + VERSION;
+const pages = () => caches.open(NAME);
+addEventListener('activate', event => event.waitUntil(caches.keys()
+  .then(all => Promise.all(all.filter(each => each !== NAME).map(each => caches.delete(each))))
+  .then(() => clients.claim())));
+const fresh = async request => {
+  const answer = await fetch(request);
+  if (answer.ok) await (await pages()).put('/', answer.clone());
+  return answer;
+};
+const kept = async () => (await pages()).match('/');
+addEventListener('fetch', event => {
+  if (event.request.mode === 'navigate') event.respondWith(answer(event));
+});
+addEventListener('install', event => { skipWaiting(); event.waitUntil(prepare()); });
+"""
+STRATEGIES = {
+    "precache": """
+const prepare = async () => (await pages()).add(new Request('/', { cache: 'reload' }));
+const answer = async event => await kept() || fetch(event.request);
+""",
+    "cache-first": """
+const prepare = async () => {};
+const answer = async event => await kept() || fresh(event.request);
+""",
+    "network-first": """
+const prepare = async () => {};
+const answer = event => fresh(event.request).catch(kept);
+""",
+    "stale-while-revalidate": """
+const prepare = async () => {};
+const answer = async event => {
+  const old = await kept(), news = fresh(event.request);
+  event.waitUntil(news.catch(() => {}));
+  return old || news;
+};
+""",
+}
+
+# A page that takes what is ready, as README has it, and says that it works; and one that never does.
+EAGER = """<!doctype html><title>%s</title>
+<script src="/_castree/bridge.js"></script><script>
+window.version = '%s';
+sessionStorage.loads = 1 + +(sessionStorage.loads || 0);
+castree.bridge.addEventListener('open', () => { window.isOpen = true; });
+addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));
+castree.bridge.addEventListener('version-ready', () => location.reload());
+</script>"""
+SILENT = EAGER.replace(
+    "addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }));", "")
+
+
+def strategic(version, strategy, page=EAGER):
+    worker = HEAD % version + STRATEGIES[strategy]
+    return {"index.html": page % (version, version), "worker.js": worker}
+
+
+def strategy_checks(suite):
+    for name in STRATEGIES:
+        suite.check(
+            f"worker-{name}",
+            f"With {name}, pages come over an update, a rollback and restarts of browser and server.",
+            lambda suite, name=name: strategy(suite, name))
+    suite.check(
+        "worker-stuck",
+        "A worker whose script never changes keeps its page: status says so, and a server that refuses it frees the page.",
+        stuck)
+
+
+def strategy(suite, name):
+    store = suite.store()
+    store.add("v1", strategic("v1", name), activate=True)
+    store.add("v2", strategic("v2", name))
+    store.add("v3", strategic("v3", name, SILENT))
+    options = ("--confirm-within", "15s", "--app-id", str(store.path), "--next-port")
+    profile = f"profile-{suite.count}-kept"
+
+    def show(tab, version, within=40):
+        """Waits until the page is a version; loads it again now and then, as somebody does who wants to see it."""
+        deadline = time.monotonic() + within
+        while tab.run("window.version") != version:
+            demand(
+                time.monotonic() < deadline,
+                f"the page is {tab.run('window.version')}, not {version}: {lifecycle(store)}")
+            time.sleep(0.5)
+
+    with suite.browser(profile=profile) as browser:
+        tab = browser.tab()
+        with store.serve(*options) as server:
+            url = server.url
+            tab.go(url)
+            tab.wait("window.isGood")
+            register(tab)
+            tab.reload()
+            # Update: the page reloads itself when it hears of it.
+            store("activate", "v2", "--at-next-boot")
+            show(tab, "v2")
+            tab.wait("window.isGood")
+            seen = lifecycle(store)
+            demand(seen["knownGood"] == ["v2", "v1"] and not seen["bad"], f"after the update: {seen}")
+            suite.say(f"updated after {tab.run('+sessionStorage.loads')} loads")
+            # Rollback: nobody confirms v3, and the page is v2 again.
+            store("activate", "v3", "--at-next-boot")
+            show(tab, "v3")
+            show(tab, "v2", within=60)
+            seen = lifecycle(store)
+            demand(
+                seen["current"] == "v2" and "v3" not in seen["knownGood"], f"after the rollback: {seen}")
+            loads = tab.run("+sessionStorage.loads")
+            time.sleep(3)
+            suite.say(f"gone back after {loads} loads in all")
+            demand(tab.run("+sessionStorage.loads") <= loads + 1, "the page loads itself for ever")
+            demand(server.stop() == 0, "the server did not end as it should")
+        with store.serve(*options):
+            tab.go(url)
+            tab.wait("window.isOpen")
+    with store.serve(*options), suite.browser(profile=profile) as browser:
+        tab = browser.tab()
+        tab.go(url)
+        tab.wait("window.isOpen")
+        time.sleep(1)
+        seen = lifecycle(store)
+        suite.say(f"after restarts the page is {tab.run('window.version')}, the store's {seen['current']}")
+        demand("v3" not in seen["knownGood"], f"what was never confirmed is known good: {seen}")
+        demand("v2" in seen["knownGood"], f"what was confirmed is not known good: {seen}")
+
+
+def stuck(suite):
+    store = suite.store()
+    for version in ("v1", "v2"):
+        store.add(version, {
+            "index.html": EAGER % (version, version), "worker.js": HEAD % "all" + STRATEGIES["precache"]},
+            activate=version == "v1")
+    options = ("--confirm-within", "20s", "--app-id", str(store.path), "--next-port")
+    with suite.browser() as browser:
+        tab = browser.tab()
+        with store.serve(*options) as server:
+            url = server.url
+            tab.go(url)
+            tab.wait("window.isGood")
+            register(tab)
+            tab.reload()
+            tab.run("localStorage.setItem('kept', 'the data of the app')")
+            store("activate", "v2", "--at-next-boot")
+            demand(server.said("a service worker shows version v1"), "the server says nothing")
+            codes = [each["code"] for each in status(store)["problems"]]
+            demand(codes == ["stalePage"], f"status names {codes}")
+            seen = lifecycle(store)
+            demand(
+                seen["knownGood"] == ["v1"] and not seen["bad"] and not seen.get("trials"),
+                f"the lifecycle is {seen}")
+            demand(server.stop() == 0, "the server did not end as it should")
+        with store.serve(*options, "--service-workers", "refuse"):
+            tab.go(url)
+            tab.wait("window.version === 'v2' && window.isGood")
+            demand(
+                tab.run("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0,
+                "the worker is still there")
+            demand(
+                tab.run("navigator.serviceWorker.register('/worker.js').then(() => 'taken', () => 'refused')")
+                == "refused", "a worker is taken")
+            demand(
+                tab.run("localStorage.getItem('kept')") == "the data of the app", "the app's data is gone")
+            codes = [each["code"] for each in status(store)["problems"]]
+            demand(codes == [], f"status still names {codes}")

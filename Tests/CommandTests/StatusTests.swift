@@ -62,6 +62,26 @@ import Testing
         expect(status.lastCheck == nil && status.availableBytes != nil)
     }
 
+    @Test func `a page that a service worker keeps is said until a page of the version confirms`()
+        throws
+    {
+        try prepared()
+        let served = try Served(place, ["--confirm-within", "10m"])
+        let session = try served.beginSession()
+        try place.castree("activate", "2")
+        try expect(served.get().status, equals: 200)
+        let stale = "/_castree/stale-page?session=\(session)&version=1"
+        try expect(served.post(stale).status, equals: 204)
+        // The server notes it in its own time.
+        let end = ContinuousClock.now + .seconds(120)
+        while try status().well { try require(ContinuousClock.now < end, "never said") }
+        let problem = try require(status().problems.first)
+        expect(problem.code == "stalePage" && problem.version == "2")
+        expect(problem.message.contains("showed version 1 in place of version 2"))
+        try expect(served.confirm(), equals: 204)
+        try expect(status().well)
+    }
+
     @Test func `no store is status 3`() throws {
         let refused = try place.castree("status", "--json")
         expect(refused.status, equals: 3)

@@ -249,7 +249,6 @@ final class RealStarts {
 
     /// A navigation whose answer the browser drops, since a service worker has a page; that page confirms.
     private func visitKept(_ number: Int) throws {
-        try leavePage(number)
         try visit(.navigation, number)
         let (path, fields) = try confirmation(number)
         let answer = try served(number).post(path + "&version=", "", fields)
@@ -258,12 +257,13 @@ final class RealStarts {
     }
 
     private func visit(_ visit: StartVisit, _ number: Int) throws {
+        // A page that has gone says nothing more.
+        if visit == .navigation { try leavePage(number) }
         let (line, fields) = visit.request
         let words = line.split(separator: " ").map(String.init)
         let answer = try served(number).ask(words[0], words[1], fields)
         expect(answer.status, equals: visit.status, "\(visit): \(answer.head)")
         guard visit == .navigation else { return }
-        try leavePage(number)
         let cookie = answer.head.split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") }
         let value = cookie?.dropFirst("Set-Cookie: ".count).prefix { $0 != ";" }
         let own = value.map { ["Cookie": String($0)] } ?? [:]

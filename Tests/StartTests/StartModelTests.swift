@@ -79,7 +79,7 @@ struct StartModelTests {
         var enumeration = Enumeration(
             try StartModel(), versions: extent == "three" ? ["1", "2", "3"] : ["1", "2"])
         let isDone = try enumeration.run(
-            from: StartModel.start(isFirstDay: isFirstDay), stateMax: isWhole ? .max : 4000)
+            from: StartModel.start(isFirstDay: isFirstDay), stateMax: isWhole ? .max : 6000)
         expect(enumeration.problems, equals: [])
         expect(isDone || !isWhole)
         expect(enumeration.seen, equals: Set(enumeration.events))

@@ -48,6 +48,7 @@ extension JournalEvent {
                     kinds: Dictionary(findings.map { ($0.kind.rawValue, 1) }, uniquingKeysWith: +),
                     repaired: findings.count { $0.isRepaired })
             ]
+        case .stalePage(let version, let shown): [.stalePage(version: version, shown: shown)]
         case .damaged(let code, let message):
             [
                 .failed(

@@ -146,6 +146,7 @@ extension JournalEvent {
                 bytes: try fields.number("bytes"), newObjects: try fields.count("newObjects"),
                 newBytes: try fields.number("newBytes"))
         case "switch": self = .switched(version: version, from: fields["from"])
+        case "stalePage": self = .stalePage(version: version, shown: fields["from"])
         case "pending": self = .pending(version: version)
         case "withdraw": self = .withdrawn(version: version)
         case "boot": self = .booted(version: version)

@@ -72,6 +72,9 @@ extension JournalEvent {
         case .failed(let deed, let failure, let message):
             (failure.isOfStore ? "the store failed in \(deed)" : "\(deed) failed")
                 + ": \(message) [\(failure.code)]"
+        case .stalePage(let version, let shown):
+            "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") "
+                + "in place of version \(version)"
         case .lost(let count): "\(Self.counted(count, "event")) could not be written"
         case .other(let name, let members):
             "\(name) "

@@ -63,6 +63,8 @@ extension JournalEvent {
         case .failed(let deed, let failure, let message):
             Record("failed").with("deed", deed).with(failure)
                 .with("message", withoutPaths(message))
+        case .stalePage(let version, let shown):
+            Record("stalePage").with("version", version).with("from", shown)
         case .lost(let count): Record("lost").with("count", count)
         case .other(let name, let members): Record(name, members)
         }

@@ -59,6 +59,8 @@ package enum JournalEvent: Sendable, Hashable {
     case embedded(version: String, previous: String?, becameCurrent: Bool)
     /// Something failed.
     case failed(deed: String, failure: JournalFailure, message: String)
+    /// A service worker showed a page of another version than the server's, or one that tells none.
+    case stalePage(version: String, shown: String?)
     /// Events could not be written, because the disk was full or failing.
     case lost(count: Int)
     /// An event that a newer castree wrote.

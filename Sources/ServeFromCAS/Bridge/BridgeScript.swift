@@ -5,36 +5,6 @@ package enum BridgeScript {
     /// The URL path of the script.
     package static let path = "/_castree/bridge.js"
 
-    /// The bytes served: the script without its comments, its indentation, and spaces around
-    /// punctuation.
-    package static let bytes: [UInt8] = {
-        var result: [UInt8] = []
-        for line in text.utf8.split(separator: 10) {
-            let code = line.drop { $0 == 32 }
-            if code.isEmpty || code.starts(with: [47, 47]) { continue }
-            appendTightly(Array(code), to: &result)
-            result.append(10)
-        }
-        return result
-    }()
-
-    /// Appends a line; spaces within quotes, and beside `+`, `-` and `/`, matter and stay.
-    private static func appendTightly(_ code: [UInt8], to result: inout [UInt8]) {
-        let punctuation = Array("=<>?:,;{}()[]|&*!".utf8)
-        var quote: UInt8?
-        for (index, byte) in code.enumerated() {
-            if let open = quote {
-                if byte == open { quote = nil }
-            } else if byte == 39 || byte == 96 {
-                quote = byte
-            } else if byte == 32 {
-                if index > 0, punctuation.contains(code[index - 1]) { continue }
-                if index + 1 < code.count, punctuation.contains(code[index + 1]) { continue }
-            }
-            result.append(byte)
-        }
-    }
-
     /// The script as written.
     package static let text = #"""
         // castree's bridge between this page and its app.
@@ -55,8 +25,9 @@ package enum BridgeScript {
           const bridge = new EventTarget();
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
+          const worker = window.navigator && navigator.serviceWorker;
+          const [{ serverTiming, workerStart } = {}] = performance.getEntriesByType('navigation');
           const said = (() => {
-            const [{ serverTiming, workerStart } = {}] = performance.getEntriesByType('navigation');
             if (!serverTiming) return '';
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
@@ -71,7 +42,7 @@ package enum BridgeScript {
           };
 
           // In: the last number received and the last told. Out: what is not acked.
-          let session = '', received = 0, told = 0;
+          let session = '', received = 0, told = 0, heard = '';
           let queue = [], queued = 0, acked = 0, sent = 0, highest = 0;
           let link = null, failures = 0, misses = 0, timer = 0;
 
@@ -148,13 +119,33 @@ package enum BridgeScript {
                 if (frameElement) return;
                 // Once in a tab: a page that a service worker keeps would reload for ever.
                 try {
-                  const tab = sessionStorage;
-                  const mark = detail.version + (detail.reload ? ' reload' : '');
-                  if (tab.castreeReady === (tab.castreeReady = mark)) return;
+                  const tab = sessionStorage, before = heard;
+                  heard = detail.version + (detail.reload ? ' reload' : '');
+                  if (tab.castreeReady === (tab.castreeReady = heard)) {
+                    if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
+                    return;
+                  }
                 } catch (error) { detail.reload = false; }
               }
               if (emit(name, detail)) settle(name, detail);
             } else emit('message', kind === 'B' ? rest.buffer : textOf(rest));
+          };
+
+          // This page was loaded again and is what it was: a service worker keeps it. The server is told, the worker's
+          // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
+          // more than once: an answer may have been on its way before the server was told.
+          const kept = again => {
+            if (!worker || !worker.controller) return;
+            let pause = 2000, wait = 0, isOver = false;
+            worker.addEventListener('controllerchange', () => {
+              isOver = true;
+              clearTimeout(wait);
+              again();
+            }, { once: true });
+            const ask = () => worker.getRegistration().then(own => own && own.update()).catch(() => {}).then(() => {
+              if (!isOver) wait = setTimeout(ask, pause = Math.min(2 * pause, 3600000));
+            });
+            fetch(`/_castree/stale-page?session=${session}${said}`, { method: 'POST' }).then(ask, ask);
           };
 
           // What the script does unless a listener prevents it.
@@ -166,6 +157,7 @@ package enum BridgeScript {
             try {
               const tab = sessionStorage, mark = `${detail.version} ${detail.at}`;
               if (tab.castreeLeft !== (tab.castreeLeft = mark)) location.reload();
+              else kept(() => location.reload());
             } catch (error) {}
           };
 
@@ -347,6 +339,18 @@ package enum BridgeScript {
           };
           const check = () => ask('check', ['available', 'ready', 'up-to-date', 'update-failed']);
           const update = () => ask('update', ['ready', 'up-to-date', 'update-failed']);
+
+          // What a worker has shown is loaded once more without it.
+          const refuses = false;
+          if (refuses && worker) {
+            worker.getRegistrations().then(all => Promise.all(all.map(each => each.unregister()))).then(all => {
+              const tab = sessionStorage;
+              if (all.length && workerStart && !frameElement && !tab.castreeFreed) {
+                tab.castreeFreed = 1;
+                location.reload();
+              }
+            }).catch(() => {});
+          }
 
           window.castree = { bridge, confirm, check, update };
           connect();

@@ -53,6 +53,9 @@ public struct AppServerOptions: Sendable {
     /// Whether cookies of other servers that are for https alone stay so at an http address of this machine, where
     /// WebKit keeps none of them.
     public var keepsSecureCookies = false
+    /// Whether no page may have a service worker: their scripts are 404, and the bridge's script removes those that
+    /// browsers have.
+    public var refusesServiceWorkers = false
     /// Serves over https with this certificate; `nil` for http, which is enough on one machine.
     public var certificate: ServerCertificate?
     /// A page about the store below `/_castree/dashboard/`; see ``AppServer/dashboardURL``.

@@ -36,6 +36,7 @@ extension AppHandler {
         case .closed(let session, _):
             newcomers.withLock { _ = $0.remove(session) }
             hidden.withLock { _ = $0.remove(session) }
+            earlyWords.withLock { $0[session] = nil }
             pins.withLock { $0.leave(session: session.description, now: SystemClock.now) }
         }
     }
@@ -85,7 +86,7 @@ extension AppHandler {
     }
 
     /// What the next navigation gets; may wait for a start in progress.
-    private var nextVersion: String? {
+    var nextVersion: String? {
         let lifecycle = shelf.lifecycle
         if let pending = lifecycle.pending, shelf.isFollowing,
             startup?.ask({ $0.startsPending(lifecycle) }) == true

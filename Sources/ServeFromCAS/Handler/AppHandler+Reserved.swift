@@ -18,7 +18,7 @@ extension AppHandler {
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String]
     ) -> Answer {
         switch ReservedRoute(path: head.text(head.path)) {
-        case .script: return .response(Self.script(head))
+        case .script: return .response(script(head))
         case .bridge: return answerBridge(head, exchange)
         case .confirm: return confirm(head, exchange, cookies)
         case .check: return ask(.check, head)
@@ -26,16 +26,19 @@ extension AppHandler {
         case .hidden: return noteVisibility(head, "hidden")
         case .visible: return noteVisibility(head, "visible")
         case .status: return .response(status(head))
+        case .stalePage: return noteStalePage(head)
         case nil: return .plain(404, "The server has nothing at this address.", head.method)
         }
     }
 
-    private static func script(_ head: RequestHead) -> Response {
+    private func script(_ head: RequestHead) -> Response {
         guard head.method == .get || head.method == .head else {
             return PlainAnswer.methodNotAllowed(head.method)
         }
-        return document(
-            BridgeScript.bytes, "text/javascript; charset=utf-8", caching: "no-cache", head.method)
+        let bytes =
+            options.refusesServiceWorkers ? BridgeScript.refusingBytes : BridgeScript.bytes
+        return Self.document(
+            bytes, "text/javascript; charset=utf-8", caching: "no-cache", head.method)
     }
 
     /// A document of the server itself, for its own pages and for no other site's.
@@ -65,20 +68,22 @@ extension AppHandler {
         case .page(let named): session = named
         case .refused(let answer): return answer
         }
-        let (answered, said) = pins.withLock {
-            ($0.answered(session: session.description), $0.words[session.description])
+        let name = session.description
+        let query = BridgeQuery(head)
+        let (answered, word) = pins.withLock { pins in
+            if let word = query.word { pins.words[name] = word }
+            return (pins.answered(session: name), pins.words[name])
         }
         guard let version = answered?.description ?? version(of: head, exchange) else {
             return .plain(
                 409, "The server cannot tell which version this page has.", head.method)
         }
         let method = head.method
-        let word = BridgeQuery(head).word ?? said
         return later(head, exchange) { _ in
+            let proven = self.proven(version, word, session)
             let response =
-                self.isOf(version, word)
-                ? self.confirmed(version, method)
-                : self.unproven(version, word, session, method)
+                proven.map { self.confirmed($0, session, method) }
+                ?? self.unproven(version, word, session, method)
             return self.adding(cookies, to: response)
         } then: {
             .response($0)
@@ -118,7 +123,7 @@ extension AppHandler {
         return Response(head: head)
     }
 
-    private static func empty(_ status: Int) -> Answer {
+    static func empty(_ status: Int) -> Answer {
         .response(empty(status))
     }
 
@@ -130,7 +135,7 @@ extension AppHandler {
     }
 
     /// Who has posted something.
-    private enum Sender {
+    enum Sender {
         case page(BridgeSessionID)
         case refused(Answer)
     }
@@ -139,7 +144,7 @@ extension AppHandler {
     ///
     /// Only the page knows it: not another program, which can send any Origin, and not a page of another
     /// port, for which the browser also sends the cookies.
-    private func ownSession(
+    func ownSession(
         _ head: RequestHead, _ deed: String, _ what: String
     ) -> Sender {
         func refused(
@@ -168,11 +173,14 @@ extension AppHandler {
     }
 
     /// Records the confirmation; may wait for other processes.
-    private func confirmed(_ version: String, _ method: Method) -> Response {
+    private func confirmed(
+        _ version: String, _ session: BridgeSessionID, _ method: Method
+    ) -> Response {
         do throws(StoreError) {
             // A server that watches no start waits for nothing, so the page counts as confirmed.
             let isGood = try startup?.confirm(version) ?? true
             guard isGood else {
+                earlyWords.withLock { $0[session] = version }
                 let watcher = try otherWatcher().map { " " + $0.watching + "." } ?? ""
                 return PlainAnswer.response(
                     409, "Version \(version) is not the one that was started." + watcher,

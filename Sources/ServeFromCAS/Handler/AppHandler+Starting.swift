@@ -44,6 +44,10 @@ extension AppHandler {
                 }
                 startTrouble.end()
                 if let left = begun.left { tellRollback(left.from, left.reason) }
+                if head.isWorkerScript || head.isNavigationOfWorker {
+                    startedByWorker.withLock { $0 = begun.token }
+                }
+                try heedEarlierWords(of: begun.version, startup)
                 follow()
                 return start
             case .unshown(let version, let reason):
@@ -86,7 +90,9 @@ extension AppHandler {
             // Starting a version that cannot be shown finds that out, and leaves it.
             return .start(head)
         }
-        if let start = StartRule.start(head, site), canSend(start, site), isOfApp(start, site) {
+        if let start = StartRule.start(head, site), canSend(start, site),
+            head.isWorkerScript ? bringsPages(start, site) : isOfApp(start, site)
+        {
             return .start(start)
         }
         guard let reason = startPage.unfitness(of: site) else { return .none }
@@ -108,6 +114,21 @@ extension AppHandler {
         guard case .piece(.object(let object, _, let size)) = page.body, object != start.address
         else { return true }
         return objects.mentions(BridgeScript.path.dropFirst(), object, size: size)
+    }
+
+    /// Whether a version's worker brings its pages: there is one to start with, and the script is another than what is
+    /// current has, or the browser goes on with the worker that it has.
+    private func bringsPages(_ head: RequestHead, _ site: Site) -> Bool {
+        guard startPage.unfitness(of: site) == nil else { return false }
+        guard let current = shelf.current?.site, current !== site else { return true }
+        let whole = head.withoutRevalidation
+        let (old, new) = (
+            Responder.respond(to: whole, site: current), Responder.respond(to: whole, site: site)
+        )
+        guard case .piece(.object(let script, _, _)) = new.body,
+            case .piece(.object(let known, _, _)) = old.body
+        else { return true }
+        return script != known
     }
 
     /// Whether a request fails with a version on trial, but would get a page from the one before it.

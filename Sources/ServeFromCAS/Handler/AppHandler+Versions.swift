@@ -56,7 +56,10 @@ extension AppHandler {
     ) -> Answer {
         let request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
-        if request.load == .page, !fetched.hasBegun, isPageNews(head) {
+        let begins =
+            request.load == .page
+            || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
+        if begins, !fetched.hasBegun, isPageNews(head) {
             let method = head.method
             return later(head, exchange, until: fetched.end) { end in
                 var fetched = fetched

@@ -6,9 +6,19 @@ import VersionTree
 // that keeps pages shows an old one where the server has answered the navigation with another version.
 extension AppHandler {
     /// Whether a page whose navigation was answered with a version may be of it.
-    func isOf(_ version: String, _ word: PageWord?) -> Bool {
-        guard let word, let name = try? VersionName(version) else { return true }
-        return word.allows(name)
+    private func isOf(_ answered: String, _ word: PageWord?) -> Bool {
+        guard let word else { return true }
+        return word.version?.description == answered
+    }
+
+    /// The version that a page vouches for: the one that its requests tell, if it says the same, or the one of the
+    /// worker that its browser was given; else `nil`.
+    func proven(_ answered: String, _ word: PageWord?, _ session: BridgeSessionID) -> String? {
+        if isOf(answered, word) { return answered }
+        guard let own = word?.version,
+            pins.withLock({ $0.hasWorker(of: own, session: session.description) })
+        else { return nil }
+        return own.description
     }
 
     /// The answer to a confirmation by a page that is not of the version which its requests tell.
@@ -17,8 +27,8 @@ extension AppHandler {
     func unproven(
         _ answered: String, _ word: PageWord?, _ session: BridgeSessionID, _ method: Method
     ) -> Response {
-        takeBackUnshown(answered, word)
-        if case .version(let own)? = word,
+        takeBackUnshown(answered, word, session)
+        if let own = word?.version,
             startup == nil || shelf.lifecycle.knownGood.contains(own.description)
         {
             return Self.empty(204)
@@ -32,28 +42,58 @@ extension AppHandler {
     /// Takes back a start whose navigation was answered, where the page that came of it says that it is of another
     /// version; may wait for other processes.
     func takeBackUnshown(_ session: BridgeSessionID) {
-        let (answered, word) = pins.withLock {
-            ($0.answered(session: session.description), $0.words[session.description])
-        }
+        let name = session.description
+        let (answered, word) = pins.withLock { ($0.answered(session: name), $0.words[name]) }
         guard let answered, !isOf(answered.description, word) else { return }
-        takeBackUnshown(answered.description, word)
+        takeBackUnshown(answered.description, word, session)
     }
 
-    private func takeBackUnshown(_ answered: String, _ word: PageWord?) {
-        guard let startup, startup.ask({ $0.isWatching(answered) }),
-            // Another tab shows it.
-            !bridge.sessions.contains(where: { page(of: $0) == answered })
-        else { return }
-        let shown = if case .version(let own)? = word { "version \(own)" } else { "an older page" }
-        let reason = "a service worker showed \(shown) in its place"
+    private func takeBackUnshown(
+        _ answered: String, _ word: PageWord?, _ session: BridgeSessionID
+    ) {
+        guard let startup, startup.ask({ $0.isWatching(answered) }), !isShown(answered) else {
+            return
+        }
+        pins.withLock { $0.noteKeeping(session: session.description) }
+        recordStalePage(insteadOf: answered, word)
+        let shown = word?.version.map { "version \($0)" } ?? "an older page"
+        takeBackUnshown(answered, "a service worker showed \(shown) in its place", startup)
+    }
+
+    /// Whether a page that is open shows a version.
+    private func isShown(_ version: String) -> Bool {
+        bridge.sessions.contains { page(of: $0) == version }
+    }
+
+    private func takeBackUnshown(_ version: String, _ reason: String, _ startup: StartWatch) {
         do throws(StoreError) {
             let left = try startup.judge { (judge, ledger) throws(StoreError) in
-                try judge.takeBackUnshown(answered, reason, ledger)
+                try judge.takeBackUnshown(version, reason, ledger)
             }
             if let left { tellRollback(left.from, left.reason) }
             follow()
         } catch {
             startTrouble.tell("unable to take back a start that nobody saw: \(error.message)")
         }
+    }
+
+    /// Takes back a start that a worker has made and whose time is over, if older pages alone are open: the worker waits
+    /// behind them, or has kept for the next page what came.
+    func takeBackWaiting(_ startup: StartWatch) {
+        guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
+            startedByWorker.withLock({ $0 == token }),
+            let version = shelf.lifecycle.current, startup.ask({ $0.isWatching(version) }),
+            !bridge.sessions.isEmpty, !isShown(version)
+        else { return }
+        takeBackUnshown(version, "its service worker shows an older page", startup)
+    }
+
+    /// A version starts: a page of it that is open may have said that it works, before its navigation came.
+    func heedEarlierWords(of version: String, _ startup: StartWatch) throws(StoreError) {
+        let sessions = Set(bridge.sessions)
+        let isVouchedFor = earlyWords.withLock { words in
+            words.contains { $0.value == version && sessions.contains($0.key) }
+        }
+        if isVouchedFor { _ = try startup.confirm(version) }
     }
 }

@@ -38,6 +38,12 @@ final class AppHandler: RequestHandler {
     let newcomers = Mutex<Set<BridgeSessionID>>([])
     /// Sessions of pages that nobody sees.
     let hidden = Mutex<Set<BridgeSessionID>>([])
+    /// Sessions of pages that say that their versions work, which were not started then.
+    let earlyWords = Mutex<[BridgeSessionID: String]>([:])
+    /// The token of the start that a service worker made last, by its script or by a navigation that it sent on.
+    let startedByWorker = Mutex<String?>(nil)
+    /// What was told of pages that service workers keep.
+    let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.
     let storeWork = StoreQueue()
     /// The loops that read requests, once there are any.
@@ -147,6 +153,9 @@ final class AppHandler: RequestHandler {
                 return .response(adding(cookies, to: response))
             }
             return answer
+        }
+        if options.refusesServiceWorkers, head.isWorkerScript {
+            return .response(adding(cookies, to: Self.refusedWorker(head.method)))
         }
         if let answer = parts.proxies?.answer(head) {
             if let refusal = refuseForeign(head) { return .response(refusal) }

@@ -4,6 +4,7 @@
 package enum ReservedRoute: String, CaseIterable, Sendable {
     case script = "bridge.js"
     case bridge, confirm, check, update, hidden, visible, status
+    case stalePage = "stale-page"
 
     static let directory = "/_castree"
 
@@ -19,7 +20,7 @@ package enum ReservedRoute: String, CaseIterable, Sendable {
     /// The parameters of the query that only one page may know.
     package var secretParameters: [String] {
         switch self {
-        case .bridge, .confirm, .check, .update, .hidden, .visible: ["session"]
+        case .bridge, .confirm, .check, .update, .hidden, .visible, .stalePage: ["session"]
         case .script, .status: []
         }
     }

@@ -7,8 +7,11 @@ import VersionTree
 /// confirm anything.
 enum StartRule {
     /// Whether a request may be a start, whatever its answer.
+    ///
+    /// Where a service worker keeps pages, no navigation comes, and the worker's script takes its place.
     static func mayStart(_ head: borrowing RequestHead) -> Bool {
-        head.method == .get && head.load == .page && !head.isFromAnotherSite
+        head.method == .get && (head.load == .page || head.isWorkerScript)
+            && !head.isFromAnotherSite
     }
 
     /// The request to answer if this one starts a version; otherwise `nil`.
@@ -18,6 +21,11 @@ enum StartRule {
     /// start: so the browser gets the page in full.
     static func start(_ head: RequestHead, _ site: Site) -> RequestHead? {
         guard mayStart(head) else { return nil }
+        if head.isWorkerScript {
+            // The browser may have it already: a worker that waited is asked for again when it shows pages.
+            let whole = Responder.respond(to: head.withoutRevalidation, site: site)
+            return whole.head.status == 200 ? head : nil
+        }
         if isPage(Responder.respond(to: head, site: site)) { return head }
         guard head.isBrowserNavigation else { return nil }
         let whole = head.withoutRevalidation

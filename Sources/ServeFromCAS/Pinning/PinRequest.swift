@@ -4,6 +4,8 @@ import WebServer
 struct PinRequest: Sendable, Hashable {
     /// The kind of load that it is part of.
     var load: RequestHead.Load
+    /// Whether it is for a service worker's script.
+    var isWorkerScript = false
     /// Whether a person asked to load the page again.
     var isReload = false
     /// The path as sent, without the query.
@@ -29,6 +31,7 @@ extension PinRequest {
         load = request.load
         hints = PageMark.hints(of: request)
         isReload = request.isReload
+        isWorkerScript = request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
         cookie = nil
@@ -47,6 +50,7 @@ extension PinRequest {
             switch field.name.count {
             case 6 where request.matches(field.name, "cookie"): return true
             case 7 where request.matches(field.name, "referer"): return true
+            case 14 where request.matches(field.name, "service-worker"): return true
             default: continue
             }
         }

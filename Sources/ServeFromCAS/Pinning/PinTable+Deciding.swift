@@ -20,10 +20,16 @@ extension PinTable {
         if isPage {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
         }
+        if request.isWorkerScript {
+            return beginWorker(request, request.cookie?.browser ?? newBrowser(), current, now)
+        }
         guard let cookie = request.cookie else {
             return withoutCookie(request, current, now, contains)
         }
         recall(cookie, isMarking: false, now)
+        if let version = workersVersion(request, cookie) {
+            return .serve(version, cookie: nil, mark: nil)
+        }
         if let decision = byMark(request, cookie, now) { return decision }
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })

@@ -33,7 +33,8 @@ import WebServer
 /// file that differs and has no hashed name, at the moment when a newer page loads. A page without a
 /// connection that is silent for longer than the grace is taken for closed; if it was not, and a newer
 /// one is open in the same browser, it may then get the newer one's files. A page that holds a
-/// connection, as the bridge does, is never taken for closed. A service worker answers as it likes.
+/// connection, as the bridge does, is never taken for closed. A service worker answers as it likes: what becomes of
+/// its script and of what it asks for itself is in `PinTable+Workers`.
 ///
 /// **The price.** A tab without the bridge that navigates across a switch, without a reload, looks
 /// like two tabs. Until the grace of its old page is over, late requests of its new page for files
@@ -106,6 +107,10 @@ struct PinTable: Sendable {
         var marks: [(mark: PageMark, version: VersionName)] = []
         // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
+        // The service workers' scripts that it was given, each with its version, the oldest first.
+        var workers: [(path: [UInt8], version: VersionName)] = []
+        // Whether one of its workers has shown a page that it kept.
+        var keepsPages = false
     }
 
     /// The page of a session of the bridge.

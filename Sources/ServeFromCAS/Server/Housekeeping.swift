@@ -77,6 +77,7 @@ enum Housekeeping {
     /// Leaves the version whose time is over.
     private static func judge(_ handler: AppHandler) {
         guard let startup = handler.startup else { return }
+        handler.takeBackWaiting(startup)
         do throws(StoreError) {
             let left = try LockPatience.within(handler.waitLimit, unless: handler.isGivenUp) {
                 () throws(StoreError) in

@@ -26,6 +26,6 @@ package enum PageWord: Sendable, Hashable {
         self = (try? VersionName(text)).map { .version($0) } ?? .unknown
     }
 
-    /// Whether a page that says this may be of a version.
-    func allows(_ version: VersionName) -> Bool { self == .version(version) }
+    /// The version that it names.
+    var version: VersionName? { if case .version(let own) = self { own } else { nil } }
 }

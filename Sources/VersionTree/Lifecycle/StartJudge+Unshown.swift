@@ -42,7 +42,6 @@ extension StartJudge {
         guard lifecycle.boot?.token != watched.token else { return nil }
         hasStarted = false
         stopWatching(token: watched.token, ledger)
-        if left != nil { holdBack(lifecycle) }
         return left
     }
 

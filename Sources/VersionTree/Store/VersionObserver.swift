@@ -28,6 +28,8 @@ package enum VersionEvent: Sendable, Hashable {
     case checked(findings: [Finding], repairing: Bool)
     /// Whoever wanted to show an object found it damaged or gone.
     case damaged(code: String, message: String)
+    /// A browser shows a page of another version than the server's, or one that tells none: a service worker keeps it.
+    case stalePage(version: String, shown: String?)
 }
 
 /// Learns what the verbs of a ``VersionStore`` have done, after they have done it.
@@ -50,5 +52,12 @@ extension VersionStore {
     /// Tells the store's observer that an object could not be shown.
     package func noteDamage(_ failure: StoreError) {
         note(.damaged(code: failure.code.description, message: failure.message))
+    }
+
+    /// Tells the store's observer that a service worker keeps a page in place of a version's.
+    ///
+    /// - Parameter shown: the version of the page; `nil` if it does not tell.
+    package func noteStalePage(insteadOf version: String, shown: String?) {
+        note(.stalePage(version: version, shown: shown))
     }
 }

@@ -53,6 +53,18 @@ extension RequestHead {
         return false
     }
 
+    /// Whether a browser loads a service worker's script (Service Workers, section 4.3).
+    package var isWorkerScript: Bool {
+        value(of: "service-worker").map { matches($0, "script") } ?? false
+    }
+
+    /// Whether a service worker sends a navigation on: what comes need not be what is shown.
+    package var isNavigationOfWorker: Bool {
+        guard let mode = value(of: "sec-fetch-mode"), let destination = value(of: "sec-fetch-dest")
+        else { return false }
+        return matches(mode, "navigate") && matches(destination, "empty")
+    }
+
     /// Whether a browser is certainly going to a page: it sends what scripts and tools do not.
     package var isBrowserNavigation: Bool {
         guard load == .page else { return false }

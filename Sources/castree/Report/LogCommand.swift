@@ -66,7 +66,7 @@ extension JournalEntry {
         let style: DisplayText.Style? =
             switch event {
             case .rolledBack, .banned, .failed, .found, .lost: .red
-            case .switched, .fellBack, .retried: .yellow
+            case .switched, .fellBack, .retried, .stalePage: .yellow
             case .confirmed: .green
             default: nil
             }

@@ -18,7 +18,8 @@ extension Command {
             have failed for an hour, three at least, or one has failed for a reason that no other \
             try mends: the disk is too small for it, keys that this store does not trust have \
             signed it. So is an origin that went back to what is older than what was obeyed, and one that is \
-            signed for a time which is over. So is a version that has come in part, when nobody has asked for the rest \
+            signed for a time which is over. So is a page that a service worker has kept in place of the current version's, \
+            for a day. So is a version that has come in part, when nobody has asked for the rest \
             for a day.
 
                 castree status

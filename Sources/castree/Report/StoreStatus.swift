@@ -52,6 +52,10 @@ struct StoreStatus {
     ///
     /// Timers ask more often.
     private static let restMax: Int64 = 86_400
+    /// A page that a service worker kept is of interest for so long: a day.
+    ///
+    /// Servers say it again while it is so.
+    private static let staleMax: Int64 = 86_400
 
     init(of store: VersionStore, now: Int64) {
         path = store.store.absolutePath
@@ -84,6 +88,7 @@ struct StoreStatus {
         // A damaged one is one of the findings.
         if let trust = try? store.trust() { judgeEnds(trust, now) }
         judgeDamage(events)
+        judgeStalePages(events, now)
     }
 
     /// What the closure finds out; a failure becomes a problem.
@@ -181,6 +186,25 @@ struct StoreStatus {
             failure.code,
             "a server could not show an object at \(timestamp(last.at)): \(message)"
                 + (others > 0 ? "; castree log names \(others) more" : ""))
+    }
+
+    /// Finds pages that a service worker keeps in place of those of the version that is current or waits.
+    ///
+    /// A page that has confirmed the version since then is that version's.
+    private mutating func judgeStalePages(_ events: [JournalEntry], _ now: Int64) {
+        guard
+            let last = events.lastIndex(where: {
+                if case .stalePage = $0.event { true } else { false }
+            }), case .stalePage(let version, let shown) = events[last].event,
+            now - events[last].at <= Self.staleMax,
+            version == lifecycle.current || version == lifecycle.pending,
+            !events[last...].contains(where: { $0.event == .confirmed(version: version) })
+        else { return }
+        note(
+            "stalePage", version: version,
+            "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") in place of version "
+                + "\(version) at \(timestamp(events[last].at)): its script must differ from version to version, or "
+                + "castree serve --service-workers refuse does without workers")
     }
 
     /// Finds the signed origins whose last pointer may be obeyed no more: nobody vouches that nothing newer is there.

@@ -92,6 +92,10 @@ extension Command {
                 "keep-secure-cookies",
                 "leave Secure in other servers' cookies at http://localhost, where Safari then keeps none"
             ),
+            .choice(
+                "service-workers", of: ["allow", "refuse"],
+                "refuse: scripts of service workers are 404, and the bridge removes those that browsers have",
+                fallback: "allow"),
             .text(
                 "certificate", placeholder: "FILE",
                 "serve over https with this certificate (PEM), followed by those of its authorities; "
@@ -300,6 +304,7 @@ extension Invocation {
     private func setCertificates(_ options: inout AppServerOptions) throws {
         options.proxyAuthorities = try value("proxy-ca")
         options.keepsSecureCookies = flag("keep-secure-cookies")
+        options.refusesServiceWorkers = try requiredValue("service-workers") == "refuse"
         switch (try value("certificate"), try value("key")) {
         case (nil, nil): break
         case (let certificate?, let key?):

@@ -54,6 +54,7 @@ import Testing
                 failure: JournalFailure(code: "outOfSpace", isOfStore: true)),
             .answering(origin: "https://a.example/b", failures: 3, seconds: 10_800),
             .answering(origin: "https://a.example/b", failures: 1, seconds: nil),
+            .stalePage(version: "2", shown: "1"), .stalePage(version: "2", shown: nil),
             .downloadEnded(
                 version: "2", outcome: .failed, figures: figures(), reason: "full",
                 failure: JournalFailure(code: "outOfSpace", isOfStore: true)),

@@ -23,7 +23,7 @@ struct KeptPageTests {
     /// What a page may say of itself that is not of version 2.
     private static let words = ["1", "", "never", "%32"]
 
-    @Test("says which version it is of in every copy: documents do, with 304 too, and nothing else does")
+    @Test("says its version in every copy: documents do, with 304 too, and nothing else does")
     func documents() throws {
         let store = try TemporaryStore.app()
         let browser = try app(store).browser()
@@ -142,7 +142,8 @@ struct KeptPageTests {
         expect(lifecycle.trials.map(\.strikes), equals: [1])
     }
 
-    @Test("stays where there is nothing to go back to: the version waits for its next page, and counts nothing")
+    @Test(
+        "counts nothing where there is nothing to go back to: the version waits for its next page")
     func nothingBefore() throws {
         let store = try TemporaryStore()
         try store.add("2", ["index.html": "<title>two</title>"])

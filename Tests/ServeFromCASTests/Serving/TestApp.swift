@@ -162,6 +162,7 @@ final class TestBrowser {
     }
 
     /// Posts as a script of a page does.
+    @discardableResult
     func post(
         _ target: String, _ body: String = "", from page: String = "/", origin: String? = nil
     ) throws -> TestResponse {

@@ -1,0 +1,37 @@
+// The script as it is served.
+extension BridgeScript {
+    /// The bytes served: the script without its comments, its indentation, and spaces around
+    /// punctuation.
+    package static let bytes = served(refusing: false)
+    /// The bytes served where service workers are refused.
+    package static let refusingBytes = served(refusing: true)
+
+    private static func served(refusing isRefusing: Bool) -> [UInt8] {
+        var result: [UInt8] = []
+        for line in text.utf8.split(separator: 10) {
+            let code = line.drop { $0 == 32 }
+            if code.isEmpty || code.starts(with: [47, 47]) { continue }
+            let isSwitch = isRefusing && code.elementsEqual("const refuses = false;".utf8)
+            appendTightly(isSwitch ? Array("const refuses = true;".utf8) : Array(code), to: &result)
+            result.append(10)
+        }
+        return result
+    }
+
+    /// Appends a line; spaces within quotes, and beside `+`, `-` and `/`, matter and stay.
+    private static func appendTightly(_ code: [UInt8], to result: inout [UInt8]) {
+        let punctuation = Array("=<>?:,;{}()[]|&*!".utf8)
+        var quote: UInt8?
+        for (index, byte) in code.enumerated() {
+            if let open = quote {
+                if byte == open { quote = nil }
+            } else if byte == 39 || byte == 96 {
+                quote = byte
+            } else if byte == 32 {
+                if index > 0, punctuation.contains(code[index - 1]) { continue }
+                if index + 1 < code.count, punctuation.contains(code[index + 1]) { continue }
+            }
+            result.append(byte)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CASStore
+import Synchronization
+import VersionTree
+
+// Service workers that keep pages, as far as their pages tell, and servers that refuse workers.
+extension AppHandler {
+    /// So many pages of different versions are told of at most, each again after half a day.
+    private static let stalePageCountMax = 16
+    private static let stalePagePause = Duration.seconds(43_200)
+
+    /// A page says that it was loaded again and is not what the server has: its worker keeps it.
+    func noteStalePage(_ head: RequestHead) -> Answer {
+        switch ownSession(head, ReservedRoute.stalePage.rawValue, "What a page says of itself") {
+        case .refused(let answer): return answer
+        case .page(let session):
+            pins.withLock { $0.noteKeeping(session: session.description) }
+            let word = BridgeQuery(head).word
+            _ = storeWork.add {
+                guard let next = self.nextVersion, word?.version?.description != next else {
+                    return
+                }
+                self.recordStalePage(insteadOf: next, word)
+            }
+            return Self.empty(204)
+        }
+    }
+
+    /// Says in the event log that a worker keeps a page; each once, for a while.
+    func recordStalePage(insteadOf version: String, _ word: PageWord?) {
+        let shown = word?.version?.description
+        let now = SystemClock.now
+        let isNew = stalePages.withLock { told in
+            let key = "\(shown ?? "") \(version)"
+            if let at = told[key], now - at < Self.stalePagePause { return false }
+            guard told[key] != nil || told.count < Self.stalePageCountMax else { return false }
+            told[key] = now
+            return true
+        }
+        guard isNew else { return }
+        notice(
+            "a service worker shows \(shown.map { "version \($0)" } ?? "an older page") in place of version "
+                + version)
+        store.versions.noteStalePage(insteadOf: version, shown: shown)
+    }
+
+    /// The answer to a request for a worker's script where there shall be none.
+    ///
+    /// A browser does not register the worker, and leaves one that it has as it is: that is the bridge's to remove. What
+    /// `Clear-Site-Data: "storage"` would remove besides, `localStorage` and databases, is the app's.
+    static func refusedWorker(_ method: Method) -> Response {
+        PlainAnswer.response(
+            404, "This server refuses service workers.", method: method,
+            fields: [("Clear-Site-Data", "\"cache\"")])
+    }
+}

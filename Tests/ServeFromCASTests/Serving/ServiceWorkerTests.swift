@@ -1,0 +1,211 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// docs/serving.md, "Service workers".
+@Suite("A service worker")
+struct ServiceWorkerTests {
+    private func store(knownGood: Bool = true) throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        for version in ["1", "2"] {
+            try store.add(
+                version,
+                [
+                    "index.html": "<title>\(version)</title>", "worker.js": "worker(\(version))",
+                    "app.js": "run(\(version))", "same.js": "same",
+                ])
+        }
+        if knownGood { try store.makeKnownGood("1") } else { try store.versions.activate("1") }
+        return store
+    }
+
+    private func app(_ store: TemporaryStore) throws -> TestApp {
+        try TestApp(store) { $0.confirmation = .seconds(2000) }
+    }
+
+    private static let worker = [
+        ("Service-Worker", "script"), ("Sec-Fetch-Mode", "same-origin"),
+        ("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin"),
+    ]
+
+    private func script(_ browser: TestBrowser, _ path: String = "/worker.js") throws -> String {
+        try browser.ask("GET", path, Self.worker + [("Referer", browser.origin + "/")]).text
+    }
+
+    /// A page that its browser has loaded again and that is still version 1 says so.
+    private func tellStale(_ browser: TestBrowser) throws -> String {
+        let session = try browser.beginSession()
+        try browser.post("/_castree/bridge?session=\(session)&version=1", "3\nA 0")
+        let stale = "/_castree/stale-page?session=\(session)&version=1"
+        try expect(browser.post(stale).status, equals: 204)
+        return session
+    }
+
+    @Test("and what it asks for come from what the next page gets, and open pages keep theirs")
+    func script() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try expect(script(browser), equals: "worker(1)")
+        try store.versions.activate("2")
+        try expect(app.browser().navigate().text.contains("2"))
+        try expect(browser.load("/app.js").text, equals: "run(1)")
+        try expect(script(browser), equals: "worker(2)")
+        // What it keeps is of its own version; what it passes on for a page has the page's Referer.
+        let kept = [("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty")]
+        let ofWorker = kept + [("Referer", browser.origin + "/worker.js")]
+        try expect(browser.ask("GET", "/app.js", ofWorker).text, equals: "run(2)")
+        try expect(browser.ask("GET", "/", ofWorker).text.contains("2"))
+        let ofPage = kept + [("Referer", browser.origin + "/")]
+        try expect(browser.ask("GET", "/app.js", ofPage).text, equals: "run(1)")
+        try expect(browser.load("/app.js").text, equals: "run(1)")
+    }
+
+    @Test("starts nothing while its browser's pages are what the server sends")
+    func startsNothing() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activateAtNextBoot("2")
+        try expect(script(browser), equals: "worker(1)")
+        try expect(store.reopened().lifecycle().pending, equals: "2")
+    }
+
+    @Test(
+        "that keeps pages starts what waits with its script, and a page that it shows confirms it")
+    func starts() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activateAtNextBoot("2")
+        let old = try tellStale(browser)
+        // One that has not changed brings no page.
+        try expect(script(browser, "/same.js"), equals: "same")
+        _ = try script(browser, "/none.js")
+        try expect(store.reopened().lifecycle().current, equals: "1")
+        try expect(script(browser), equals: "worker(2)")
+        try expect(store.reopened().lifecycle().unconfirmed?.version, equals: "2")
+        // The page is loaded again, and comes from the worker: no navigation is sent.
+        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        let session = try browser.beginSession()
+        let confirm = "/_castree/confirm?session=\(session)"
+        try expect(browser.post(confirm + "&version=1").status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
+        try store.versions.activateAtNextBoot("2")
+        _ = try script(browser)
+        try expect(browser.post(confirm + "&version=2").status, equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+    }
+
+    @Test("whose page says that it works before the server has started it is heard when it starts")
+    func early() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try store.versions.activateAtNextBoot("2")
+        // Its navigation was answered, and an old page shown; the worker keeps what came.
+        try expect(browser.navigate().text.contains("2"))
+        let old = try browser.beginSession()
+        try expect(
+            browser.post("/_castree/confirm?session=\(old)&version=1").status, equals: 204)
+        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        try expect(store.reopened().lifecycle().current, equals: "1")
+        let new = try browser.beginSession()
+        try expect(
+            browser.post("/_castree/confirm?session=\(new)&version=2").status, equals: 409)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
+        try browser.navigate()
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+    }
+
+    /// How a worker makes a start while an older page is shown.
+    enum Way: CaseIterable { case script, navigation }
+
+    @Test(
+        "that shows an older page for longer than a start may take counts nothing",
+        arguments: Way.allCases)
+    func waits(_ way: Way) throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activateAtNextBoot("2")
+        _ = try tellStale(browser)
+        switch way {
+        case .script: try expect(script(browser), equals: "worker(2)")
+        case .navigation:
+            // Stale while revalidate: it is for the next page.
+            let sent = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")]
+            try expect(browser.ask("GET", "/", sent).text.contains("2"))
+        }
+        app.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: "1")
+        expect(lifecycle.pending, equals: "2")
+        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.bad, equals: [])
+    }
+
+    @Test("that keeps a page from which nothing is heard does not keep a version that never works")
+    func neverHeard() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activateAtNextBoot("2")
+        let old = try tellStale(browser)
+        try expect(script(browser), equals: "worker(2)")
+        try browser.post("/_castree/bridge?session=\(old)", "1\nC")
+        app.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: "1")
+        expect(lifecycle.trials.map(\.strikes), equals: [1])
+        // Its browser gets the old worker, and with it the old page.
+        try expect(script(browser), equals: "worker(1)")
+    }
+
+    @Test("that keeps pages is told of once, and not by a page that is what the server sends")
+    func stale() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        func count() -> Int { app.notices.all.count { $0.contains("a service worker shows") } }
+        _ = try tellStale(browser)
+        try expect(store.versions.lifecycle().current, equals: "1")
+        try store.versions.activate("2")
+        try expect(app.browser().navigate().text.contains("2"))
+        expect(count(), equals: 0)
+        for _ in 1...3 { _ = try tellStale(browser) }
+        try app.wait(for: "the notice") { count() == 1 }
+        let session = try browser.beginSession()
+        let stale = "/_castree/stale-page?session=\(session)"
+        try expect(browser.post("/_castree/stale-page").status, equals: 403)
+        try expect(browser.post(stale, origin: "http://evil.example").status, equals: 403)
+        try expect(browser.ask("GET", stale).status, equals: 405)
+    }
+
+    @Test("is 404 where the server refuses it, and nothing of the app's is cleared")
+    func refused() throws {
+        let app = try TestApp(store()) { $0.refusesServiceWorkers = true }
+        let browser = try app.browser()
+        try browser.navigate()
+        for path in ["/worker.js", "/none.js", "/"] {
+            let answer = try browser.ask("GET", path, Self.worker)
+            expect(answer.status, equals: 404, "\(path)")
+            expect(answer.value("Clear-Site-Data"), equals: "\"cache\"", "\(path)")
+        }
+        try expect(browser.load("/worker.js").text, equals: "worker(1)")
+        let script = try browser.load("/_castree/bridge.js").text
+        expect(script.contains("const refuses=true;"))
+        expect(!String(decoding: BridgeScript.bytes, as: UTF8.self).contains("refuses=true"))
+    }
+}
