@@ -227,7 +227,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["ProgramTestSupport", "SocketTestSupport"],
+            name: "CommandTests",
+            dependencies: ["ProgramTestSupport", "SocketTestSupport", "StorageTestSupport"],
             swiftSettings: settings),
         // A server whose time goes by in steps.
         .executableTarget(

@@ -71,6 +71,40 @@ import Testing
         expect(code, equals: .damagedObject)
     }
 
+    @Test("none of it is cloned, where a clone would not be read", arguments: touches)
+    func cloning(_ touch: Touch) throws {
+        let temporary = try TemporaryStore()
+        try temporary.add("1", RepairTests.files)
+        let versions = try VersionStore.open(
+            temporary.path, options: StoreOptions(isDurable: false, reservedByteCount: 1 << 20),
+            fileSystem: CloningFileSystem())
+        let sound = try versions.checkout(
+            "1", to: temporary.directory.appending("sound"), mode: .reflink)
+        expect(sound.reflinked, equals: RepairTests.files.count)
+        try touch.happen(RepairTests.path(temporary, "first content"))
+        let code = #expect(throws: StoreError.self) {
+            try versions.checkout(
+                "1", to: temporary.directory.appending("checkout"), mode: .reflink)
+        }?.code
+        expect(code, equals: .damagedObject)
+        // An executable copy of it.
+        let source = temporary.directory.appending("tool")
+        try writeTree(source, ["tool": "second content"])
+        try Damage.setMode(source + "/tool", 0o755)
+        try Damage.flip(RepairTests.path(temporary, "second content"), at: 1)
+        try versions.add(directory: source, version: "2")
+        try expect(
+            String(contentsOfFile: temporary.path + "/versions/2/tool", encoding: .utf8),
+            equals: "second content")
+        let path = try RepairTests.path(temporary, "second content")
+        Damage.remove(path + ".x")
+        try Damage.flip(path, at: 1)
+        let rebuilt = #expect(throws: StoreError.self) {
+            try versions.rebuildTree(of: versions.registeredManifest(of: "2"))
+        }?.code
+        expect(rebuilt, equals: .damagedObject)
+    }
+
     @Test("one that has lost its seal alone is read, sealed and linked")
     func unsealed() throws {
         let (temporary, path) = try makeStore()
@@ -84,5 +118,18 @@ import Testing
         try expect(!isSealed())
         _ = try temporary.versions.checkout("1", to: temporary.directory.appending("checkout"))
         try expect(isSealed())
+    }
+}
+
+/// A file system whose files share their blocks: played by one that copies.
+private struct CloningFileSystem: FileSystemWrapper {
+    let base: any FileSystem = POSIXFileSystem()
+
+    func clone(_ source: Int32, to target: Int32) throws(StoreError) -> Bool {
+        let bytes = try base.read(source, at: 0, count: 1 << 20)
+        try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+            try base.write(target, bytes)
+        }
+        return true
     }
 }

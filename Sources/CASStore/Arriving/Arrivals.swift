@@ -33,6 +33,8 @@ public final class Arrivals {
     /// Whether staged names are removed while the caller goes on.
     private var wasBehind = false
 
+    /// Whether what comes replaces what a check has named: then nobody need be told of wrong bytes.
+    package var isMending = false
     /// How many contents are finished but not settled.
     package var unsettledCount: Int { finished.count }
     /// How many bytes they have.
@@ -357,7 +359,7 @@ public final class Arrivals {
                 objects[position].address.description)
             finished[position].provisional = nil
         }
-        try batch.publish(count: objects.count) { objects[$0].address }
+        try batch.publish(count: objects.count, mending: isMending) { objects[$0].address }
         // Makes their names durable together with the record.
         let completed = try store.recordPublished(objects)
         if wasBehind {

@@ -43,6 +43,12 @@ extension ObjectDirectory {
         return try isRight(address, status, byteCount: byteCount, executable: executable)
     }
 
+    /// Whether an object's file is there and has the object's bytes, whatever its size.
+    package func isRight(_ address: ObjectID) throws(StoreError) -> Bool {
+        guard let status = try status(address) else { return false }
+        return try isRight(address, status, byteCount: status.byteCount, executable: false)
+    }
+
     /// The same for a file that was looked at.
     func isRight(
         _ address: ObjectID, _ status: FileStatus, byteCount: Int64, executable: Bool

@@ -83,14 +83,13 @@ package struct ObjectDirectory: Sendable {
     ///
     /// EEXIST means that someone else was first: those bytes are checked, and replaced by ours if
     /// they are wrong. Either way the caller makes the directory durable before it promises.
-    /// - Returns: whether the object was not there before.
     package func publish(
         _ staged: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID,
         checker: inout ObjectChecker
-    ) throws(StoreError) -> Bool {
+    ) throws(StoreError) -> Publication {
         seal(staged, name, as: address, at: nanosecondsNow())
-        if try link(staged, name, as: address) { return true }
-        if try isSound(address, checker: &checker) { return false }
+        if try link(staged, name, as: address) { return .new }
+        if try isSound(address, checker: &checker) { return .known }
         try makeShard(of: address)
         // What stands there now may be the last copy of something else.
         try keepUnlessObject(
@@ -114,7 +113,13 @@ package struct ObjectDirectory: Sendable {
             // rename(2) does nothing when both names are already one file.
             try fileSystem.removeIfPresent(staged, spare)
         }
-        return true
+        return .healed
+    }
+
+    /// What giving a file an object's name has come to.
+    package enum Publication: Sendable {
+        /// There was none, or what is there is right, or it had other bytes and is replaced.
+        case new, known, healed
     }
 
     /// - Returns: `false` if a file of that name is there.

@@ -4,16 +4,23 @@ package enum CopyMethod: Sendable { case reflinked, copied }
 extension Store {
     /// Copies an object's bytes into a new file, sharing them on disk where the file system can.
     ///
-    /// Hashes the bytes on the way; a wrong byte throws `.damagedObject`.
+    /// Hashes the bytes on the way, unless they are shared; a wrong byte throws `.damagedObject`.
     /// - Parameter place: the file system of the directory, if the directory is outside the store.
     package func copyObject(
         _ address: ObjectID, to directory: Int32, _ name: UnsafePointer<CChar>, mode: UInt32,
         allowingReflink: Bool, on place: (any FileSystem)? = nil
     ) throws(StoreError) -> CopyMethod {
         guard let source = try objects.open(address) else { throw missingObject(address) }
+        // A clone is not read: what was touched is copied instead, and hashed.
+        let isSealed = allowingReflink ? try isSealed(source.raw, address) : false
         return try copy(
-            source.raw, of: address, to: directory, name, mode: mode,
-            allowingReflink: allowingReflink, on: place)
+            source.raw, of: address, to: directory, name, mode: mode, allowingReflink: isSealed,
+            on: place)
+    }
+
+    private func isSealed(_ file: Int32, _ address: ObjectID) throws(StoreError) -> Bool {
+        let status = try fileSystem.status(file)
+        return ObjectDirectory.isSealed(status, address, status.byteCount)
     }
 
     /// Copies the bytes of an object from an open file.

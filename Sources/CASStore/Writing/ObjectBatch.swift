@@ -151,9 +151,7 @@ package final class ObjectBatch: Sendable {
     // A file of another size, or one that was touched and has other bytes by now, does not match, whatever its name
     // says: ours will replace it.
     private func stands(_ object: StoredObject) throws(StoreError) -> Bool {
-        let isRight = try store.objects.isRight(object.address, byteCount: object.byteCount)
-        if isRight == false { store.noteHealed(object.address) }
-        return isRight ?? false
+        try store.objects.isRight(object.address, byteCount: object.byteCount) ?? false
     }
 
     /// Makes staged bytes durable.
@@ -166,8 +164,10 @@ package final class ObjectBatch: Sendable {
     /// Gives staged objects their names, on all processors.
     ///
     /// The caller makes the entries durable.
+    /// - Parameter isMending: whether what was wrong is why they are published, and known.
     package func publish(
-        count: Int, _ address: @escaping @Sendable (Int) -> ObjectID
+        count: Int, mending isMending: Bool = false,
+        _ address: @escaping @Sendable (Int) -> ObjectID
     ) throws(StoreError) {
         let batch = self
         if count > 0 { try store.objects.makeShards(for: (0..<count).lazy.map(address)) }
@@ -179,8 +179,9 @@ package final class ObjectBatch: Sendable {
                 for position in chunk {
                     let address = address(position)
                     try StoreLayout.withDigits(address) { (name) throws(StoreError) in
-                        _ = try batch.store.objects.publish(
+                        let outcome = try batch.store.objects.publish(
                             batch.directory.raw, name, as: address, checker: &checker)
+                        if outcome == .healed, !isMending { batch.store.noteHealed(address) }
                     }
                 }
             }

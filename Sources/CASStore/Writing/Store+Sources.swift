@@ -1,5 +1,7 @@
 // What is known of source files without reading them.
 
+import Synchronization
+
 extension Store {
     /// The mount that holds an open source file; `nil` if a change of a file might not show there.
     package func sourceMount(of file: Int32) -> SourceMount? {
@@ -24,15 +26,27 @@ extension Store {
         }
     }
 
-    /// Whether an object is there and was not touched since it was written; what was touched is read.
-    package func isRight(_ address: ObjectID, byteCount: Int64) throws(StoreError) -> Bool {
-        try objects.isRight(address, byteCount: byteCount) ?? false
+    /// Those of some objects that are not there, or that another program has changed: what was touched is read.
+    package func wrong(among addresses: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
+        let wrong = Mutex<Set<ObjectID>>([])
+        try Parallel.run(workers: Parallel.workerCount, count: addresses.count) {
+            (work) throws(StoreError) in
+            while let chunk = work.nextChunk() {
+                try self.checkInterruption()
+                for position in chunk {
+                    let address = addresses[position]
+                    let isRight = try self.objects.isRight(address)
+                    if !isRight { wrong.withLock { _ = $0.insert(address) } }
+                }
+            }
+        }
+        return wrong.withLock { $0 }
     }
 
-    /// Tells that a writer replaces an object whose bytes are wrong.
+    /// Tells that a writer has replaced an object whose bytes were wrong.
     func noteHealed(_ address: ObjectID) {
         options.notice(
-            "object \(address) had other bytes than its address says, and is written anew from what is added; "
+            "object \(address) had other bytes than its address says, and was written anew; "
                 + "castree fsck --repair finds the trees that still show the old ones")
     }
 }

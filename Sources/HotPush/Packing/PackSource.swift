@@ -59,7 +59,8 @@ final class PackSource: Sendable {
         }
         for place in Place.allCases {
             guard let file = try open(object.address, place),
-                try fileSystem.status(file.raw).byteCount == object.byteCount
+                try fileSystem.status(file.raw).byteCount == object.byteCount,
+                try isRight(object, place)
             else { continue }
             try fileSystem.forEachPiece(of: file.raw, buffer: buffer, body)
             return
@@ -92,10 +93,18 @@ final class PackSource: Sendable {
                 "object \(address) is \(absence); castree publish --verify mends its version",
                 object: address)
         }
-        return store.missingObject(address)
+        // Whatever keeps it from being looked at, it cannot be read.
+        let isThere = (try? store.contains(address)) ?? true
+        return isThere ? store.touchedObject(address) : store.missingObject(address)
     }
 
     private enum Place: CaseIterable { case store, origin }
+
+    /// Whether the store's object is as castree wrote it: the origin may have what another program has changed here.
+    private func isRight(_ object: Reference, _ place: Place) throws(StoreError) -> Bool {
+        guard let store, place == .store else { return true }
+        return try store.objects.isRight(object.address, byteCount: object.byteCount) ?? false
+    }
 
     private func open(_ address: ObjectID, _ place: Place) throws(StoreError) -> Descriptor? {
         do throws(StoreError) {

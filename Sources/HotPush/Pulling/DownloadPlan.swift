@@ -31,6 +31,8 @@ public struct DownloadPlan: Sendable {
     private(set) var knownSizes: [ObjectID: Int64]
     /// What files that are already in the store say about the app.
     var app: AppIdentity?
+    /// What the store has with other bytes than it should.
+    var wrong: Set<ObjectID> = []
     /// How many distinct contents the store already has.
     package var reusedObjects = 0
     /// Their bytes.

@@ -100,6 +100,7 @@ final class Draft {
         for (position, file) in plan.release.files.enumerated() {
             let name = plan.names[position]
             guard waiting.contains(name), let entry = standing[file.path], entry.address != name,
+                !plan.wrong.contains(entry.address),
                 try versions.store.unvouched([entry.address]).isEmpty
             else { continue }
             contents[name] = ArrivedContent(

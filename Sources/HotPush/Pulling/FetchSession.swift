@@ -42,7 +42,8 @@ final class FetchSession: PackIntake {
         // Two releases under one name would each take the other's content for its own.
         let hold = try VersionHold(version, for: draft.received.address, versions)
         let before = try versions.store.versionRow(version)
-        let isComplete = try draft.register()
+        // What is there with wrong bytes is missing, whatever the index says.
+        let isComplete = try draft.register() && plan.wrong.isEmpty
         let coming = try arrivals()
         if !isComplete {
             plan.leaveOut(draft.named)

@@ -269,7 +269,9 @@ extension Pull {
         for (row, _) in try versions.store.versionRows()
         where row.content == content && row.isComplete {
             // A version whose manifest is lost is registered again.
-            if try versions.hasManifest(row.name) { names.append(row.name) }
+            if try versions.hasManifest(row.name), try versions.canBeShown(row.name) {
+                names.append(row.name)
+            }
         }
         if let wanted = options.version { return names.contains(wanted) ? wanted : nil }
         guard names.count > 1 else { return names.first }

@@ -29,9 +29,11 @@ extension Pull {
         ) { _ in false }
         try versions.store.checkSpace(for: plan.byteCount)
         var arrived: Set<ObjectID> = []
+        let arrivals = try Arrivals(versions.store)
+        arrivals.isMending = true
         let download = Download(
             plan, from: origin, format: CastreeFormat(),
-            arrivals: try Arrivals(versions.store), options: options,
+            arrivals: arrivals, options: options,
             isInterrupted: access.isInterrupted, inspect: { (_, _) throws(StoreError) in }
         ) { (files) throws(StoreError) in
             for file in files { arrived.insert(file.content.name) }

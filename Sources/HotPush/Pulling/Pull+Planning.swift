@@ -30,13 +30,19 @@ extension Pull {
         let found = try known(of: release, from: offer.location)
         var addresses = found.addresses
         let app = try inspectKnown(release, offer, &addresses)
-        let known = addresses.compactMap(\.self)
-        let absent = Set(try versions.store.unvouched(known))
+        let known = Set(addresses.compactMap(\.self))
+        var absent = Set(try versions.store.unvouched(known))
+        let kept = found.kept.values.flatMap { $0.map(\.address) }
+        // What another program has changed comes again; so nothing is built of it.
+        let wrong = try versions.store.wrong(among: Array(known.subtracting(absent).union(kept)))
+        absent.formUnion(wrong)
         var plan = try DownloadPlan(
             release, origin: offer.location.description, addresses: addresses,
-            sizes: sizes(of: release, addresses, absent), kept: found.kept
+            sizes: sizes(of: release, addresses, absent),
+            kept: found.kept.mapValues { $0.filter { !wrong.contains($0.address) } }
         ) { !absent.contains($0) }
         plan.app = app
+        plan.wrong = wrong
         return plan
     }
 
@@ -110,7 +116,7 @@ extension Pull {
         guard
             try versions.versions().contains(where: {
                 $0.version == name && $0.state != .incomplete
-            })
+            }), try versions.canBeShown(name)
         else { return nil }
         // A version whose manifest is lost, or lacks its publisher's fields, is registered again.
         guard let manifest = try versions.readableManifest(of: name), !manifest.lacksFields else {

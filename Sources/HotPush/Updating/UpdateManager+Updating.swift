@@ -157,8 +157,13 @@ extension UpdateManager {
     private func standing() throws(StoreError) -> UpdateStanding {
         var known: [String: UpdateStanding.Known] = [:]
         for summary in try versions.versions() {
-            known[summary.version] = .init(
-                content: summary.content, isComplete: summary.state != .incomplete)
+            let isComplete =
+                switch summary.state {
+                case .incomplete: false
+                case .complete: try versions.canBeShown(summary.version)
+                case .materialized: true
+                }
+            known[summary.version] = .init(content: summary.content, isComplete: isComplete)
         }
         var standing = UpdateStanding(lifecycle: try versions.lifecycle(), versions: known)
         standing.embeddedOrder = options.embedded?.order

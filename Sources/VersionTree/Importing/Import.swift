@@ -97,14 +97,10 @@ struct Import {
     /// Forgets what the stat cache says of files whose objects were touched and are wrong: these are read, and the
     /// objects written anew.
     private mutating func distrustTouched() throws(StoreError) {
-        var wrong: Set<ObjectID> = []
-        for position in found.distinctPositions(where: { found.records[$0].address != .zero }) {
-            let record = found.records[Int(position)]
-            guard record.byteCount > 0 else { continue }
-            if try !store.isRight(record.address, byteCount: record.byteCount) {
-                wrong.insert(record.address)
-            }
+        let known = found.distinctPositions {
+            found.records[$0].address != .zero && found.records[$0].byteCount > 0
         }
+        let wrong = try store.wrong(among: known.map { found.records[Int($0)].address })
         guard !wrong.isEmpty else { return }
         for position in 0..<found.count where wrong.contains(found.records[position].address) {
             found.records[position].address = .zero

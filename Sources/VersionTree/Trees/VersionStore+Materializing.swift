@@ -28,6 +28,14 @@ extension VersionStore {
         try store.sync(directories.versions.raw)
     }
 
+    /// Whether a complete version has its tree, or objects with the right bytes to build it of.
+    package func canBeShown(_ name: String) throws(StoreError) -> Bool {
+        if try isMaterialized(name) { return true }
+        guard let manifest = try readableManifest(of: name) else { return true }
+        let references = manifest.references.filter { $0.byteCount > 0 }
+        return try store.wrong(among: references.map(\.address)).isEmpty
+    }
+
     /// Builds the tree if it is not there.
     ///
     /// - Parameter isAlone: whether the caller has locked the lifecycle, so that nobody retires the version.

@@ -14,9 +14,9 @@ extension Command {
             Never write to them. For a tree to write to, use reflink (copy-on-write if the file \
             system can, else a copy) or copy.
 
-            Only what is copied is read, and compared with its address: with --mode copy an object \
-            that is damaged ends the command. Linked and cloned files are not read; they are as \
-            sound as the store (castree fsck).
+            Only what is copied, or was changed by another program, is read and compared with its \
+            address: a damaged object ends the command. Other linked and cloned files are as sound \
+            as the store (castree fsck).
 
                 castree checkout 42 /srv/www --mode reflink
             """,
