@@ -1,6 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
+import StorageTestSupport
 import Testing
 
 /// `castree fsck` and `castree-fsck`, whose exit statuses are those of fsck(8).
@@ -76,6 +77,37 @@ import Testing
         expect(told.text.contains("damagedObject"))
         expect(told.text.contains("castree fsck --repair"))
         expect(place.exists(place.object(address)))
+    }
+
+    /// The kinds of what may be wrong with an object.
+    @Test(arguments: ["damagedObject", "missingObject", "notAFile", "damagedTwin"])
+    func `what several versions show is one problem that names each place`(_ kind: String) throws {
+        try place.add("2", Release.second)
+        try place.add("3", ["again": "#! /bin/sh\n", "tool": "#! /bin/sh\n"])
+        let address = try place.address(of: "tools/serve", in: "1")
+        let object = place.directory.appending(path: place.object(address)).path
+        switch kind {
+        case "damagedObject": try place.damage(place.object(address))
+        case "missingObject": Damage.remove(object)
+        case "notAFile": try Damage.replace(object, by: .directory)
+        default: try place.damage(place.object(address) + ".x")
+        }
+        let checked = try place.castree("fsck")
+        expect(checked.status, equals: 4, "\(checked)")
+        let lines = checked.text.split(separator: "\n").filter { $0.contains(address) }
+        expect(lines.count, equals: 1, "\(checked)")
+        let places = "1:tools/serve, 2:tools/serve, 3:again and 3:tool"
+        expect(lines.first?.contains("which is \(places)"), equals: true, "\(checked)")
+        // For programs each place is a finding, as ever.
+        let report = try place.castree("fsck", "--json").document(CheckDocument.self)
+        let found = report.findings.filter { $0.kind == kind }
+        expect(
+            found.compactMap { "\($0.version ?? ""):\($0.path ?? "")" },
+            equals: ["1:tools/serve", "2:tools/serve", "3:again", "3:tool"])
+        expect(report.problems, equals: report.findings.count - 3)
+        expect(checked.text.contains(": \(report.problems) problem"), "\(checked)")
+        let last = try place.castree("status").text
+        expect(last.contains("left \(report.problems) problem"), "\(last)")
     }
 
     @Test func `damage is repaired with --repair, and then the store is clean`() throws {

@@ -236,8 +236,26 @@ import Testing
             "\(status.problems)")
         let lines = try place.castree("status").text.split(separator: "\n")
         expect(lines.count <= 10)
+        // Whatever is broken hides no version.
+        expect(lines.first?.contains("2 versions"), equals: true, "\(lines)")
         expect(lines.contains { $0.hasPrefix("wrong") })
         expect(!lines.contains { $0.hasPrefix("well") })
+    }
+
+    @Test func `a lifecycle that cannot be read makes nothing current, and hides no version`()
+        throws
+    {
+        try prepared()
+        try place.write(["lifecycle.json": "{"], to: ".castree")
+        let status = try place.castree("status")
+        expect(status.status, equals: 1)
+        let lines = status.text.split(separator: "\n")
+        expect(lines.contains { $0.hasPrefix("current") && $0.hasSuffix("unknown") }, "\(lines)")
+        let wrong = lines.filter { $0.hasPrefix("wrong") }
+        expect(wrong.count, equals: 1, "\(lines)")
+        expect(wrong.first?.contains("lifecycle.json"), equals: true, "\(lines)")
+        expect(wrong.first?.contains("castree fsck --repair"), equals: true, "\(lines)")
+        try expect(place.castree("status", "--json").text.contains(#""versions":2"#))
     }
 
     @Test func `a banned newest version is a problem until it is retired or there is a newer one`()

@@ -58,6 +58,7 @@ extension CheckOutcome {
         if let plan { writer.member(plan) } else { writer.member("plan", String?.none) }
         writer.member("dryRun", isDryRun)
         writer.member("findings", report.findings) { $1.writeMembers(to: &$0) }
+        writer.member("problems", report.problems.count)
     }
 }
 
@@ -110,8 +111,9 @@ extension Invocation {
 
     private func print(_ outcome: CheckOutcome, to output: Output) {
         let report = outcome.report
+        let problems = report.problems
         // The plan has already listed them, with what is to be done.
-        for finding in report.findings where !outcome.isDryRun {
+        for finding in problems where !outcome.isDryRun {
             let style: DisplayText.Style = finding.isRepaired ? .yellow : .red
             let suffix: DisplayText =
                 finding.isLost ? " (noted: lost)" : finding.isRepaired ? " (repaired)" : ""
@@ -121,13 +123,13 @@ extension Invocation {
         let objects = counted(report.checkedObjects, "object")
         let trees = counted(report.checkedTrees, "tree")
         let size = sizes.text(report.checkedBytes)
-        output.print("Checked \(objects) (\(size)) and \(trees): \(verdict(on: report.findings)).")
+        output.print("Checked \(objects) (\(size)) and \(trees): \(verdict(on: problems)).")
         if report.skippedObjects > 0 || outcome.options.sample != nil {
             output.print("\(share(of: outcome))")
         }
         if outcome.isDryRun {
             output.print("Nothing was changed.")
-        } else if let advice = advice(on: report.findings, isRepairing: outcome.isRepairing) {
+        } else if let advice = advice(on: problems, isRepairing: outcome.isRepairing) {
             output.print("\(advice)")
         }
     }

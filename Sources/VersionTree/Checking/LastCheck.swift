@@ -48,13 +48,14 @@ package struct LastCheck: Sendable, Hashable {
         checkedBytes = report.checkedBytes
         skippedObjects = report.skippedObjects
         wholeEndedAt = report.skippedObjects == 0 ? endedAt : nil
-        findingCount = report.findings.count
-        let left = report.findings.filter { !$0.isRepaired }
+        let problems = report.problems
+        findingCount = problems.count
+        let left = problems.filter { !$0.isRepaired }
         repairedCount = findingCount - left.count
         leftoverCount = left.count { $0.mendsItself }
         var room = Self.textByteCountMax
         findings = []
-        for finding in left + report.findings.filter(\.isRepaired) {
+        for finding in left + problems.filter(\.isRepaired) {
             room -= finding.message.utf8.count + (finding.path?.utf8.count ?? 0)
             guard room >= 0, findings.count < Self.findingsMax else { break }
             findings.append(finding)
@@ -153,6 +154,6 @@ extension VersionStore {
                 durably: false)
         }
         guard !report.findings.isEmpty else { return }
-        note(.checked(findings: report.findings, repairing: repairing))
+        note(.checked(findings: report.problems, repairing: repairing))
     }
 }

@@ -193,7 +193,7 @@ extension VersionStore {
                 var here = finding
                 here.version = place.version
                 here.path = place.path
-                here.message += ", which is \(place.version):\(printable(place.path))"
+                here.message += here.placePhrase
                 report.findings.append(here)
             }
         }

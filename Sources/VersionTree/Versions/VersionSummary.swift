@@ -59,7 +59,11 @@ public struct MissingEntry: Sendable, Hashable {
 extension VersionStore {
     /// The registered versions, newest first.
     public func versions() throws(StoreError) -> [VersionSummary] {
-        let lifecycle = try lifecycle()
+        try versions(by: lifecycle())
+    }
+
+    /// The registered versions, newest first, as a lifecycle says what becomes of them: one that is damaged hides none.
+    package func versions(by lifecycle: Lifecycle) throws(StoreError) -> [VersionSummary] {
         var result: [VersionSummary] = []
         for (row, absent) in try store.versionRows() {
             // It may have all its objects, one of them with another size than it promises.

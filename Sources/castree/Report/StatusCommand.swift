@@ -144,6 +144,7 @@ extension StoreStatus {
     }
 
     private var currentText: DisplayText {
+        if isLifecycleDamaged { return "\("unknown", .red)" }
         guard let current = lifecycle.current else { return "\("none", .faint)" }
         var remarks: [DisplayText] = []
         let summary = versions.first { $0.isCurrent }

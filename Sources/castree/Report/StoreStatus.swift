@@ -27,6 +27,8 @@ struct StoreStatus {
 
     let path: String
     var lifecycle = Lifecycle()
+    /// Whether nobody can say what is current, since the lifecycle cannot be read.
+    private(set) var isLifecycleDamaged = false
     /// Whether what waits, or is current and was not started yet, is mandatory.
     var isForced = false
     var versions: [VersionSummary] = []
@@ -64,11 +66,13 @@ struct StoreStatus {
         for finding in findings {
             note(finding.kind.rawValue, version: finding.version, finding.message)
         }
+        isLifecycleDamaged = findings.contains { $0.kind == .damagedLifecycle }
         // A damaged lifecycle is one of the findings.
         lifecycle = (try? store.lifecycle()) ?? lifecycle
         // A damaged note of what is owed is one, too.
         isForced = (try? store.isForced(lifecycle)) ?? false
-        versions = found { () throws(StoreError) in try store.versions() } ?? versions
+        let known = lifecycle
+        versions = found { () throws(StoreError) in try store.versions(by: known) } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
         // A damaged event log is one of the findings, too.
         let events = (try? Journal(store).entries()) ?? []

@@ -170,6 +170,7 @@ struct CheckDocument: Decodable {
     let checkedBytes: Int
     let checkedTrees: Int
     let findings: [Finding]
+    let problems: Int
 }
 
 struct UsageDocument: Decodable {

@@ -1,0 +1,54 @@
+package import CASStore
+
+// An object that several versions show has a finding for each place, and is one problem.
+
+extension CheckReport {
+    /// What is wrong, each thing once: the findings about one object as one that names every place.
+    package var problems: [Finding] {
+        var result: [Finding] = []
+        var groups: [ObjectID: [Finding]] = [:]
+        for finding in findings where finding.isOfPlace {
+            guard let object = finding.object else { continue }
+            groups[object, default: []].append(finding)
+        }
+        for finding in findings {
+            guard finding.isOfPlace, let object = finding.object else {
+                result.append(finding)
+                continue
+            }
+            // Its executable copy may be damaged besides.
+            let same = groups[object]?.filter { $0.kind == finding.kind } ?? []
+            guard same.first == finding else { continue }
+            result.append(finding.naming(same))
+        }
+        return result
+    }
+}
+
+extension Finding {
+    /// How many places a sentence names.
+    private static let placesMax = 5
+
+    /// Where a version shows the object, as the end of a sentence about it.
+    var placePhrase: String { ", which is \(place)" }
+
+    private var place: String { "\(version ?? ""):\(printable(path ?? ""))" }
+
+    /// Whether it is about an object, and about one of the places that show it.
+    fileprivate var isOfPlace: Bool {
+        object != nil && version != nil && path != nil && message.contains(placePhrase)
+    }
+
+    /// The same, naming the places of others.
+    fileprivate func naming(_ others: [Finding]) -> Finding {
+        guard others.count > 1 else { return self }
+        var places = others.prefix(Self.placesMax).map(\.place)
+        if others.count > places.count { places.append("\(others.count - places.count) others") }
+        let last = places.removeLast()
+        var one = self
+        one.message = message.replacing(
+            placePhrase, with: ", which is \(places.joined(separator: ", ")) and \(last)",
+            maxReplacements: 1)
+        return one
+    }
+}
