@@ -91,20 +91,6 @@ import Testing
         }
     }
 
-    /// Sends bytes on a connection of its own and reads all that comes.
-    private func exchange(_ served: Served, _ request: String) throws -> String {
-        let socket = try TestSocket.connected(to: served.port)
-        defer { close(socket) }
-        let bytes = Array(request.utf8)
-        _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        var answer: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while case let count = read(socket, &piece, piece.count), count > 0 {
-            answer += piece[..<count]
-        }
-        return String(decoding: answer, as: UTF8.self)
-    }
-
     /// C0 and C1 controls, marks that turn text around, line separators, what looks like an escape.
     @Test func `what a client sends cannot steer a terminal that shows the log of either server`()
         throws
@@ -117,7 +103,7 @@ import Testing
         try forEachServer(["--access-log", "log"]) { served in
             let before = try lines("log")
             for text in hostile {
-                _ = try exchange(
+                _ = try RawAnswer.exchange(
                     served,
                     "GET /a\(text)b HTTP/1.1\r\nHost: localhost:\(served.port)\r\nConnection: close\r\n\r\n"
                 )
@@ -142,10 +128,10 @@ import Testing
             var ends: [Substring] = []
             try forEachServer(["--access-log", "log"] + arguments) { served in
                 let host = "Host: localhost:\(served.port)\r\nConnection: close\r\n"
-                _ = try exchange(
+                _ = try RawAnswer.exchange(
                     served, "GET /a HTTP/1.1\r\n\(host)X-Forwarded-For: \(forwarded)\r\n\r\n")
                 // One whose head cannot be read has nothing but its connection.
-                _ = try exchange(
+                _ = try RawAnswer.exchange(
                     served, "GET /% HTTP/1.1\r\n\(host)X-Forwarded-For: \(forwarded)\r\n\r\n")
                 _ = try served.end()
                 ends += try place.contents("log").split(separator: "\n").compactMap {
@@ -178,7 +164,7 @@ import Testing
             ("a b", "127.0.0.1"), (String(repeating: "1", count: 8000), "127.0.0.1"),
         ]
         for (forwarded, _) in cases {
-            _ = try exchange(
+            _ = try RawAnswer.exchange(
                 served,
                 "GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: \(forwarded)\r\nForwarded: for=192.0.2.9\r\n"
                     + "Connection: close\r\n\r\n")
@@ -216,35 +202,14 @@ import Testing
                         let length = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"
                         let first =
                             "\(method) \(path) HTTP/\(version)\r\n\(host)\(connection)\(length)\r\n\(body)"
-                        let all = try exchange(
+                        let all = try RawAnswer.exchange(
                             served, first + "GET /end HTTP/1.1\r\n\(host)Connection: close\r\n\r\n")
                         let what = Comment(rawValue: "\(method) \(path) \(version) \(connection)")
-                        expect(answers(in: all, method).map { $0 } == true, what)
+                        expect(RawAnswer.isDecided(all, method), what)
                     }
                 }
             }
             _ = try served.end()
         }
-    }
-
-    /// Whether what came is one answer that closes, or one with its length and then the answer to the next request; `nil` if
-    /// it is no answer.
-    private func answers(in text: String, _ method: String) -> Bool? {
-        guard let end = text.range(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3))
-        else {
-            return nil
-        }
-        let lines = text[..<end.lowerBound].lowercased().components(separatedBy: "\r\n")
-        let length = lines.first { $0.hasPrefix("content-length: ") }.flatMap {
-            Int($0.dropFirst(16))
-        }
-        let isBodyless = method == "HEAD" || status == 204 || status == 304
-        let rest = Array(text[end.upperBound...].utf8)
-        if lines.contains("connection: close") {
-            return isBodyless ? rest.isEmpty : length.map { $0 == rest.count } ?? true
-        }
-        guard isBodyless || length != nil else { return false }
-        let next = rest.dropFirst(isBodyless ? 0 : length ?? 0)
-        return String(decoding: next, as: UTF8.self).hasPrefix("HTTP/1.1 404 ")
     }
 }

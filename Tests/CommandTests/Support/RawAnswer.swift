@@ -1,0 +1,61 @@
+import Foundation
+import ProgramTestSupport
+import SocketTestSupport
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Answers as they come over the wire.
+enum RawAnswer {
+    /// Sends bytes on a connection of its own and reads all that comes: a letter for each byte.
+    static func exchange(_ served: Served, _ request: String) throws -> String {
+        let socket = try TestSocket.connected(to: served.port)
+        defer { close(socket) }
+        let bytes = Array(request.utf8)
+        var sent = 0
+        // A server that has refused may have closed already.
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { break }
+            sent += count
+        }
+        var answer: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while case let count = read(socket, &piece, piece.count), count > 0 {
+            answer += piece[..<count]
+        }
+        var text = String.UnicodeScalarView()
+        for byte in answer { text.append(Unicode.Scalar(byte)) }
+        return String(text)
+    }
+
+    /// The number in its first line.
+    static func status(_ text: String) -> Int? {
+        text.hasPrefix("HTTP/1.1 ") ? Int(text.dropFirst(9).prefix(3)) : nil
+    }
+
+    /// Whether what came is one answer that closes, or one with its length and then a 404 to the next request.
+    static func isDecided(_ text: String, _ method: String) -> Bool {
+        // The server's word that it waits for the body is no answer.
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n"
+        let text = text.hasPrefix(interim) ? String(text.dropFirst(interim.count)) : text
+        guard let end = text.range(of: "\r\n\r\n"), let status = status(text) else { return false }
+        let lines = text[..<end.lowerBound].lowercased().components(separatedBy: "\r\n")
+        let length = lines.first { $0.hasPrefix("content-length: ") }.flatMap {
+            Int($0.dropFirst(16))
+        }
+        let isBodyless = method == "HEAD" || status == 204 || status == 304
+        let rest = text[end.upperBound...].unicodeScalars
+        if lines.contains("connection: close") {
+            return isBodyless ? rest.isEmpty : length.map { $0 == rest.count } ?? true
+        }
+        guard isBodyless || length != nil else { return false }
+        let next = rest.dropFirst(isBodyless ? 0 : length ?? 0)
+        return String(next).hasPrefix("HTTP/1.1 404 ")
+    }
+}
