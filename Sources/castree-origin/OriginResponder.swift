@@ -18,23 +18,26 @@ struct OriginResponder: Sendable {
     private static let allow = "GET, HEAD, POST"
 
     /// The answer to a request.
-    /// - Parameter mayRead: whether files may be read for it.
-    /// - Throws: `.unread` where that would be necessary; what is wrong with the origin.
+    ///
+    /// - Parameters:
+    ///   - mayRead: whether files may be read for it.
+    ///   - mayPlan: whether what clients fetch may be put together for it; by default, if files may be read.
+    /// - Throws: `.unread`, `.unplanned` where that would be necessary; what is wrong with the origin.
     func response(
-        to head: RequestHead, _ body: [UInt8], mayRead: Bool
+        to head: RequestHead, _ body: [UInt8], mayRead: Bool, mayPlan: Bool? = nil
     ) throws(StoreError) -> PlannedResponse {
         var response: PlannedResponse
         if let preflight = CrossOrigin.preflight(head) {
             response = preflight
         } else {
-            response = try planned(head, body, mayRead: mayRead)
+            response = try planned(head, body, mayRead: mayRead, mayPlan: mayPlan ?? mayRead)
         }
         for field in CrossOrigin.fields(head) { response.head.add(field.name, field.value) }
         return response
     }
 
     private func planned(
-        _ head: RequestHead, _ body: [UInt8], mayRead: Bool
+        _ head: RequestHead, _ body: [UInt8], mayRead: Bool, mayPlan: Bool
     ) throws(StoreError) -> PlannedResponse {
         if let response = try file(head, mayRead: mayRead) { return response }
         switch head.method {
@@ -43,7 +46,8 @@ struct OriginResponder: Sendable {
         default: return Self.methodNotAllowed(head.method)
         }
         let request = Self.request(head, body)
-        guard let answer = try answers.answer(request, mayRead: mayRead) else {
+        guard let answer = try answers.answer(request, mayRead: mayRead, mayPlan: mayPlan)
+        else {
             switch head.method {
             case .put, .delete: return Self.methodNotAllowed(head.method)
             default: return PlannedResponse(PlainAnswer.notFound(head.method))

@@ -6,7 +6,7 @@ import WebServer
 struct PlannedResponse: Sendable {
     var head: ResponseHead
     var body: Body
-    /// Of an archive that nobody was answered with before.
+    /// Of an archive whose files nobody has compared with their names.
     var plan: ServedAnswer.Plan?
 
     enum Body: Sendable {
@@ -14,6 +14,9 @@ struct PlannedResponse: Sendable {
         case bytes([UInt8])
         case range(Range<Int64>, of: AnswerBody)
     }
+
+    /// Whether bytes would be sent that nobody has compared with their names.
+    var isUnproven: Bool { plan != nil && source != nil }
 
     /// What it is a range of, if it is read from files.
     var source: AnswerBody? {

@@ -8,6 +8,10 @@ package protocol ClientOrigin {
     func channel(
         _ name: ChannelName, for system: ClientSystem
     ) throws(StoreError) -> ClientChannel?
+    /// Says that the request is for files of a release, before those are looked up: no check waits for what that takes.
+    ///
+    /// - Parameter composing: whether an archive of them is composed, which always takes long.
+    func willFetch(composing: Bool) throws(StoreError)
     /// The files of an offer; `nil` if the origin no longer holds them.
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent?
     /// A small object's bytes; `nil` if the origin does not hold it.
@@ -31,6 +35,8 @@ package protocol ClientOrigin {
 }
 
 extension ClientOrigin {
+    package func willFetch(composing: Bool) throws(StoreError) {}
+
     package func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? { try find() }

@@ -114,9 +114,12 @@ package enum CapgoDecider: ClientDecider {
         guard request.path.utf8.starts(with: archives.utf8) else { return nil }
         guard request.asksForContent else { return .wrongMethod("GET, HEAD") }
         guard let name = request.archiveName(below: archives), name == ArchiveName(name.content),
-            let offer = try origin.offer(of: name.content, isLive: true, configuration),
-            let content = try origin.content(of: offer)
+            let offer = try origin.offer(of: name.content, isLive: true, configuration)
         else { return .notFound("There is no such archive.\n") }
+        try origin.willFetch(composing: true)
+        guard let content = try origin.content(of: offer) else {
+            return .notFound("There is no such archive.\n")
+        }
         return .immutable("application/zip", .archive(try CapgoPublishing.archive(content)))
     }
 

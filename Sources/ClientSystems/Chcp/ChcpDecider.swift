@@ -28,10 +28,16 @@ package enum ChcpDecider: ClientDecider {
             return release(channel, deployment: names[0], configuration) ?? missing
         }
         guard names.count > 3, names[1] == files, let address = ObjectID(names[2]),
-            let offer = channel.offer(of: address, isLive: false),
-            let content = try origin.content(of: offer)
+            let offer = channel.offer(of: address, isLive: false)
         else { return missing }
-        if names.count == 4, names[3] == "chcp.manifest" { return try manifest(content) }
+        try origin.willFetch(composing: false)
+        guard let content = try origin.content(of: offer) else { return missing }
+        if names.count == 4, names[3] == "chcp.manifest" {
+            let bytes = try origin.encoded(named: "chcp \(address)") {
+                () throws(StoreError) in try manifest(content)
+            }
+            return .immutable("application/json", .bytes(bytes))
+        }
         return file(names[3...], content) ?? missing
     }
 
@@ -60,7 +66,7 @@ package enum ChcpDecider: ClientDecider {
     }
 
     /// `chcp.manifest`.
-    private static func manifest(_ content: ClientContent) throws(StoreError) -> ClientAnswer {
+    private static func manifest(_ content: ClientContent) throws(StoreError) -> [UInt8] {
         var entries: [(path: String, md5: String)] = []
         for entry in content.manifest.entries {
             let path = entry.path.description
@@ -72,7 +78,7 @@ package enum ChcpDecider: ClientDecider {
             writer.member("file", entry.path)
             writer.member("hash", entry.md5)
         }
-        return .immutable("application/json", .bytes(writer.drain()))
+        return writer.drain()
     }
 
     private static func file(_ names: ArraySlice<String>, _ content: ClientContent) -> ClientAnswer?

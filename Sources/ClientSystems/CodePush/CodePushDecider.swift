@@ -96,7 +96,10 @@ package enum CodePushDecider: ClientDecider {
             if let byteCount { return (difference, byteCount) }
         }
         if let archive = offer.archive { return (name, archive.byteCount) }
-        return (name, try package.archive().byteCount)
+        let byteCount = try origin.archiveByteCount(
+            named: "\(configuration.folder) \(name) \(source(of: offer))"
+        ) { () throws(StoreError) in try package.archive().byteCount }
+        return byteCount.map { (name, $0) }
     }
 
     /// What an archive is made from: of one content, other facts name other twins.
@@ -155,11 +158,12 @@ package enum CodePushDecider: ClientDecider {
         var whole = name
         whole.base = nil
         for live in channel.live where live.offer.version?.content == name.content {
-            guard try archiveName(of: live.offer, configuration) == whole,
-                let package = try package(of: live.offer, configuration, origin)
-            else { continue }
-            guard let wanted = name.base else { return try package.archive() }
-            let held = channel.live.first { $0.offer.version?.content == wanted }
+            guard try archiveName(of: live.offer, configuration) == whole else { continue }
+            let held = channel.live.first { $0.offer.version?.content == name.base }
+            if name.base != nil, held == nil { return nil }
+            try origin.willFetch(composing: true)
+            guard let package = try package(of: live.offer, configuration, origin) else { continue }
+            guard name.base != nil else { return try package.archive() }
             guard let held, let base = try self.package(of: held.offer, configuration, origin)
             else { return nil }
             return try package.difference(from: base)

@@ -32,9 +32,12 @@ enum ExpoAsset {
         else { return .notFound("There is no such asset.\n") }
         let parts = names[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = ObjectID(String(parts[0])),
-            let offer = try origin.offer(of: contentAddress, isLive: false, configuration),
-            let content = try origin.content(of: offer), let facts = content.facts[address]
+            let offer = try origin.offer(of: contentAddress, isLive: false, configuration)
         else { return .notFound("There is no such asset.\n") }
+        try origin.willFetch(composing: false)
+        guard let content = try origin.content(of: offer), let facts = content.facts[address] else {
+            return .notFound("There is no such asset.\n")
+        }
         let type = contentType(ending: parts.count > 1 ? String(parts[1]) : "")
         var answer = ClientAnswer.immutable(type, .bytes([]))
         // The body depends on it: caches keep both.

@@ -22,9 +22,9 @@ package enum HotUpdaterDecider: ClientDecider {
             return try answer(check, request, configuration, origin)
         case "archives":
             guard let name = request.archiveName(below: prefix + "archives/") else { break }
-            guard let offer = try offer(name, configuration, origin),
-                let bundle = try bundle(of: offer, origin)
-            else { break }
+            guard let offer = try offer(name, configuration, origin) else { break }
+            try origin.willFetch(composing: true)
+            guard let bundle = try bundle(of: offer, origin) else { break }
             return .immutable("application/zip", .archive(try bundle.archive()))
         case "manifests":
             guard names.count == 2, let name = ArchiveName(names[1], suffix: "json") else { break }

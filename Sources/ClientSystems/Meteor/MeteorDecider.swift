@@ -37,6 +37,7 @@ package enum MeteorDecider: ClientDecider {
         // An encoded slash would make a second URL for a file.
         guard !names.contains(where: { $0.utf8.contains(0x2f) }) else { return missing }
         let path = names[2...].joined(separator: "/")
+        try origin.willFetch(composing: false)
         for offer in offers(newest.offer, channel) {
             guard let content = try origin.content(of: offer),
                 let entry = try MeteorProgram.file(path, in: content.manifest)

@@ -32,7 +32,7 @@ final class MirrorAbsences: Sendable {
     /// Notes that a file is not there.
     func note(_ key: String) {
         let time = now()
-        state.withLock { $0.keys.insert(key, time, cost: 1) }
+        _ = state.withLock { $0.keys.insert(key, time, cost: 1) }
     }
 
     /// Whether so much was asked for in vain that nothing more is, for a while.

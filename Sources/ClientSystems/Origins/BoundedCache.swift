@@ -30,17 +30,23 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Keeps a value, unless it alone costs more than the limit and no such value is kept.
-    mutating func insert(_ key: Key, _ value: Value, cost: Int) {
+    ///
+    /// - Returns: what went for it: to let go of that takes long, and is no work to be done under a lock.
+    @discardableResult
+    mutating func insert(_ key: Key, _ value: Value, cost: Int) -> [Value] {
+        var gone = entries[key].map { [$0.value] } ?? []
         remove(key)
-        guard cost <= limit || keepsOneLarger else { return }
+        guard cost <= limit || keepsOneLarger else { return gone }
         while self.cost + cost > limit,
             let oldest = entries.min(by: { $0.value.usedAt < $1.value.usedAt })
         {
+            gone.append(oldest.value.value)
             remove(oldest.key)
         }
         clock += 1
         entries[key] = Entry(value: value, cost: cost, usedAt: clock)
         self.cost += cost
+        return gone
     }
 
     mutating func remove(_ key: Key) {

@@ -10,7 +10,8 @@ package struct ServedAnswer: Sendable {
     package var fields: [ClientRequest.Field]
     /// The body.
     package var body: Body
-    /// Of a composed archive that no request was answered with before: ``OriginAnswers/remember(_:)`` takes it.
+    /// Of a composed archive whose files nobody has compared with their names:
+    /// ``OriginAnswers/remember(_:isProven:)`` takes it.
     package var plan: Plan?
 
     /// What follows the head.
@@ -28,6 +29,10 @@ package struct ServedAnswer: Sendable {
         let system: ClientSystem
         let configuration: UInt64
         let looks: [OriginView.Look]
+        /// Whether its files have been found to be what they should.
+        var isProven = false
+        /// Its answer, whose body may be sent once its files have been compared.
+        package var body: AnswerBody { answer.body }
     }
 }
 
@@ -74,10 +79,14 @@ package final class OriginAnswers: Sendable {
     }
 
     /// The answer to a request; `nil` if its path is no system's.
-    /// - Parameter mayRead: whether files may be read, and archives planned.
-    /// - Throws: `.unread` where that would be necessary; what is wrong with the origin.
+    ///
+    /// - Parameters:
+    ///   - mayRead: whether files may be read.
+    ///   - mayPlan: whether what clients fetch may be put together: archives, and other files of releases as far as their
+    ///     manifests are not in memory. By default, if files may be read.
+    /// - Throws: `.unread`, `.unplanned` where that would be necessary; what is wrong with the origin.
     package func answer(
-        _ request: ClientRequest, mayRead: Bool
+        _ request: ClientRequest, mayRead: Bool, mayPlan: Bool? = nil
     ) throws(StoreError) -> ServedAnswer? {
         if let known = try known(request, mayRead: mayRead) { return known }
         var failure: StoreError?
@@ -89,13 +98,13 @@ package final class OriginAnswers: Sendable {
                 reading = kept.reading
                 configuration = try kept.outcome.get()
             } catch {
-                guard error.code != .unread else { throw error }
+                guard error.code != .unread, error.code != .unplanned else { throw error }
                 // One system's broken file is no reason to leave the others without answers.
                 failure = failure ?? error
                 continue
             }
             guard let configuration, configuration.isEnabled else { continue }
-            let view = OriginView(reader, mayRead: mayRead)
+            let view = OriginView(reader, mayRead: mayRead, mayPlan: mayPlan ?? mayRead)
             guard let answer = try decider.answer(request, configuration, view) else { continue }
             return try made(answer, request, decider.system, reading, view)
         }
@@ -107,9 +116,7 @@ package final class OriginAnswers: Sendable {
         _ answer: ClientAnswer, _ request: ClientRequest, _ system: ClientSystem,
         _ configuration: UInt64, _ view: OriginView
     ) throws(StoreError) -> ServedAnswer {
-        if case .archive = answer.body, !view.mayRead {
-            throw StoreError(.unread, "an archive has to be planned")
-        }
+        if case .archive = answer.body, !view.mayPlan { throw OriginView.unplanned }
         guard let body = try AnswerBody(answer.body) else {
             return ServedAnswer(
                 status: answer.status, fields: answer.fields,
@@ -146,10 +153,16 @@ package final class OriginAnswers: Sendable {
 
     // MARK: Plans
 
-    /// Keeps the plan of an archive, whose files have been found to be what they should.
-    package func remember(_ plan: ServedAnswer.Plan) {
+    /// Keeps the plan of an archive.
+    ///
+    /// - Parameters:
+    ///   - plan: the plan.
+    ///   - isProven: whether its files have been found to be what they should; else whoever sends them does that.
+    package func remember(_ plan: ServedAnswer.Plan, isProven: Bool = true) {
+        var plan = plan
+        plan.isProven = isProven
         let cost = plan.answer.body.cost + plan.path.utf8.count
-        planned.withLock { $0.insert(plan.path, plan, cost: cost) }
+        _ = planned.withLock { $0.insert(plan.path, plan, cost: cost) }
     }
 
     /// The answer that was planned for a path, if all that it depends on is as it was.
@@ -171,6 +184,6 @@ package final class OriginAnswers: Sendable {
         }
         return ServedAnswer(
             status: plan.answer.status, fields: plan.answer.fields,
-            body: .composed(plan.answer.body))
+            body: .composed(plan.answer.body), plan: plan.isProven ? nil : plan)
     }
 }

@@ -129,16 +129,23 @@ extension OriginReader {
             return nil
         }
         // A path that leads nowhere is not kept: anybody can ask for any number of them.
-        state.withLock { $0.files.insert(path, kept, cost: bytes.count + 512) }
+        _ = state.withLock { $0.files.insert(path, kept, cost: bytes.count + 512) }
         return bytes
     }
 
     /// The files of an offer; `nil` if the origin no longer holds them.
-    func content(of offer: ClientOffer, mayRead: Bool) throws(StoreError) -> ClientContent? {
+    /// - Parameter isFetch: whether a client fetches them; then checks keep what they have in memory.
+    func content(
+        of offer: ClientOffer, isFetch: Bool = false, mayRead: Bool
+    ) throws(StoreError) -> ClientContent? {
         guard case .version(let version, let address) = offer.target else { return nil }
         let key = ContentKey(
             manifest: version.manifest, content: version.content, facts: address)
-        if let known = state.withLock({ $0.contents.value(of: key) }) { return known }
+        let known = state.withLock { state in
+            state.contents.value(of: key)
+                ?? (isFetch ? state.fetchedContents.value(of: key) : nil)
+        }
+        if let known { return known }
         guard mayRead else { throw StoreError(.unread, "a manifest has to be read") }
         guard let bytes = try origin.manifestBytes(version.manifest),
             let facts = try origin.facts(address)
@@ -155,7 +162,11 @@ extension OriginReader {
         let content = ClientContent(manifest: manifest, facts: facts)
         // An entry in memory takes about so much of its text; an object's facts are a little more than 200 bytes.
         let cost = bytes.count * 2 + facts.objects.count * 224
-        state.withLock { $0.contents.insert(key, content, cost: cost) }
+        _ = state.withLock { state in
+            isFetch
+                ? state.fetchedContents.insert(key, content, cost: cost)
+                : state.contents.insert(key, content, cost: cost)
+        }
         return content
     }
 
@@ -172,7 +183,7 @@ extension OriginReader {
                 "the bytes of \(printable(origin.path))/\(path) do not match its name; castree publish --verify mends it",
                 object: address)
         }
-        state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
+        _ = state.withLock { $0.bytes.insert(address, file.bytes, cost: file.bytes.count + 128) }
         return file.bytes
     }
 
@@ -184,7 +195,7 @@ extension OriginReader {
         // No file is read for it, but all files of two releases are compared.
         guard mayRead else { throw StoreError(.unread, "an archive has to be composed") }
         let found = try find()
-        state.withLock {
+        _ = state.withLock {
             $0.archiveByteCounts.insert(name, found, cost: name.utf8.count + 128)
         }
         return found
@@ -197,7 +208,7 @@ extension OriginReader {
         if let known = state.withLock({ $0.encoded.value(of: name) }) { return known }
         guard mayRead else { throw StoreError(.unread, "a long answer has to be written") }
         let bytes = try write()
-        state.withLock {
+        _ = state.withLock {
             $0.encoded.insert(name, bytes, cost: bytes.count + name.utf8.count + 128)
         }
         return bytes

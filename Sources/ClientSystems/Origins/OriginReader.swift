@@ -17,6 +17,8 @@ package final class OriginReader: Sendable {
     package struct Limits: Sendable {
         /// Manifests and facts of releases, as they are used.
         package var contents = 24 << 20
+        /// The same, where a client fetches their files: no check waits because of what others fetch.
+        package var fetchedContents = 16 << 20
         /// Small objects and documents.
         package var bytes = 4 << 20
         /// How long archives are, which takes long to find: some hundreds.
@@ -73,6 +75,7 @@ package final class OriginReader: Sendable {
         var proofs: [ChannelKey: Proof] = [:]
         var files: BoundedCache<String, Kept<[UInt8]>>
         var contents: BoundedCache<ContentKey, ClientContent>
+        var fetchedContents: BoundedCache<ContentKey, ClientContent>
         var bytes: BoundedCache<ObjectID, [UInt8]>
         var archiveByteCounts: BoundedCache<String, Int64?>
         var encoded: BoundedCache<String, [UInt8]>
@@ -116,6 +119,8 @@ package final class OriginReader: Sendable {
             State(
                 files: BoundedCache(limit: limits.bytes),
                 contents: BoundedCache(limit: limits.contents, keepsOneLarger: true),
+                fetchedContents: BoundedCache(
+                    limit: limits.fetchedContents, keepsOneLarger: true),
                 bytes: BoundedCache(limit: limits.bytes, keepsOneLarger: true),
                 archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts),
                 encoded: BoundedCache(limit: limits.encoded, keepsOneLarger: true)))
@@ -125,4 +130,6 @@ package final class OriginReader: Sendable {
 extension StoreError.Code {
     /// A file would have to be read, which is not allowed here: ask again where it is.
     package static let unread = Self("unread")
+    /// Something would have to be put together that takes long, which is not allowed here: ask again where it is.
+    package static let unplanned = Self("unplanned")
 }

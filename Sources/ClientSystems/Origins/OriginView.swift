@@ -14,14 +14,40 @@ final class OriginView: ClientOrigin {
 
     private let reader: OriginReader
     let mayRead: Bool
+    let mayPlan: Bool
+    /// Whether the request is for files of a release, and no check.
+    private var isFetch = false
     private var seen: [OriginReader.ChannelKey: ClientChannel?] = [:]
     /// The channels that were asked for.
     private(set) var looks: [Look] = []
 
-    /// - Parameter mayRead: whether a look-up may read files; otherwise it throws `.unread` where it would have to.
-    init(_ reader: OriginReader, mayRead: Bool) {
+    /// - Parameters:
+    ///   - mayRead: whether a look-up may read files; otherwise it throws `.unread` where it would have to.
+    ///   - mayPlan: whether what clients fetch may be put together; otherwise `.unplanned` is thrown where it would be.
+    init(_ reader: OriginReader, mayRead: Bool, mayPlan: Bool) {
         self.reader = reader
         self.mayRead = mayRead
+        self.mayPlan = mayPlan
+    }
+
+    func willFetch(composing: Bool) throws(StoreError) {
+        isFetch = true
+        if composing, !mayPlan { throw Self.unplanned }
+    }
+
+    static var unplanned: StoreError {
+        StoreError(.unplanned, "what a client fetches has to be put together")
+    }
+
+    /// Looks something up, as far as may be for such a request.
+    private func found<Value>(
+        _ look: (_ mayRead: Bool) throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try look(isFetch ? mayPlan : mayRead)
+        } catch {
+            throw isFetch && error.code == .unread ? Self.unplanned : error
+        }
     }
 
     func channel(
@@ -36,32 +62,43 @@ final class OriginView: ClientOrigin {
     }
 
     func content(of offer: ClientOffer) throws(StoreError) -> ClientContent? {
-        try reader.content(of: offer, mayRead: mayRead)
+        try found { (mayRead) throws(StoreError) in
+            try reader.content(of: offer, isFetch: isFetch, mayRead: mayRead)
+        }
     }
 
     func bytes(of address: ObjectID, byteCount: Int64) throws(StoreError) -> [UInt8]? {
-        try reader.bytes(
-            of: address, at: OriginLayout.object(address), byteCount: byteCount, mayRead: mayRead)
+        try found { (mayRead) throws(StoreError) in
+            try reader.bytes(
+                of: address, at: OriginLayout.object(address), byteCount: byteCount,
+                mayRead: mayRead)
+        }
     }
 
     func bytes(
         of document: ClientDocument, for system: ClientSystem
     ) throws(StoreError) -> [UInt8]? {
-        try reader.bytes(
-            of: document.address,
-            at: OriginLayout.clientDocument(document.address, of: system.rawValue),
-            byteCount: document.byteCount, mayRead: mayRead)
+        try found { (mayRead) throws(StoreError) in
+            try reader.bytes(
+                of: document.address,
+                at: OriginLayout.clientDocument(document.address, of: system.rawValue),
+                byteCount: document.byteCount, mayRead: mayRead)
+        }
     }
 
     func archiveByteCount(
         named name: String, _ find: () throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
-        try reader.archiveByteCount(named: name, mayRead: mayRead, find)
+        try found { (mayRead) throws(StoreError) in
+            try reader.archiveByteCount(named: name, mayRead: mayRead, find)
+        }
     }
 
     func encoded(
         named name: String, _ write: () throws(StoreError) -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
-        try reader.encoded(named: name, mayRead: mayRead, write)
+        try found { (mayRead) throws(StoreError) in
+            try reader.encoded(named: name, mayRead: mayRead, write)
+        }
     }
 }

@@ -44,6 +44,9 @@ package enum Parallel {
         if let error = work.firstError { throw error }
     }
 
+    /// Lets this thread have a processor only where no other of the process wants it.
+    package static func giveWay() { castree_give_way() }
+
     /// Calls `body` on a thread of its own, for work that blocks: threads of tasks must not block.
     ///
     /// If no thread can be had, calls it on this one.

@@ -79,6 +79,29 @@ import VersionTree
         expect(same.files.count, equals: 2)
     }
 
+    @Test func `an archive is planned only where that may be, and sent only once it is proven`()
+        throws
+    {
+        try place.publish("1", ["a": "one"])
+        let answers = OriginAnswers(OriginReader(try place.origin()), deciders: [ModelDecider.self])
+        let request = ClientRequest("GET", "/model/KEY/archive")
+        func code(mayRead: Bool) -> StoreError.Code? {
+            #expect(throws: StoreError.self) {
+                try answers.answer(request, mayRead: mayRead, mayPlan: false)
+            }?.code
+        }
+        expect(code(mayRead: true), equals: .unplanned)
+        let plan = try require(try answers.answer(request, mayRead: true)?.plan)
+        // For a head alone nobody reads the files: then who sends them has to.
+        answers.remember(plan, isProven: false)
+        let known = try require(try answers.answer(request, mayRead: false)?.plan)
+        answers.remember(known)
+        try expect(answers.answer(request, mayRead: false)?.plan == nil)
+        try place.publish("2", ["a": "two"])
+        expect(code(mayRead: false), equals: .unread)
+        expect(code(mayRead: true), equals: .unplanned)
+    }
+
     @Test func `an archive has one spelling, or strangers would have it planned once for each`() {
         let content = String(repeating: "a1", count: 32)
         let names = ["\(content).zip", "\(content).id.zip", "\(content).id.from.\(content).zip"]

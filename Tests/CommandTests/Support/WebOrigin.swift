@@ -48,6 +48,12 @@ final class WebOrigin {
         try? FileManager.default.removeItem(at: log)
     }
 
+    /// Lets it answer nobody from now on, until it goes on.
+    func pause() { kill(process.processIdentifier, SIGSTOP) }
+
+    /// Lets it go on.
+    func goOn() { kill(process.processIdentifier, SIGCONT) }
+
     /// The requests so far: path, and `Range` where there was one.
     func requests() throws -> [String] {
         guard let text = try? String(contentsOf: log, encoding: .utf8) else { return [] }

@@ -54,6 +54,18 @@ package struct Exchange: Sendable {
     /// The connection that brought it.
     package var connection: ConnectionID { ConnectionID(stream, on: loop) }
 
+    /// Tells the client of a request from others: its address, or what all addresses of one client in IPv6 begin with.
+    ///
+    /// On the loop's thread alone; costs a system call once for a connection.
+    /// - Parameter head: the request.
+    package func client(of head: RequestHead) -> [UInt8] {
+        guard let connection = loop.stream(stream)?.handler as? HTTPConnection,
+            let address = connection.client(of: head)?.address
+        else { return [] }
+        // A host has at least 64 bits to itself (RFC 7421).
+        return address.count == 16 ? Array(address[..<8]) : address
+    }
+
     /// Answers, from any thread; does nothing if the client is gone or already has an answer.
     ///
     /// `make` runs on the loop's thread.

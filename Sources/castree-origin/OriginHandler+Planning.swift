@@ -1,0 +1,123 @@
+import CASStore
+import ClientSystems
+import HotPush
+import ServeFromCAS
+import WebServer
+
+// What takes long, on threads beside those that serve: no check waits for it.
+extension OriginHandler {
+    /// A request whose answer is made on other threads.
+    struct Asked: Sendable {
+        let head: RequestHead
+        let body: [UInt8]
+        let exchange: Exchange
+    }
+
+    /// What is planned for the first time takes as long as its files take to read.
+    func waiting(_ asked: Asked) -> Answer {
+        .soon(within: Self.planningLimit) { Self.busy(asked.head) }
+    }
+
+    /// Has what a client fetches put together, beside the threads that serve; or refuses to, for now.
+    ///
+    /// On the loop's thread.
+    func plan(_ asked: Asked) -> Answer {
+        // The answers to GET and HEAD differ by their body alone, and no query counts.
+        let isTaken = plans.add(
+            asked.head.text(asked.head.path), for: asked.exchange.client(of: asked.head)
+        ) {
+            [self] done in make(asked, mayPlan: true, done)
+        }
+        if isTaken { return waiting(asked) }
+        return .soon(within: Self.refusalDelay(asked.exchange.connection)) {
+            Self.tooMuch(asked.head)
+        }
+    }
+
+    /// Does what has to be done before an answer, on another thread.
+    /// - Returns: `false` if too much waits already.
+    func begin(_ lack: OriginMirror.Lack?, _ asked: Asked) -> Bool {
+        switch lack {
+        case nil: return reading.add { [self] in make(asked, mayPlan: false) }
+        case .pointer(let channel):
+            return watching.add { [self] in
+                mirror?.watch(channel)
+                goOn(asked)
+            }
+        case .file(let file):
+            return reading.add { [self] in
+                mirror?.bring(file) { [self] failure in
+                    if let failure {
+                        return asked.exchange.answer(trouble(failure, asked.head))
+                    }
+                    goOn(asked)
+                }
+            }
+        }
+    }
+
+    private func goOn(_ asked: Asked) {
+        if !reading.add({ [self] in make(asked, mayPlan: false) }) {
+            asked.exchange.answer(Self.busy(asked.head))
+        }
+    }
+
+    /// Answers with what may be read, and fetches what that consists of before its first byte is sent.
+    /// - Parameter done: called once it is answered, or somebody else goes on with it.
+    private func make(
+        _ asked: Asked, mayPlan: Bool, _ done: @escaping @Sendable () -> Void = {}
+    ) {
+        let (head, exchange) = (asked.head, asked.exchange)
+        do throws(StoreError) {
+            let response = try responder.response(
+                to: head, asked.body, mayRead: true, mayPlan: mayPlan)
+            if !mayPlan, response.isUnproven {
+                exchange.answer { [self] in plan(asked) }
+                return done()
+            }
+            if let mirror, let source = response.source {
+                if response.plan == nil, let hold = mirror.hold(source) {
+                    exchange.answer { [self] in made(response, hold) }
+                    return done()
+                }
+                return mirror.bring(source.files) { [self] result in
+                    switch result {
+                    case .failure(let error):
+                        exchange.answer(trouble(error, head))
+                        done()
+                    case .success(let hold):
+                        let isTaken = proving.add { [self] in
+                            prove(response, hold, asked)
+                            done()
+                        }
+                        guard !isTaken else { return }
+                        exchange.answer(Self.busy(head))
+                        done()
+                    }
+                }
+            }
+            prove(response, nil, asked)
+        } catch {
+            if error.code == .unplanned {
+                exchange.answer { [self] in plan(asked) }
+            } else {
+                exchange.answer(trouble(error, head))
+            }
+        }
+        done()
+    }
+
+    /// Reads all files of an archive before its first byte is sent, once: not every client would notice a wrong one.
+    private func prove(_ response: PlannedResponse, _ hold: MirrorHold?, _ asked: Asked) {
+        do throws(StoreError) {
+            let hold = try proven(response, hold)
+            if let plan = response.plan {
+                // Where nothing of it is sent, nothing of it is read.
+                responder.answers.remember(plan, isProven: response.source != nil)
+            }
+            asked.exchange.answer { [self] in made(response, hold) }
+        } catch {
+            asked.exchange.answer(trouble(error, asked.head))
+        }
+    }
+}
