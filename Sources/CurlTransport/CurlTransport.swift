@@ -50,6 +50,9 @@ public final class CurlTransport: Transport {
         guard RequestFields.isFieldValue(options.userAgent) else {
             throw StoreError(.transport, "unable to use a user agent that contains a line end")
         }
+        if let value = options.credentials?.authorization, !RequestFields.isFieldValue(value) {
+            throw StoreError(.transport, "unable to use credentials that contain a line end")
+        }
         guard let multi = curl_multi_init() else { throw EasyHandle.noMemory }
         guard let plain = LineList(RequestFields.lines(of: TransferRequest(id: 0, url: "")) ?? [])
         else {

@@ -79,6 +79,7 @@ final class EasyHandle {
             CURLOPT_CONNECTTIMEOUT_MS,
             Int(min(max(options.connectTimeout.milliseconds, 1), 1 << 30)))
         try set(CURLOPT_USERAGENT, options.userAgent)
+        if let file = options.credentials?.netrcFile { try set(CURLOPT_NETRC_FILE, file) }
         if let proxy = options.proxy { try set(CURLOPT_PROXY, proxy) }
         if let file = options.certificatesFile {
             // Replaces the system's: libcurl does not search the system's directory either.

@@ -35,6 +35,7 @@ final class Exchange {
 
     let easy: EasyHandle
     private let state: RunState
+    private let credentials: ConfinedCredentials?
     private(set) var phase = Phase.idle
     private(set) var request = TransferRequest(id: 0, url: "")
     /// The URLs so far; the last one is the current request's.
@@ -55,6 +56,7 @@ final class Exchange {
 
     init(_ options: TransportOptions, chunkByteCount: Int, state: RunState) throws(StoreError) {
         self.state = state
+        credentials = ConfinedCredentials(options.credentials)
         easy = try EasyHandle()
         try easy.setUp(
             options, chunkByteCount: chunkByteCount,
@@ -115,21 +117,35 @@ final class Exchange {
         try easy.set(CURLOPT_PIPEWAIT, url.hasPrefix("https:") ? 1 : 0)
         // Empty: all encodings that the library knows; nil: the bytes as they are.
         try easy.set(CURLOPT_ACCEPT_ENCODING, request.acceptsEncodings ? "" : nil as String?)
-        if RequestFields.isPlain(request) {
+        let authorization = try authorize(url, isForeign: isForeign)
+        if authorization == nil, RequestFields.isPlain(request) {
             try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(plain.first))
             lines = nil
             return nil
         }
-        guard let texts = RequestFields.lines(of: request, isForeign: isForeign) else {
+        guard var texts = RequestFields.lines(of: request, isForeign: isForeign) else {
             return TransferFailure(
                 .request,
                 FailureKinds.sentence("a header field of the request is invalid", url: url))
         }
+        if let authorization { texts.append(authorization) }
         guard let list = LineList(texts) else { throw EasyHandle.noMemory }
         // The old list must live until the handle has the new one.
         try easy.set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(list.first))
         lines = consume list
         return nil
+    }
+
+    /// Lets libcurl find a user for the origin, or returns the field that says who asks; for other servers neither.
+    private func authorize(_ url: String, isForeign: Bool) throws(StoreError) -> String? {
+        guard let credentials else { return nil }
+        let isOwn = credentials.isFor(url, isForeign: isForeign)
+        if credentials.netrcFile != nil {
+            // Optional: what stands in the URL comes first.
+            let use = isOwn ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED
+            try easy.set(CURLOPT_NETRC, Int(use.rawValue))
+        }
+        return isOwn ? credentials.field(for: url) : nil
     }
 
     // MARK: Called by libcurl

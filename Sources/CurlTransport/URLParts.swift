@@ -11,6 +11,8 @@ struct URLParts: Equatable {
     var port: String
     /// The whole URL, normalized.
     var text: String
+    /// Whether it names a user.
+    var hasUser: Bool
 
     /// Parses `url`; with `base` it may be relative (RFC 3986, section 5).
     ///
@@ -32,6 +34,7 @@ struct URLParts: Equatable {
         else { return nil }
         self.scheme = scheme.lowercased()
         self.text = text
+        hasUser = Self.part(handle, CURLUPART_USER) != nil
         host = (Self.part(handle, CURLUPART_HOST) ?? "").lowercased()
         port = Self.part(handle, CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)) ?? ""
     }

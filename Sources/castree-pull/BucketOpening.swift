@@ -40,6 +40,12 @@ extension Invocation {
         to location: OriginLocation, _ options: TransportOptions
     ) throws -> any Transport {
         guard case .bucket(let bucket) = location else {
+            var options = options
+            if case .web(let url) = location {
+                options.credentials = try CredentialSearch(self).credentials(for: url)
+            } else if isGiven("netrc-file") {
+                throw CommandError.usage("--netrc-file is for web origins: http:// or https://")
+            }
             return try CurlTransport(options)
         }
         return SignedTransport(

@@ -46,6 +46,12 @@ extension System {
         access(path, R_OK) == 0
     }
 
+    /// The permission bits of a file, links followed; nil if there is none that this user may look at.
+    package static func mode(of path: String) -> UInt32? {
+        var status = stat()
+        return stat(path, &status) == 0 ? UInt32(status.st_mode) & 0o7777 : nil
+    }
+
     /// Replaces the running program by another, with the same arguments (execv(3)).
     ///
     /// - Parameter words: its arguments; nil for those of this program, as they were given.

@@ -220,6 +220,8 @@ public struct TransportOptions: Sendable {
     public var proxy: String?
     /// A file of certificates to trust instead of the system's.
     public var certificatesFile: String?
+    /// What the origin is told of who asks; nil for nothing but what stands in its URL.
+    public var credentials: OriginCredentials?
     /// The program's name in requests.
     public var userAgent = "castree"
     /// Whether to use HTTP/2 if a server offers it (over TLS); otherwise HTTP/1.1.

@@ -31,6 +31,10 @@ extension Option {
                 "least-rate", placeholder: "BYTES",
                 "give up on a connection that brings fewer bytes a minute for as long as --timeout, a minute at most; "
                     + "a try that brought fewer has failed", fallback: "8K"),
+            .text(
+                "netrc-file", placeholder: "FILE",
+                "take the web origin's user and password from this file [else CASTREE_ORIGIN_…, NETRC, ~/.netrc; see "
+                    + "docs/serving.md]", completion: .files),
             .text("proxy", placeholder: "URL", "reach the origin through this proxy"),
             certificates,
         ] + bucketAccess

@@ -16,12 +16,16 @@ final class WebOrigin {
     private let process = Process()
 
     /// Starts it; it ends with its last owner.
-    init(_ directory: URL) throws {
+    ///
+    /// - Parameter environment: `AUTHORIZATION`: the values of that field with which it answers, with bars between them;
+    ///   `LEADS`: where it sends those who ask for objects; the requests have a note of the field.
+    init(_ directory: URL, environment: [String: String] = [:]) throws {
         log = directory.deletingLastPathComponent()
             .appending(path: ".requests-\(UUID().uuidString)")
         let pipe = Pipe()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["python3", "-c", Self.script, directory.path, log.path]
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = pipe
         try process.run()
@@ -68,8 +72,19 @@ final class WebOrigin {
 
             def do_GET(self):
                 asked = self.headers.get("Range")
+                who = self.headers.get("Authorization")
+                wanted = os.environ.get("AUTHORIZATION")
+                leads = os.environ.get("LEADS")
                 with open(sys.argv[2], "a") as log:
-                    log.write(self.path + (" " + asked if asked else "") + "\\n")
+                    note = " Authorization" if who else ""
+                    log.write(self.path + (" " + asked if asked else "") + note + "\\n")
+                if wanted and who not in wanted.split("|"):
+                    return self.send_error(401)
+                if leads and "/objects/" in self.path:
+                    self.send_response(302)
+                    self.send_header("Location", leads + self.path)
+                    self.send_header("Content-Length", "0")
+                    return self.end_headers()
                 path = self.translate_path(self.path)
                 if self.path.endswith("/") and os.path.isdir(path):
                     path = os.path.join(path, "index.html")
