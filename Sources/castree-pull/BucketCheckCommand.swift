@@ -130,10 +130,9 @@ extension Invocation {
             let lacksToldFiles = report.findings.contains { !$0.isRepaired && $0.isForClients }
             guard isRepairing, lacksToldFiles else { return }
             output.print(
-                "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again. An older "
-                    + "release than the newest of its channel is offered anew by that, before the newest and under a new "
-                    + "label: publish the newest again afterwards, or withdraw the older one instead. What only releases need "
-                    + "that are offered no longer goes with a prune."
+                "Facts, deflated twins and documents: 'castree publish VERSION \(text) --verify' makes them again, also those of "
+                    + "an older release than the newest, which is not offered again by that. What only releases need that "
+                    + "are offered no longer goes with a prune."
             )
         }
     }

@@ -28,8 +28,10 @@ extension BucketPublisher {
         let facts = try planFacts(manifest, version, offer.channel, versions, state, log)
         release.published = facts?.standing ?? facts.map { PublishedFacts(address: $0.address) }
         let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-        var after = before.offering(
-            release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+        var after = offering(release, version, upon: before)
+        if options.verifiesObjects, before.offersOlder(version) {
+            options.notice(Publisher.mending(version, offer.channel))
+        }
         if after == nil, options.sealing.renews(before, now: now()) {
             after = before.renewed(now: now())
         }

@@ -70,17 +70,27 @@ package struct BucketPublisher: Sendable {
             let release = try place(offer, upload, packs, facts, log, work, in: &state)
             try Publisher.checkName(version, state.pointers)
             let before = state.pointers[offer.channel] ?? .empty(offer.channel, now: now())
-            if let after = before.offering(
-                release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
-            {
-                return (after, .publish)
-            }
+            if let after = offering(release, version, upon: before) { return (after, .publish) }
             return options.sealing.renews(before, now: now())
                 ? (before.renewed(now: now()), .resign) : nil
+        }
+        if options.verifiesObjects, commit.pointer.offersOlder(version) {
+            options.notice(Publisher.mending(version, offer.channel))
         }
         // The release is offered; whatever is not noted is made again.
         try? packs.note(after)
         return commit.with(upload, facts, packs, packing)
+    }
+
+    /// The pointer with a release at its head, or where it stands if it is older and only verified; `nil` if nothing changes.
+    func offering(
+        _ release: OfferedRelease, _ version: PublishedVersion, upon before: ChannelPointer
+    ) -> ChannelPointer? {
+        guard options.verifiesObjects, before.offersOlder(version) else {
+            return before.offering(
+                release, keepingDeliveries: options.packs.keptReleaseCount, now: now())
+        }
+        return before.mending(release, now: now())
     }
 
     /// Brings in all files of a release, for a commit upon a state.

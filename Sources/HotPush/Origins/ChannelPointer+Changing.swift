@@ -49,6 +49,26 @@ extension ChannelPointer {
         return next
     }
 
+    /// The pointer in which a release that is offered says where its files are by now, at the same place and under the
+    /// same terms; `nil` if that changes nothing.
+    ///
+    /// A release that keeps no packs any more gets none.
+    func mending(_ release: OfferedRelease, now: Int64) -> ChannelPointer? {
+        var next = advanced(now: now)
+        var isChanged = false
+        for position in releases.indices
+        where releases[position].version?.manifest == release.version?.manifest {
+            var mended = releases[position]
+            mended.target = release.target
+            if mended.delivery != nil { mended.delivery = release.delivery ?? mended.delivery }
+            if release.facts != nil { mended.published = release.published }
+            guard mended != releases[position] else { continue }
+            next.releases[position] = mended
+            isChanged = true
+        }
+        return isChanged ? next : nil
+    }
+
     /// Whether a version is offered, and others after it.
     func offersOlder(_ version: PublishedVersion) -> Bool {
         guard releases.first?.version?.manifest != version.manifest else { return false }

@@ -324,11 +324,9 @@ public struct Publisher: Sendable {
         release.facts = facts?.address
         var after = (before ?? .empty(offer.channel, now: now)).offering(
             release, keepingDeliveries: options.packs.keptReleaseCount, now: now)
-        if options.verifiesObjects, before?.offersOlder(version) == true {
-            options.notice(
-                "version \(version.name) is not the newest of channel \(offer.channel): it is checked and mended, and not "
-                    + "offered again")
-            after = nil
+        if options.verifiesObjects, let before, before.offersOlder(version) {
+            options.notice(Self.mending(version, offer.channel))
+            after = before.mending(release, now: now)
         }
         if after == nil, let before, options.sealing.renews(before, now: now) {
             after = before.renewed(now: now)
@@ -343,6 +341,11 @@ public struct Publisher: Sendable {
             pointer: after ?? before ?? .empty(offer.channel, now: now),
             before: before, head: before?.releases.first?.sequence,
             writesPointer: after != nil)
+    }
+
+    /// What is said where an older release is published only to be verified.
+    static func mending(_ version: PublishedVersion, _ channel: ChannelName) -> String {
+        "version \(version.name) is not the newest of channel \(channel): it is checked and mended, and not offered again"
     }
 
     // A device that has one of them would refuse the other.
