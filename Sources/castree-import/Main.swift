@@ -36,6 +36,7 @@ extension Invocation {
         defer { bar.finish() }
         var options = ArchiveOptions()
         options.stripped = try value("strip")
+        options.excluded = try excluded()
         options.skipsJunk = flag("skip-junk")
         options.byteCountMax = try byteCount("max-size") ?? options.byteCountMax
         options.progress = { bar.report($0, of: $1) }
@@ -50,28 +51,28 @@ extension Invocation {
             let report = try reader.add(
                 to: versions, as: name, takingEmpty: flag("allow-empty"))
             bar.finish()
-            noteUnmeant(try versions.manifest(of: name), options, path)
+            try noteTop(report, versions.manifest(of: name), path)
+            if !isGiven("exclude"),
+                report.leftOut.contains(where: { ("/" + $0).hasSuffix("/.castreeignore") })
+            {
+                note(
+                    "the .castreeignore in \(printable(path)) says nothing here, only in a directory; leave files of an "
+                        + "archive out by --exclude PATTERN")
+            }
             let previous = flag("activate") ? try versions.activate(name) : nil
             return try self.report(report, previous: previous)
         }
     }
 
-    /// Says what of an archive is probably not meant.
-    private func noteUnmeant(_ manifest: Manifest, _ options: ArchiveOptions, _ path: String) {
+    /// Says that all of an archive lies below one directory, which is probably not meant.
+    private func noteTop(_ report: AddReport, _ manifest: Manifest, _ path: String) throws {
+        let unwanted = Set(report.unwanted)
         let names = manifest.entries.map(\.path.description)
-        let isJunk = { (name: String) in
-            name.hasPrefix("__MACOSX/") || name == ".DS_Store" || name.hasSuffix("/.DS_Store")
-        }
-        let meant = names.filter { !isJunk($0) }
-        if let junk = names.first(where: isJunk) {
-            note(
-                "\(printable(path)) has what macOS puts into archives, such as \(printable(junk)); --skip-junk leaves "
-                    + "it out")
-        }
-        let tops = Set(meant.map { $0.prefix { $0 != "/" } })
-        guard options.stripped == nil, let top = tops.first, tops.count == 1, meant[0] != top else {
-            return
-        }
+        let tops = Set(
+            names.map { $0.prefix { $0 != "/" } }.filter { !unwanted.contains($0 + "/") })
+        guard try value("strip") == nil, let top = tops.first, tops.count == 1,
+            !names.contains(String(top))
+        else { return }
         note(
             "all files of \(printable(path)) lie below \(printable(String(top)))/, and do so in the version; --strip "
                 + "\(printable(String(top)))/ leaves that out")

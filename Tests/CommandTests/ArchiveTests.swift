@@ -116,7 +116,7 @@ import Testing
         try place.write(["__MACOSX/app/._index.html": "x"], to: "mac")
         try shell("tar -cf mac.tar -C mac . && tar -rf mac.tar --transform s,^release,app, release")
         let mac = try place.castree("add", "mac.tar", "--version", "3")
-        for words in ["__MACOSX/app/._index.html", "--skip-junk", "--strip app/"] {
+        for words in ["__MACOSX/ is in the version", "--skip-junk", "--strip app/"] {
             expect(mac.errors.contains(words), "\(mac)")
         }
         let quiet = try place.castree("add", "mac.tar", "--version", "3", "--quiet")
@@ -170,8 +170,7 @@ import Testing
     @Test func `options that mean nothing for what is added are refused`() throws {
         try zip()
         for words in [
-            ["release", "--strip", "css"], ["release", "--skip-junk"],
-            ["release", "--max-size", "1G"],
+            ["release", "--strip", "css"], ["release", "--max-size", "1G"],
             ["release.zip", "--follow"], ["release.zip", "--no-cache"],
             ["release.zip", "--max-size", "x"],
         ] {

@@ -194,7 +194,9 @@ import VersionTree
             String(repeating: "\u{20ac}", count: 85), String(repeating: "n", count: 255),
         ]
         for name in names { try writeFile(source + "/" + name, "content of \(name)") }
-        let report = try temporary.versions.add(directory: source, version: "1")
+        var options = AddOptions()
+        options.excluded = ["!.git"]
+        let report = try temporary.versions.add(directory: source, version: "1", options: options)
         expect(report.files, equals: names.count)
         expect(report.collisions, equals: [])
         try expect(contents(temporary.tree("1")), equals: contents(source))

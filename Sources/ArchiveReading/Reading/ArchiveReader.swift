@@ -5,14 +5,16 @@ internal import VersionTree
 package struct ArchiveOptions {
     /// A directory of the archive: only what is below it may be in it, and becomes the version.
     package var stripped: String?
-    /// Leave out what macOS puts in besides: `__MACOSX/` and `.DS_Store`.
+    /// What to leave out, by its path in the archive and the rules of gitignore(5).
+    package var excluded: [String] = []
+    /// Leave out what systems leave behind, such as `.DS_Store`.
     package var skipsJunk = false
     /// The most bytes that all files may have together.
     package var byteCountMax: Int64 = 1 << 30
     /// Called now and then with how much is done, and of how much if that is known.
     package var progress: (Int64, Int64?) -> Void = { _, _ in }
 
-    /// Strips nothing, leaves nothing out, takes a gibibyte.
+    /// Strips nothing, leaves out what belongs to version control, takes a gibibyte.
     package init() {}
 }
 
@@ -40,7 +42,9 @@ package final class ArchiveReader {
         self.options = options
         let head = try source.peek(ArchiveFormat.headByteCount)
         let rules = EntryRules(
-            source.name, stripping: options.stripped, skippingJunk: options.skipsJunk)
+            source.name, stripping: options.stripped,
+            obeying: try SourceRules(
+                excluding: options.excluded, skippingJunk: options.skipsJunk))
         let expansion = Expansion(source.name, byteCountMax: options.byteCountMax)
         switch try ArchiveFormat(head, named: source.name) {
         case .zip:
@@ -56,15 +60,36 @@ package final class ArchiveReader {
         }
     }
 
-    /// Unpacks the files.
+    /// Unpacks the files; what was left out, and what was taken although it is probably not meant.
     /// - Throws: `.badArchive`, `.badPath`, `.tooLarge` with the entry; what the intake throws. What came until then
     ///   is of no use.
-    package func read(into intake: any ArchiveIntake) throws(StoreError) {
+    @discardableResult
+    package func read(into intake: any ArchiveIntake) throws(StoreError) -> Leavings {
+        let sieve = IntakeSieve(intake, source.name, leavesOut: options.skipsJunk)
+        let rules: EntryRules
         switch kind {
         case .zip(let zip):
-            try zip.read(into: intake) { options.progress($0, zip.byteCount) }
+            try zip.read(into: sieve) { options.progress($0, zip.byteCount) }
+            rules = zip.rules
         case .tar(let tar):
-            try tar.read(into: intake) { options.progress(source.offset, source.byteCount) }
+            try tar.read(into: sieve) { options.progress(source.offset, source.byteCount) }
+            rules = tar.rules
         }
+        var leavings = Leavings(
+            leftOut: Array(rules.leftOut), unwanted: Array(rules.unwanted))
+        if options.skipsJunk {
+            leavings.leftOut += sieve.found
+        } else {
+            leavings.unwanted += sieve.found
+        }
+        leavings.leftOut.sort()
+        leavings.unwanted = UnwantedName.outermost(leavings.unwanted)
+        return leavings
+    }
+
+    /// What a reading has left out, and what it took although it is probably not meant.
+    package struct Leavings {
+        package var leftOut: [String]
+        package var unwanted: [String]
     }
 }

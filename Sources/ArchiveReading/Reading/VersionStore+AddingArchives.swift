@@ -20,6 +20,9 @@ extension VersionStore {
     ///   - version: the version's name.
     ///   - directory: a directory of the archive that must hold all of it and is taken away, such as CodePush's
     ///     `CodePush`.
+    ///   - patterns: what to leave out, by its path in the archive and the rules of gitignore(5).
+    ///   - skipsJunk: leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`,
+    ///     `desktop.ini`.
     ///   - byteCountMax: the most bytes that all files may have together.
     /// - Throws: `.notFound`, `.permission`; `.badArchive`, `.badPath`, `.tooLarge` with the entry, `.unsupportedFile` for a
     ///   zip archive that is a pipe; `.badName`, `.versionExists` if the name is taken by other content, `.pathCollision`;
@@ -27,9 +30,11 @@ extension VersionStore {
     @discardableResult
     public func add(
         archive path: String, version: String, stripping directory: String? = nil,
+        excluding patterns: [String] = [], skippingJunk skipsJunk: Bool = false,
         byteCountMax: Int64 = 1 << 30
     ) throws(StoreError) -> AddReport {
         var options = ArchiveOptions()
+        (options.excluded, options.skipsJunk) = (patterns, skipsJunk)
         (options.stripped, options.byteCountMax) = (directory, byteCountMax)
         let source = try ArchiveSource(path: path) { (_) throws(StoreError) in }
         return try ArchiveReader(source, options).add(to: self, as: version)
@@ -43,8 +48,10 @@ extension ArchiveReader {
         to versions: VersionStore, as version: String, takingEmpty takesEmpty: Bool = true
     ) throws(StoreError) -> AddReport {
         let intake = try FileIntake(versions, version: version)
-        try intake.writingBehind { () throws(StoreError) in try read(into: intake) }
+        var leavings: Leavings?
+        try intake.writingBehind { () throws(StoreError) in leavings = try read(into: intake) }
         guard takesEmpty || !intake.isEmpty else { throw .emptySource("the archive") }
-        return try intake.record()
+        return try intake.record(
+            leavingOut: leavings?.leftOut ?? [], unwanted: leavings?.unwanted ?? [])
     }
 }

@@ -6,7 +6,10 @@ package struct EntryRules {
     private let archive: ArchiveName
     /// The components that every file must begin with, and that are taken away.
     private let stripped: [Substring.UTF8View]
-    private let skipsJunk: Bool
+    private let rules: SourceRules
+    /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
+    private(set) var leftOut: Set<String> = []
+    private(set) var unwanted: Set<String> = []
     /// The names so far, `true` for a file and `false` for a directory; by digests of their bytes: two spellings are two
     /// names, and what a deep one takes does not grow with its depth.
     private var names: [NameDigest: Bool] = [:]
@@ -29,17 +32,18 @@ package struct EntryRules {
     /// Makes the rules for an archive.
     /// - Parameters:
     ///   - stripped: a directory of the archive: only what is below it may be in it, and becomes the version.
-    ///   - skipsJunk: leave out what macOS puts in besides: `__MACOSX/` and `.DS_Store`.
-    package init(_ archive: ArchiveName, stripping stripped: String?, skippingJunk skipsJunk: Bool)
-    {
+    ///   - rules: what is left out, by its path in the archive.
+    package init(
+        _ archive: ArchiveName, stripping stripped: String?, obeying rules: SourceRules
+    ) {
         self.archive = archive
         self.stripped = (stripped ?? "")[...].utf8.split(separator: Self.slash)
-        self.skipsJunk = skipsJunk
+        self.rules = rules
     }
 
     private static let slash: UInt8 = 47
 
-    /// The path of a file in the version; `nil` for what is left out: directories, and junk.
+    /// The path of a file in the version; `nil` for a directory, and for what is left out.
     ///
     /// - Parameter name: as the archive has it.
     /// - Throws: `.badPath`; `.badArchive` for a name that is there twice, or as a file and a directory, and for a file
@@ -64,11 +68,41 @@ package struct EntryRules {
             throw archive.refusal(error.message, entry: name, error.code)
         }
         try note(Array(rest), isFile: !isDirectory, name)
-        if isDirectory || skipsJunk && isJunk(rest) { return nil }
-        return try strip(path, name)
+        switch verdict(on: Array(rest), isDirectory: isDirectory) {
+        case (.leftOut, let place):
+            leftOut.insert(place)
+            return nil
+        case (.takenUnwanted, let place) where !isDirectory: unwanted.insert(place)
+        default: break
+        }
+        return isDirectory ? nil : try strip(path, name)
     }
 
-    /// The file to which an entry is a hard link, by its path in the version; `nil` if that is left out.
+    /// What becomes of a path, and the part of it by which that is known: of a directory that is left out all is.
+    private func verdict(
+        on path: [UInt8], isDirectory: Bool
+    ) -> (SourceRules.Verdict, String) {
+        var unwanted: String?
+        return path.withUnsafeBufferPointer { path in
+            func shown(_ part: UnsafeBufferPointer<UInt8>) -> String {
+                String(decoding: part, as: UTF8.self)
+                    + (part.count < path.count || isDirectory ? "/" : "")
+            }
+            for end in path.indices where path[end] == Self.slash {
+                let part = UnsafeBufferPointer(rebasing: path[..<end])
+                switch rules.verdict(on: part, isDirectory: true) {
+                case .leftOut: return (.leftOut, shown(part))
+                case .takenUnwanted: unwanted = unwanted ?? shown(part)
+                case .taken, .asItBegins: break
+                }
+            }
+            let own = rules.verdict(on: path, isDirectory: isDirectory)
+            if own != .leftOut, let unwanted { return (.takenUnwanted, unwanted) }
+            return (own, shown(path))
+        }
+    }
+
+    /// The file to which an entry that has a path is a hard link, by its path in the version; `nil` if that is left out.
     /// - Throws: `.badArchive` unless it is a file that stands before the link; `.badPath`.
     func target(of name: String, named target: String) throws(StoreError) -> TreePath? {
         var rest = target[...].utf8
@@ -80,20 +114,16 @@ package struct EntryRules {
         } catch {
             throw archive.refusal(place + "out of the archive", entry: name)
         }
-        switch names[try NameDigest(rest)] {
+        var own = name[...].utf8
+        while own.starts(with: "./".utf8) { own = own.dropFirst(2) }
+        switch own.elementsEqual(rest) ? nil : names[try NameDigest(rest)] {
         case true?: break
         case false?: throw archive.refusal(place + "which is a directory", entry: name)
         case nil:
             throw archive.refusal(place + "and no file of this name stands before it", entry: name)
         }
-        if skipsJunk && isJunk(rest) { return nil }
+        if verdict(on: Array(rest), isDirectory: false).0 == .leftOut { return nil }
         return try strip(path, target)
-    }
-
-    private func isJunk(_ path: Substring.UTF8View) -> Bool {
-        let parts = path.split(separator: Self.slash)
-        return parts.first?.elementsEqual("__MACOSX".utf8) == true
-            || parts.last?.elementsEqual(".DS_Store".utf8) == true
     }
 
     private mutating func note(

@@ -9,7 +9,7 @@ final class TarReading {
     private let stream: DecompressedStream
     private let archive: ArchiveName
     private let handle: OpaquePointer
-    private var rules: EntryRules
+    private(set) var rules: EntryRules
     private var expansion: Expansion
     /// Why a block could not be had: libarchive only knows that one could not.
     private var failure: StoreError?
@@ -125,7 +125,12 @@ final class TarReading {
         if archive_entry_hardlink(entry) != nil || archive_entry_hardlink_utf8(entry) != nil {
             return try takeLink(entry, name, into: intake)
         }
-        guard isDirectory || type == 0o100000 else {
+        let path = try rules.path(of: name, isDirectory: isDirectory)
+        try expansion.check(
+            names: rules.nameCount, Manifest.countMax, from: stream.sourceByteCount, at: name)
+        // What is left out may be of any kind.
+        guard let path else { return try skip(name) }
+        guard type == 0o100000 else {
             throw archive.refusal(
                 "it is \(Self.kind(UInt32(type))); castree reads regular files", entry: name)
         }
@@ -133,15 +138,6 @@ final class TarReading {
             throw archive.refusal("it is a sparse file; castree reads regular files", entry: name)
         }
         let byteCount = archive_entry_size(entry)
-        let path = try rules.path(of: name, isDirectory: isDirectory)
-        try expansion.check(
-            names: rules.nameCount, Manifest.countMax, from: stream.sourceByteCount, at: name)
-        guard let path else {
-            guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
-                throw refused(name)
-            }
-            return
-        }
         try expansion.add(fileOf: byteCount, named: name)
         try intake.begin(
             path, byteCount: byteCount, isExecutable: archive_entry_perm(entry) & 0o100 != 0)
@@ -164,6 +160,12 @@ final class TarReading {
         try intake.finish()
     }
 
+    private func skip(_ name: String) throws(StoreError) {
+        guard archive_read_data_skip(handle) == ARCHIVE_OK, failure == nil else {
+            throw refused(name)
+        }
+    }
+
     /// Takes a hard link to an entry before it: a file with the same bytes.
     private func takeLink(
         _ entry: OpaquePointer, _ name: String, into intake: any ArchiveIntake
@@ -175,12 +177,13 @@ final class TarReading {
         guard archive_entry_size_is_set(entry) == 0 || archive_entry_size(entry) == 0 else {
             throw archive.refusal("it is a hard link with content of its own", entry: name)
         }
-        let source = try rules.target(of: name, named: target)
         let path = try rules.path(of: name, isDirectory: false)
         try expansion.check(
             names: rules.nameCount, Manifest.countMax, from: stream.sourceByteCount, at: name)
         guard let path else { return }
-        guard let source, let byteCount = try intake.link(path, to: source) else {
+        guard let source = try rules.target(of: name, named: target),
+            let byteCount = try intake.link(path, to: source)
+        else {
             throw archive.refusal(
                 "it is a hard link to \"\(printable(target))\", which is left out; leave out both, or none",
                 entry: name)

@@ -10,6 +10,7 @@ final class ZipReading {
     private let source: ArchiveSource
     private var handle: OpaquePointer?
     private var files: [Member] = []
+    private(set) var rules: EntryRules
     /// The bytes of all files.
     private(set) var byteCount: Int64 = 0
 
@@ -28,8 +29,9 @@ final class ZipReading {
         _ source: ArchiveSource, size: Int64, _ rules: EntryRules, _ expansion: Expansion
     ) throws(StoreError) {
         self.source = source
+        self.rules = rules
         let directory = try ZipDirectory(source, size: size).read()
-        try list(directory.files, size, rules, expansion)
+        try list(directory.files, size, expansion)
         var failure: Int32 = 0
         handle = zip_open(source.path, ZIP_RDONLY, &failure)
         guard handle != nil else { throw Self.unopened(source, failure) }
@@ -54,21 +56,23 @@ final class ZipReading {
     }
 
     private func list(
-        _ all: [ZipFile], _ size: Int64, _ rules: EntryRules, _ expansion: Expansion
+        _ all: [ZipFile], _ size: Int64, _ expansion: Expansion
     ) throws(StoreError) {
-        var (rules, expansion) = (rules, expansion)
+        var expansion = expansion
         for (index, file) in all.enumerated() {
             try expansion.addEntry(Manifest.countMax)
             let name = try name(of: file.header)
-            try refuseUnreadable(file.header, name)
             let isDirectory = name.utf8.last == 47
+            let path = try rules.path(of: name, isDirectory: isDirectory)
+            try expansion.check(names: rules.nameCount, Manifest.countMax, from: size, at: name)
+            // What is left out may be of any kind.
+            guard isDirectory || path != nil else { continue }
+            try refuseUnreadable(file.header, name)
             let mode = file.header.mode
             try refuseKind(mode & 0o170000, isDirectory: isDirectory, name)
             if isDirectory, file.header.byteCount > 0 {
                 throw source.name.refusal("it is a directory with content", entry: name)
             }
-            let path = try rules.path(of: name, isDirectory: isDirectory)
-            try expansion.check(names: rules.nameCount, Manifest.countMax, from: size, at: name)
             guard let path else { continue }
             try expansion.add(fileOf: file.header.byteCount, named: name)
             files.append(

@@ -16,6 +16,10 @@ public struct EmbeddedVersion: Sendable, Hashable {
     ///
     /// Costs a look at every file at every start; for developers who do not number their builds.
     public var comparesContent = false
+    /// What to leave out, each by the rules of gitignore(5), before the directory's `.castreeignore` files.
+    public var excluded: [String] = []
+    /// Leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
+    public var skipsJunk = false
 
     /// Makes an embedded version.
     public init(directory: String, version: String, order: Int64? = nil) {
@@ -39,4 +43,8 @@ public struct EmbeddedReport: Sendable, Hashable {
     package var newBytes: Int64
     /// Why it is shown or not, in words for people.
     public var reason: String
+    /// What of the directory was left out when it was adopted now; a directory ends with a slash.
+    public var leftOut: [String] = []
+    /// What was taken now and looks as if it were not for users, such as `.env`; a directory ends with a slash.
+    public var unwanted: [String] = []
 }

@@ -44,7 +44,8 @@ extension VersionStore {
         }
         return EmbeddedReport(
             version: name, isNew: isNew, becameCurrent: becameCurrent,
-            newObjects: added.newObjects, newBytes: added.newBytes, reason: reason)
+            newObjects: added.newObjects, newBytes: added.newBytes, reason: reason,
+            leftOut: added.leftOut, unwanted: added.unwanted)
     }
 
     /// The report, if the version was adopted before, as far as its name tells.
@@ -82,6 +83,7 @@ extension VersionStore {
         _ embedded: EmbeddedVersion, _ app: AppTraits, _ release: EmbeddedRelease?
     ) throws(StoreError) -> AddReport {
         var options = AddOptions()
+        (options.excluded, options.skipsJunk) = (embedded.excluded, embedded.skipsJunk)
         // It was made for this app: another app with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {

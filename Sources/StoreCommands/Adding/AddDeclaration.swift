@@ -32,6 +32,14 @@ extension Command {
                     castree add release.zip --version 42 --strip CodePush/
                     curl -s https://example.org/42.tar.gz | castree add - --version 42
 
+                What is not for users is left out by --exclude and by .castreeignore files in the \
+                directory, which have the rules of .gitignore and are left out themselves; what \
+                --exclude says counts first. Version control (.git, .hg, .svn …) is left out \
+                unless a pattern names it. In archives --exclude alone counts, and patterns see \
+                the paths before --strip.
+
+                    castree add ./dist --version 42 --exclude '*.map' --exclude .env --skip-junk
+
                 An archive is refused, with the name of the entry, if it holds symbolic links or devices, \
                 hard links but to a file before them, encrypted files, names that lead elsewhere or stand twice, or names that are \
                 neither said to be UTF-8 nor UTF-8 made on Unix; if it is damaged, cut off, joined \
@@ -45,7 +53,8 @@ extension Command {
                 .text("version", placeholder: "NAME", "the version's name", required: true),
                 .flag("activate", "make the version current afterwards"),
                 .flag("allow-empty", "add a directory or archive without files, too"),
-            ] + Option.ofDirectories + Option.ofArchives + [.withoutSync], run: run)
+            ] + Option.leavingOut + Option.ofDirectories + Option.ofArchives + [.withoutSync],
+            run: run)
     }
 }
 
@@ -65,7 +74,17 @@ extension Option {
         .text(
             "max-size", placeholder: "BYTES",
             "refuse an archive whose files are larger than this together", fallback: "1GiB"),
+    ]
+
+    /// What is left out of a source.
+    package static let leavingOut: [Option] = [
+        .text(
+            "exclude", placeholder: "PATTERN",
+            "leave out what matches, by gitignore's rules; !PATTERN takes it after all",
+            repeats: true),
         .flag(
-            "skip-junk", "leave out what macOS puts into archives: __MACOSX/ and .DS_Store"),
+            "skip-junk",
+            "leave out what systems leave behind: .DS_Store, ._* of macOS, __MACOSX/, Thumbs.db, "
+                + "desktop.ini"),
     ]
 }

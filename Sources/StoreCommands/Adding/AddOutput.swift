@@ -20,6 +20,8 @@ extension Invocation {
                 writer.array([collision.first, collision.second]) { $0.string($1) }
             }
             writer.member("healed", added.healed)
+            writer.member("leftOut", added.leftOut)
+            writer.member("unwanted", added.unwanted)
         } text: { output in
             let files = counted(added.files, "file")
             let objects = counted(added.newObjects, "new object")
@@ -47,6 +49,7 @@ extension Invocation {
         for version in added.healed {
             note("version \(version) lacked objects and is complete again")
         }
+        note(leftOut: added.leftOut, unwanted: added.unwanted)
     }
 }
 

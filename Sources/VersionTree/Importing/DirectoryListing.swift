@@ -12,11 +12,12 @@ package struct DirectoryListing: ~Copyable, Sendable {
     /// Lists the files below a directory.
     /// - Parameters:
     ///   - followsLinks: take what symbolic links point to; otherwise refuse them.
+    ///   - rules: what is left out.
     ///   - isInterrupted: called now and then; `true` stops with `.interrupted`.
     /// - Throws: `.notFound`; `.unsupportedFile`, `.badPath` with the path; `.permission`,
     ///   `.interrupted`.
     package init(
-        of path: String, followingLinks followsLinks: Bool = false,
+        of path: String, followingLinks followsLinks: Bool = false, obeying rules: SourceRules,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) throws(StoreError) {
         let fileSystem = POSIXFileSystem()
@@ -26,7 +27,8 @@ package struct DirectoryListing: ~Copyable, Sendable {
                 fileSystem: fileSystem,
                 checkInterruption: { () throws(StoreError) in
                     if isInterrupted() { throw StoreError.interruption }
-                }, storeRoot: nil, followsLinks: followsLinks, countMax: Manifest.countMax))
+                }, storeRoot: nil, followsLinks: followsLinks, rules: rules,
+                countMax: Manifest.countMax))
         let files = try walk.walk(root.raw)
         self.root = root
         self.files = files

@@ -11,7 +11,7 @@ package import CASStore
 /// ```
 ///
 /// The bytes go straight into the store's own staging: they are never on the disk twice. Nothing is visible before
-/// ``record(_:)`` has ended; if that is never called, or throws, there is no version, and what was staged goes with
+/// ``record(leavingOut:unwanted:)`` has ended; if that is never called, or throws, there is no version, and what was staged goes with
 /// this object, or with the next writer if the process ends. Belongs to one thread.
 package final class FileIntake {
     private let versions: VersionStore
@@ -100,9 +100,14 @@ package final class FileIntake {
     /// Makes the files a version: all of them become durable, then the version is shown.
     ///
     /// Adding the same content again under the same name changes nothing.
+    /// - Parameters:
+    ///   - leftOut: what of the source did not come, for the report.
+    ///   - unwanted: what came and is probably not meant, for the report.
     /// - Throws: `.versionExists` if the name is taken by other content; `.pathCollision`, `.badManifest`,
     ///   `.outOfSpace`, `.interrupted`, and what the index throws.
-    package func record() throws(StoreError) -> AddReport {
+    package func record(
+        leavingOut leftOut: [String] = [], unwanted: [String] = []
+    ) throws(StoreError) -> AddReport {
         let store = versions.store
         let manifest = try Manifest(
             version: version, ordinal: store.nextOrdinal(), createdAt: secondsNow(),
@@ -138,7 +143,8 @@ package final class FileIntake {
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
             newObjects: new.count, newBytes: new.reduce(0) { $0 + $1.byteCount },
             collisions: collisions,
-            healed: try versions.restoreTrees(of: healed, except: version.description))
+            healed: try versions.restoreTrees(of: healed, except: version.description),
+            leftOut: leftOut, unwanted: unwanted)
         versions.note(
             .added(
                 version: report.version, files: report.files, bytes: report.bytes,

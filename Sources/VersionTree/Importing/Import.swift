@@ -55,7 +55,8 @@ struct Import {
         return AddReport(
             version: version.description, files: manifest.count, bytes: manifest.byteCount,
             newObjects: new.count, newBytes: new.bytes, collisions: collisions,
-            healed: try versions.restoreTrees(of: completed, except: version.description))
+            healed: try versions.restoreTrees(of: completed, except: version.description),
+            leftOut: found.leftOut, unwanted: found.unwanted)
     }
 
     // MARK: Steps

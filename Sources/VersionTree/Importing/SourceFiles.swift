@@ -65,6 +65,9 @@ struct SourceFiles: Sendable {
     var mounts: [SourceMount?] = []
     /// The directories in which they were listed.
     var directories: [SourceDirectory] = []
+    /// What was left out, and what was taken although it is probably not meant; a directory ends with a slash.
+    var leftOut: [String] = []
+    var unwanted: [String] = []
 
     var count: Int { records.count }
     var byteCount: Int64 { records.reduce(0) { $0 + $1.byteCount } }

@@ -5,6 +5,13 @@ package import StrictJSON
 public struct AddOptions: Sendable {
     /// Take what symbolic links point to; otherwise refuse them.
     public var followsLinks = false
+    /// What to leave out, each by the rules of gitignore(5); the last that matches decides.
+    ///
+    /// They come before those in the source's `.castreeignore` files. What belongs to version control (`.git`) is left out
+    /// unless a pattern names it: `!.git`.
+    public var excluded: [String] = []
+    /// Leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
+    public var skipsJunk = false
     /// Take a directory without files; a version of nothing is seldom meant.
     package var takesEmpty = true
     /// Believe the stat cache about files that have not changed since they were last read.
@@ -52,6 +59,10 @@ public struct AddReport: Sendable {
     public let collisions: [PathCollision]
     /// Other versions that lacked objects and are complete now.
     public let healed: [String]
+    /// What of the source was left out; a directory, of which all was, ends with a slash.
+    public internal(set) var leftOut: [String] = []
+    /// What was taken and looks as if it were not for users, such as `.env`; a directory ends with a slash.
+    public internal(set) var unwanted: [String] = []
 }
 
 extension VersionStore {
@@ -65,7 +76,7 @@ extension VersionStore {
     /// it. If it is interrupted or killed, just repeat it; after `.interrupted`, what was read is
     /// neither read nor written again unless it was collected in between.
     /// - Throws: `.versionExists` if the name is taken by other content; `.unsupportedFile`,
-    ///   `.badPath`, `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
+    ///   `.badPath` (also for a pattern that can match nothing), `.pathCollision`, `.changedWhileRead` with the path; `.outOfSpace`, `.permission`,
     ///   `.interrupted`, and what the index throws.
     @discardableResult
     public func add(
@@ -80,7 +91,10 @@ extension VersionStore {
                 fileSystem: fileSystem.outside,
                 checkInterruption: { () throws(StoreError) in try store.checkInterruption() },
                 storeRoot: try fileSystem.status(directories.root.raw),
-                followsLinks: options.followsLinks, countMax: limits.count))
+                followsLinks: options.followsLinks,
+                rules: try SourceRules(
+                    excluding: options.excluded, skippingJunk: options.skipsJunk),
+                countMax: limits.count))
         return try add(try walk.walk(root.raw), root, version, options, lease)
     }
 

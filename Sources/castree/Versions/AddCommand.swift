@@ -28,12 +28,13 @@ extension Command {
 extension Invocation {
     fileprivate func add(_ directory: String) throws -> ExitStatus {
         let name = try VersionName(try requiredValue("version")).description
+        let rules = try SourceRules(excluding: excluded(), skippingJunk: flag("skip-junk"))
         var listing: DirectoryListing?
         let opened = try openOrCreateStore(isDurable: !flag("no-sync")) {
             try ImportSource(directory).checkIsOutside(store: $0)
             // An add that is refused must not leave an empty store behind.
             listing = try DirectoryListing(
-                of: directory, followingLinks: flag("follow"),
+                of: directory, followingLinks: flag("follow"), obeying: rules,
                 isInterrupted: { Interruption.isRequested })
             if listing?.isEmpty == true, !flag("allow-empty") {
                 throw StoreError.emptySource(printable(directory))
@@ -59,6 +60,8 @@ extension Invocation {
         defer { bar.finish() }
         var options = AddOptions()
         options.followsLinks = flag("follow")
+        options.excluded = try excluded()
+        options.skipsJunk = flag("skip-junk")
         options.usesCache = !flag("no-cache")
         options.takesEmpty = flag("allow-empty")
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }

@@ -20,6 +20,8 @@ extension Command {
             with its URLs and what it requires; --version may be left out. Name it all the same if \
             you like: the name there counts.
 
+            Files are left out as by castree add: --exclude, --skip-junk, .castreeignore.
+
                 castree adopt /usr/share/kiosk/app --version 2025.11.1
             """,
         arguments: [
@@ -35,9 +37,10 @@ extension Command {
             .flag(
                 "downloads-first",
                 "if nothing tells which is newer, keep showing what was downloaded"),
-        ] + Option.device.filter { ["app", "group"].contains($0.name) }
+        ] + Option.leavingOut + Option.device.filter { ["app", "group"].contains($0.name) }
     ) { invocation in
         let directory = invocation.argument("DIR")
+        let excluded = try invocation.excluded()
         let given = try invocation.value("version")
         if let given { _ = try VersionName(given) }
         guard let name = given ?? VersionStore.shippedName(in: directory) else {
@@ -53,6 +56,8 @@ extension Command {
             order: try invocation.integer("order").map { Int64($0) })
         embedded.winsWhenInDoubt = !invocation.flag("downloads-first")
         embedded.comparesContent = invocation.flag("compare")
+        embedded.excluded = excluded
+        embedded.skipsJunk = invocation.flag("skip-junk")
         let report = try versions.adopt(embedded, app: invocation.appTraits())
         return try invocation.show(report)
     }
@@ -60,13 +65,16 @@ extension Command {
 
 extension Invocation {
     fileprivate func show(_ report: EmbeddedReport) throws -> ExitStatus {
-        try self.report { writer in
+        note(leftOut: report.leftOut, unwanted: report.unwanted)
+        return try self.report { writer in
             writer.member("version", report.version)
             writer.member("isNew", report.isNew)
             writer.member("becameCurrent", report.becameCurrent)
             writer.member("newObjects", report.newObjects)
             writer.member("newBytes", Int(report.newBytes))
             writer.member("reason", report.reason)
+            writer.member("leftOut", report.leftOut)
+            writer.member("unwanted", report.unwanted)
         } text: { output in
             guard report.isNew else {
                 return output.print(

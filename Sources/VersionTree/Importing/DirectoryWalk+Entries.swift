@@ -1,0 +1,201 @@
+import CASStore
+
+// What becomes of the entries of one directory: taken, left out, or refused.
+
+extension DirectoryWalk {
+    /// Takes the files of a directory; returns the names of the directories in it.
+    /// - Parameter rules: those of the directory above; then those that count here.
+    mutating func list(
+        _ directory: Int32, _ rules: inout SourceRules
+    ) throws(StoreError) -> [[UInt8]] {
+        try surroundings.checkInterruption()
+        // All names first: one of them may say what becomes of the others.
+        var entries = EntryNames()
+        try fileSystem.list(directory) { (entry, kind) throws(StoreError) in
+            entries.append(entry, kind)
+            return true
+        }
+        if entries.holdIgnoreFile, let lines = try ignoreFile(in: directory) {
+            rules.obey(lines, in: path)
+        }
+        var names: [[UInt8]] = []
+        let length = path.count
+        for position in 0..<entries.count {
+            let (name, kind) = entries[position]
+            append(name)
+            if try isDirectory(name, kind, directory, rules) { names.append(name) }
+            path.removeLast(path.count - length)
+        }
+        return names
+    }
+
+    /// The lines of the `.castreeignore` of a directory; `nil` if it is no file.
+    private func ignoreFile(in directory: Int32) throws(StoreError) -> [UInt8]? {
+        let name = String(decoding: UnwantedName.nameOfIgnoreFile, as: UTF8.self)
+        guard let status = try fileSystem.status(directory, name) else { return nil }
+        guard status.kind == .regular || status.kind == .symbolicLink && followsLinks else {
+            return nil
+        }
+        let file = try fileSystem.open(
+            directory, name, followsLinks ? .readingFollowingLinks : .reading, mode: 0)
+        let byteCount = try fileSystem.status(file.raw).byteCount
+        guard byteCount <= Self.ignoreFileMax else {
+            throw refuse("a \(name) here has more than \(sizeText(Self.ignoreFileMax))")
+        }
+        return try fileSystem.read(file.raw, at: 0, count: Int(byteCount))
+    }
+
+    /// The most bytes that a `.castreeignore` may have.
+    private static let ignoreFileMax: Int64 = 1 << 20
+
+    /// Takes the entry at the path, leaves it out, or refuses it; whether it is a directory to be walked.
+    private mutating func isDirectory(
+        _ name: [UInt8], _ kind: FileStatus.Kind, _ directory: Int32, _ rules: SourceRules
+    ) throws(StoreError) -> Bool {
+        let text = String(decoding: name, as: UTF8.self)
+        var kind = kind
+        if kind == .unknown {
+            // Refuses a name that is not UTF-8 before anything looks up its repaired spelling.
+            try validate(name)
+            guard let status = try fileSystem.status(directory, text) else { return false }
+            kind = status.kind
+        }
+        if kind == .regular { try refuseOwn(name, in: directory) }
+        let verdict = verdict(kind == .directory, rules)
+        guard verdict != .leftOut else { return false }
+        if kind == .directory {
+            note(verdict, isDirectory: true)
+            return true
+        }
+        try validate(name)
+        guard let status = try fileSystem.status(directory, text) else { return false }
+        switch status.kind {
+        case .directory: return true
+        case .symbolicLink where followsLinks:
+            let file = try openTarget(directory, text)
+            let target = try fileSystem.status(file.raw)
+            guard target.kind == .directory else {
+                try take(target, verdict, rules, from: file.raw)
+                return false
+            }
+            // It may be left out as a directory.
+            let verdict = self.verdict(true, rules)
+            note(verdict, isDirectory: true)
+            return verdict != .leftOut
+        case .symbolicLink:
+            throw refuse(
+                "it is a symbolic link; versions hold regular files: "
+                    + "give --follow to take what it points to, leave it out with --exclude, or remove it"
+            )
+        default:
+            guard verdict == .asItBegins, status.kind == .regular else {
+                try take(status, verdict, rules, from: nil)
+                return false
+            }
+            let file = try fileSystem.open(directory, text, .reading, mode: 0)
+            try take(status, verdict, rules, from: file.raw)
+            return false
+        }
+    }
+
+    /// What becomes of the path; what is left out is noted.
+    private mutating func verdict(
+        _ isDirectory: Bool, _ rules: SourceRules
+    ) -> SourceRules.Verdict {
+        let verdict = path.withUnsafeBufferPointer {
+            rules.verdict(on: $0, isDirectory: isDirectory)
+        }
+        if verdict == .leftOut { note(verdict, isDirectory: isDirectory) }
+        return verdict
+    }
+
+    private mutating func note(_ verdict: SourceRules.Verdict, isDirectory: Bool) {
+        let shown = String(decoding: path, as: UTF8.self) + (isDirectory ? "/" : "")
+        switch verdict {
+        case .leftOut: leftOut.append(shown)
+        case .takenUnwanted: unwanted.append(shown)
+        case .taken, .asItBegins: break
+        }
+    }
+
+    // A store in a version would grow with each version; an origin ships what it offers, and its publisher's work.
+    private func refuseOwn(_ name: [UInt8], in directory: Int32) throws(StoreError) {
+        guard let mark = OwnMark(of: name) else { return }
+        let file = try fileSystem.open(
+            directory, String(decoding: name, as: UTF8.self), .reading, mode: 0)
+        let status = try fileSystem.status(file.raw)
+        guard status.byteCount >= mark.start.count else { return }
+        guard try fileSystem.read(file.raw, at: 0, count: mark.start.count) == mark.start else {
+            return
+        }
+        throw refuse(mark.objection)
+    }
+
+    private func openTarget(
+        _ directory: Int32, _ name: String
+    ) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            return try fileSystem.open(directory, name, .readingFollowingLinks, mode: 0)
+        } catch {
+            if error.isNotDirectory { throw refuse("symbolic links lead in a circle here") }
+            if error.code == .notFound { throw refuse("it is a symbolic link to nothing") }
+            if error.isUnopenable {
+                throw refuse("it leads to a socket or device; versions hold regular files only")
+            }
+            throw error
+        }
+    }
+
+    /// Takes the file at the path.
+    /// - Parameter file: the file, open, if it depends on its first bytes what becomes of it.
+    private mutating func take(
+        _ status: FileStatus, _ verdict: SourceRules.Verdict, _ rules: SourceRules,
+        from file: Int32?
+    ) throws(StoreError) {
+        guard status.kind == .regular else {
+            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+        }
+        var verdict = verdict
+        if verdict == .asItBegins, let file {
+            let mark = UnwantedName.appleDouble
+            let isLong = status.byteCount >= mark.count
+            let head = isLong ? try fileSystem.read(file, at: 0, count: mark.count) : []
+            verdict = head == mark ? rules.verdictOnJunk : .taken
+        }
+        note(verdict, isDirectory: false)
+        guard verdict != .leftOut else { return }
+        guard count < countMax else { throw tooMany() }
+        count += 1
+        if parts.last?.isFull ?? true { parts.append(SourceFiles.part()) }
+        parts[parts.count - 1].append(path, status)
+    }
+
+    /// Lengthens the path.
+    mutating func append(_ name: [UInt8]) {
+        if !path.isEmpty { path.append(47) }
+        path.append(contentsOf: name)
+    }
+
+    /// Refuses the path if a version cannot have it; `name` is its end.
+    func validate(_ name: [UInt8]) throws(StoreError) {
+        // ASCII, which nearly all names are, needs no closer look.
+        let isASCII = name.allSatisfy { $0 < 0x80 }
+        guard isASCII || String(validating: path, as: UTF8.self) != nil else {
+            throw refuse("its name is not UTF-8; rename it")
+        }
+        if let objection = path.withUnsafeBufferPointer({ TreePath.objection(to: $0) }) {
+            throw StoreError(.badPath, objection)
+        }
+    }
+
+    private static func word(_ kind: FileStatus.Kind) -> String {
+        switch kind {
+        case .fifo: "named pipe"
+        case .socket: "socket"
+        case .device: "device"
+        case .symbolicLink: "symbolic link"
+        case .directory: "directory"
+        default: "special file"
+        }
+    }
+}

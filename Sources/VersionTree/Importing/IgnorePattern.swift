@@ -1,0 +1,120 @@
+/// A pattern by the rules of gitignore(5), ready to be matched: a value, no I/O.
+///
+/// Matching takes at most the path's length times the pattern's, whatever the pattern: all ways to match are followed at
+/// once, none is tried after another.
+struct IgnorePattern: Sendable, Hashable {
+    /// What one part of a pattern matches.
+    enum Part: Sendable, Hashable {
+        case byte(UInt8)
+        /// One byte of these, which a slash is never among.
+        case oneOf(ByteSet)
+        /// Any bytes but a slash.
+        case star
+        /// Any bytes.
+        case all
+        /// What follows, or what stands behind the next two parts: `**/` is `all` and a slash, or nothing.
+        case fork
+    }
+
+    /// Whether it takes what patterns before it leave out.
+    let isNegated: Bool
+    /// Whether it ends with a whole name, without wildcards.
+    let endsWithName: Bool
+    private let wantsDirectory: Bool
+    /// Whether it holds a slash, and so is held against the path and not against the name alone.
+    private let hasSlash: Bool
+    /// `nil` if it never matches: a bracket is not closed, or a backslash ends it.
+    private let parts: [Part]?
+
+    /// Whether it matches nothing, since a bracket is not closed, or nothing follows a backslash.
+    var isBroken: Bool { parts == nil }
+
+    private static let (slash, exclamation): (UInt8, UInt8) = (47, 33)
+
+    /// Makes a pattern of its text, without the end of the line.
+    init(_ text: some Collection<UInt8>) {
+        var rest = Array(text)[...]
+        isNegated = rest.first == Self.exclamation
+        if isNegated { rest = rest.dropFirst() }
+        wantsDirectory = rest.last == Self.slash
+        if wantsDirectory { rest = rest.dropLast() }
+        hasSlash = rest.contains(Self.slash)
+        if hasSlash, rest.first == Self.slash { rest = rest.dropFirst() }
+        var reading = IgnorePatternReading(Array(rest), ofPath: hasSlash)
+        parts = reading.read()
+        let last = parts?.split(separator: .byte(Self.slash)).last
+        endsWithName = last?.allSatisfy { if case .byte = $0 { true } else { false } } ?? false
+    }
+
+    /// Whether it matches a path below the directory in which the pattern stands.
+    func matches(_ path: UnsafeBufferPointer<UInt8>, isDirectory: Bool) -> Bool {
+        guard isDirectory || !wantsDirectory, let parts, !parts.isEmpty else { return false }
+        guard !hasSlash, let last = path.lastIndex(of: Self.slash) else {
+            return Self.matches(parts, path)
+        }
+        return Self.matches(parts, UnsafeBufferPointer(rebasing: path[(last + 1)...]))
+    }
+
+    /// Follows all ways at once: `here` says before which parts one may stand.
+    private static func matches(_ parts: [Part], _ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        if case .byte(let first) = parts[0], text.first != first { return false }
+        let count = parts.count + 1
+        return withUnsafeTemporaryAllocation(of: Bool.self, capacity: 2 * count) { room in
+            room.initialize(repeating: false)
+            var here = UnsafeMutableBufferPointer(rebasing: room[..<count])
+            var next = UnsafeMutableBufferPointer(rebasing: room[count...])
+            enter(0, parts, here)
+            for byte in text {
+                var isAlive = false
+                for position in parts.indices where here[position] {
+                    let goesOn: Int?
+                    switch parts[position] {
+                    case .byte(let own): goesOn = own == byte ? position + 1 : nil
+                    case .oneOf(let set): goesOn = set.contains(byte) ? position + 1 : nil
+                    case .star: goesOn = byte == slash ? nil : position
+                    case .all: goesOn = position
+                    case .fork: goesOn = nil
+                    }
+                    guard let goesOn else { continue }
+                    isAlive = true
+                    enter(goesOn, parts, next)
+                }
+                guard isAlive else { return false }
+                swap(&here, &next)
+                next.update(repeating: false)
+            }
+            return here[parts.count]
+        }
+    }
+
+    /// Notes a position, and those that can be had from it without a byte.
+    private static func enter(
+        _ start: Int, _ parts: [Part], _ states: UnsafeMutableBufferPointer<Bool>
+    ) {
+        var position = start
+        while !states[position] {
+            states[position] = true
+            guard position < parts.count else { return }
+            switch parts[position] {
+            case .star, .all: break
+            // Never one fork behind another, so this goes no deeper.
+            case .fork: enter(position + 3, parts, states)
+            default: return
+            }
+            position += 1
+        }
+    }
+}
+
+/// A set of bytes.
+struct ByteSet: Sendable, Hashable {
+    private var words = [UInt64](repeating: 0, count: 4)
+
+    func contains(_ byte: UInt8) -> Bool { words[Int(byte >> 6)] & (1 << UInt64(byte & 63)) != 0 }
+
+    mutating func insert(_ byte: UInt8) { words[Int(byte >> 6)] |= 1 << UInt64(byte & 63) }
+
+    mutating func remove(_ byte: UInt8) { words[Int(byte >> 6)] &= ~(1 << UInt64(byte & 63)) }
+
+    mutating func invert() { words = words.map { ~$0 } }
+}
