@@ -10,7 +10,7 @@ import Testing
     private static let setpriv = "/usr/bin/setpriv"
 
     /// Why nobody else can be played here; nil if that works.
-    private static let reason: String? = {
+    static let reason: String? = {
         if geteuid() != 0 { return "needs root, to run programs as another user" }
         if access(setpriv, X_OK) != 0 { return "needs setpriv(1), of util-linux" }
         // What cannot even say its version stands where nobody else may look.

@@ -1,0 +1,201 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import StorageTestSupport
+import Testing
+
+/// A store that has something at nearly every path, an origin to pull from, and files outside that nobody may change.
+final class StrangerGround {
+    /// What stands in place of a path.
+    enum Kind: String, CaseIterable {
+        case directory, fullDirectory, danglingLink, linkToFile, linkToDirectory, linkToItself, fifo
+        case socket, device
+        /// What belongs there, with mode 000.
+        case closed
+
+        static let strangers = allCases.filter { $0 != .closed }
+    }
+
+    /// How a verb ends.
+    private struct Verb {
+        let words: [String]
+        var status: Int32 = 0
+        var output = ""
+    }
+
+    let place = Workplace(inMemory: true)
+    private var verbs: [Verb] = []
+    /// Who has the store and runs the verbs; `nil` for whoever runs the tests.
+    let user: UInt32?
+
+    init(user: UInt32? = nil) throws {
+        self.user = user
+        if let user { try place.give(to: user) }
+        for version in 1...5 {
+            try place.write(
+                [
+                    "index.html": "page \(version)", "js/app.js": "app \(version)",
+                    "shared": "shared", "run.sh": "#!/bin/sh\n# \(version)\n",
+                ], to: "r\(version)")
+        }
+        for words in [
+            ["--store", "p", "add", "r4", "--version", "4"],
+            ["--store", "p", "publish", "4", "o", "--no-packs"],
+            ["add", "r1", "--version", "1", "--activate"], ["add", "r2", "--version", "2"],
+            ["key", "new", "k"], ["pull", "o"],
+            ["trust", "add", "k.pub", "--origin", "https://example.org/x"], ["fsck"],
+        ] {
+            let finished = try castree(words)
+            expect(finished.status, equals: 0, "\(words): \(finished)")
+        }
+        struct Start: Decodable {
+            let version: String
+            let token: String
+        }
+        let start = try castree(["boot", "--json"]).document(Start.self)
+        let confirmation = ["confirm", start.version, "--token", start.token]
+        try expect(castree(confirmation).status, equals: 0)
+        try place.write(
+            [
+                "channels.json": "{\"x stable\":1}", "server.json": "{\"ports\":{\"a\":23456}}",
+                "device.json": "{\"device\":\"abababababababababababababababab\"}",
+                "events.older.jsonl":
+                    "{\"at\":1,\"event\":\"add\",\"sequence\":0,\"version\":\"1\"}\n",
+            ], to: "s")
+        if let user { try place.give(to: user) }
+        try shell("mv s sound; chmod 755 .")
+        for words in [
+            ["status"], ["versions"], ["show", "1"], ["cat", "1:js/app.js"], ["du"], ["log"],
+            ["report"], ["trust", "list"], ["missing", "1"],
+            ["add", "r3", "--version", "3"], ["adopt", "r3", "--version", "3"],
+            ["checkout", "1", "out"], ["activate", "2"], ["boot"],
+            confirmation, ["rollback"], ["gc"], ["pull", "o"],
+            ["publish", "1", "new", "--no-packs"], ["retire", "2"],
+            ["trust", "add", "k.pub", "--origin", "https://example.org/y"], ["serve"],
+        ] {
+            try reset(to: "sound")
+            var verb = Verb(words: words)
+            let finished = try run(verb)
+            (verb.status, verb.output) = (finished.status, shown(verb, finished))
+            verbs.append(verb)
+        }
+    }
+
+    /// What is not as it must be with a stranger at a path.
+    func problems(of kind: Kind, at pattern: String) throws -> [String] {
+        var problems: [String] = []
+        let path = try resolved(pattern)
+        try reset(to: "sound")
+        guard try put(kind, at: path) else { return [] }
+        try shell("rm -rf strange; cp -a s strange")
+        let outside = try files("outside")
+        for verb in verbs {
+            try reset(to: "strange")
+            let finished = try run(verb)
+            let name = "\(verb.words.joined(separator: " ")): \(finished.status)"
+            if !Self.documented.contains(finished.status) {
+                problems.append("\(name), \(finished.errors)")
+            } else if finished.status != verb.status, finished.errors.isEmpty,
+                finished.text.isEmpty
+            {
+                problems.append("\(name), without a word")
+            }
+            if try files("outside") != outside {
+                problems.append("\(name), and wrote outside")
+                try reset(to: "strange")
+            }
+        }
+        try reset(to: "strange")
+        let check = try castree(["fsck", "--json"])
+        if !Self.isMadeAgain(path), !check.errors.contains(path), try !finds(check) {
+            problems.append("fsck: \(check.status), \(check.text) \(check.errors)")
+        }
+        guard kind == .closed || !Self.isLost(path) else { return problems }
+        let repair = try castree(["fsck", "--repair"])
+        try shell("rm -rf repaired; cp -a s repaired")
+        let again = try castree(["fsck"])
+        if again.status != 0 {
+            problems.append("repair: \(repair.status), fsck: \(again.status), \(again.text)")
+        }
+        for verb in verbs where kind == .closed || !Self.forgets(path, verb.words[0]) {
+            try reset(to: "repaired")
+            let finished = try run(verb)
+            if finished.status != verb.status || shown(verb, finished) != verb.output {
+                problems.append("repaired, \(verb.words): \(finished)")
+            }
+        }
+        return problems
+    }
+
+    /// What a verb has shown of content.
+    private func shown(_ verb: Verb, _ finished: Finished) -> String {
+        switch verb.words[0] {
+        case "cat": finished.text
+        // What could not be checked out shows nothing.
+        case "checkout":
+            (try? files("out").map { "\($0.key) \($0.value)" }.sorted().description) ?? ""
+        default: ""
+        }
+    }
+
+    private func files(_ directory: String) throws -> [String: [UInt8]] {
+        try Damage.files(below: "\(place.directory.path)/\(directory)")
+    }
+
+    /// Whether a check has found more than that the store is a copy.
+    private func finds(_ check: Finished) throws -> Bool {
+        struct Report: Decodable {
+            struct Finding: Decodable { let kind: String }
+            let findings: [Finding]
+        }
+        guard !check.text.isEmpty else { return false }
+        return try check.document(Report.self).findings.contains { $0.kind != "damagedIndex" }
+    }
+
+    // MARK: Running
+
+    private static let documented: Set<Int32> = [0, 1, 2, 3, 20, 21, 22, 23, 24, 25]
+
+    /// Runs a verb; one that does not end is ended, and its status says by which signal.
+    private func run(_ verb: Verb) throws -> Finished {
+        guard verb.words == ["serve"] else { return try castree(verb.words) }
+        let server = try Served(
+            patiently + [
+                ProgramUnderTest.castree.url.path, "--store", "s", "serve", "--next-port",
+                "--app-id", Served.newApp(), "--wait", "3s",
+            ], in: place.directory)
+        if !server.url.isEmpty { _ = try? server.get() }
+        return try server.end()
+    }
+
+    private func castree(_ words: [String]) throws -> Finished {
+        let store = words.first == "--store" ? [] : ["--store", "s"]
+        return try Running(
+            URL(filePath: patiently[0]),
+            patiently.dropFirst() + [ProgramUnderTest.castree.url.path] + store + words
+                + (words[0] == "key" ? [] : ["--wait", "3s"]),
+            in: place.directory
+        ).finished()
+    }
+
+    /// timeout(1) ends with 124 if SIGTERM ended the program in the end, with 137 if only SIGKILL could.
+    private var patiently: [String] {
+        let user = user.map { String($0) }.map {
+            ["/usr/bin/setpriv", "--reuid", $0, "--regid", $0, "--clear-groups", "--"]
+        }
+        return ["/usr/bin/timeout", "--foreground", "-k", "3", "20"] + (user ?? [])
+    }
+
+    private func shell(_ script: String) throws {
+        let finished = try place.run(.shell, ["-c", script])
+        expect(finished.status, equals: 0, "\(script): \(finished)")
+    }
+
+    /// The store as it was, and all that verbs make and may not change.
+    private func reset(to name: String) throws {
+        try shell(
+            "chmod -R u+rwX s out 2>/dev/null; rm -rf s out new outside && cp -a \(name) s && "
+                + "mkdir outside && echo mine > outside/file"
+                + (user.map { "&& chown -R \($0) outside" } ?? ""))
+    }
+}
