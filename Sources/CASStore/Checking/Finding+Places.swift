@@ -1,4 +1,9 @@
 extension Finding {
+    /// Whether something that is not castree's stands among the objects.
+    package var isAmongObjects: Bool {
+        kind == .strayFile && (path?.hasPrefix(StoreLayout.objects + "/") ?? false)
+    }
+
     /// Whether the next writer or the next collection ends it: a writer that died has left it under its lease.
     package var mendsItself: Bool {
         guard kind == .leftover, let path else { return false }

@@ -259,7 +259,7 @@ extension Store {
             for position in findings.indices { findings[position].isRepaired = true }
         }
         if repairing { try sweepAsides() }
-        return findings + (try strayLeases())
+        return findings
     }
 
     /// Removes what a killed check left while it was writing the files in which checks remember.
@@ -271,25 +271,5 @@ extension Store {
             kind != .directory && memories.contains { name.hasPrefix(".\($0).") }
         }
         for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
-    }
-
-    /// Finds what stands among the leases and is not a file: nobody's lease, or in place of a lock's file, so that
-    /// nobody can take the lock; leaves it alone.
-    private func strayLeases() throws(StoreError) -> [Finding] {
-        let names = try fileSystem.names(in: directories.leases.raw) { (_, kind) in
-            kind != .regular
-        }
-        var findings: [Finding] = []
-        for name in names.sorted() {
-            // Not every file system tells the kind of an entry; and a process may have ended since.
-            let status = try fileSystem.status(directories.leases.raw, name)
-            guard let status, status.kind != .regular else { continue }
-            let path = StoreLayout.leasePath(printable(name))
-            let isLock = name.hasPrefix(".") && !name.hasPrefix(".new-")
-            let message =
-                isLock ? POSIXFileSystem.refusal(ofLock: name) : "\(path) is not castree's"
-            findings.append(Finding(.strayFile, path: path, message))
-        }
-        return findings
     }
 }

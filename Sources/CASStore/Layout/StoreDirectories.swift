@@ -18,10 +18,12 @@ package final class StoreDirectories: Sendable {
                 if let there = try fileSystem.openIfPresent(raw, name, .directory) { return there }
             } catch {
                 guard error.isNotDirectory else { throw error }
+                let kind = try fileSystem.status(raw, name)?.kind ?? .unknown
                 throw StoreError(
                     error.code,
-                    "a link or a file stands in place of the store's directory \(name), and nothing is read "
-                        + "through it; put the directory back. To keep a store on another disk, move all of it",
+                    "\(kind.noun) stands in place of the store's directory \(name), and nothing is read "
+                        + "through it; put the directory back, or let castree fsck --repair put what stands there "
+                        + "into quarantine. To keep a store on another disk, move all of it",
                     cause: error.cause)
             }
             // Lost directories (some copies skip empty ones) are made again, even that of the objects, which a repair

@@ -20,19 +20,25 @@ extension FileSystem {
             guard let status = try? status(leases, name), status.kind != .regular else {
                 throw error
             }
-            throw StoreError(error.code, Self.refusal(ofLock: name), cause: error.cause)
+            throw Self.refusal(ofLock: name, status.kind, cause: error.cause)
         }
-        if try status(file.raw).mode != 0o600 {
+        let status = try status(file.raw)
+        guard status.kind == .regular else { throw Self.refusal(ofLock: name, status.kind) }
+        if status.mode != 0o600 {
             // Only the owner can; the owner's next command does.
             try? setMode(file.raw, 0o600)
         }
         return file
     }
 
-    /// What to do about something that stands in place of a lock's file.
-    package static func refusal(ofLock name: String) -> String {
-        "\(StoreLayout.leasePath(printable(name))) in the store is not a file that can be locked; "
-            + "remove it, nothing is kept there, and repeat the command"
+    private static func refusal(
+        ofLock name: String, _ kind: FileStatus.Kind, cause: StoreError.Cause? = nil
+    ) -> StoreError {
+        StoreError(
+            .io,
+            "\(StoreLayout.leasePath(printable(name))) in the store is \(kind.noun) and cannot be locked; "
+                + "run castree fsck --repair, which puts it into quarantine, and repeat the command",
+            cause: cause)
     }
 
     /// Takes a lock (flock(2)); waits for its holder as long as `options` allow.

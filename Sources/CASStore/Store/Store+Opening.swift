@@ -85,7 +85,7 @@ extension Store {
         StoreError(.noStore, "no store at \(printable(path)); create one with castree init")
     }
 
-    private static func openRoot(
+    static func openRoot(
         _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Descriptor {
         do throws(StoreError) {
@@ -100,15 +100,21 @@ extension Store {
         }
     }
 
-    private static func checkFormat(
+    static func checkFormat(
         _ root: Int32, _ path: String, _ fileSystem: any FileSystem
     ) throws(StoreError) {
         let bytes: [UInt8]
         do throws(StoreError) {
             bytes = try fileSystem.contents(root, StoreLayout.format, limit: 4096)
         } catch {
-            guard error.code == .notFound else { throw error }
-            throw noStore(path)
+            if error.code == .notFound { throw noStore(path) }
+            guard let there = try fileSystem.status(root, StoreLayout.format),
+                there.kind != .regular
+            else { throw error }
+            throw StoreError(
+                error.code,
+                "\(there.kind.noun) stands in place of \(printable(path))/FORMAT, which says that this is a store; "
+                    + "move it away, and castree init writes the file again", cause: error.cause)
         }
         let text = String(decoding: bytes, as: UTF8.self)
         let fields = text.split(whereSeparator: { $0 == " " || $0 == "\n" })

@@ -5,6 +5,19 @@ package struct FileStatus: Hashable, Sendable {
     /// What a directory entry is.
     package enum Kind: Sendable, Hashable {
         case regular, directory, symbolicLink, fifo, socket, device, unknown
+
+        /// What messages call it.
+        package var noun: String {
+            switch self {
+            case .regular: "a file"
+            case .directory: "a directory"
+            case .symbolicLink: "a symbolic link"
+            case .fifo: "a fifo"
+            case .socket: "a socket"
+            case .device: "a device"
+            case .unknown: "something unknown"
+            }
+        }
     }
 
     package var kind: Kind

@@ -34,7 +34,9 @@ extension FileSystem {
         let file = try open(directory, path, .reading, mode: 0)
         let status = try status(file.raw)
         guard status.kind == .regular else {
-            throw StoreError(.io, "\(printable(String(cString: path))) is not a regular file")
+            throw StoreError(
+                .io,
+                "\(printable(String(cString: path))) is \(status.kind.noun), not a regular file")
         }
         guard status.byteCount <= Int64(limit) else {
             throw StoreError(

@@ -71,7 +71,7 @@ extension Command {
             arguments: source.arguments + (origin == nil ? [] : [.checkedOrigin]),
             options: Option.checking + more(), statuses: .check
         ) { invocation in
-            var options = try invocation.checkOptions()
+            let options = try invocation.checkOptions()
             if let origin, let named = invocation.optionalArgument(Argument.checkedOrigin.name) {
                 return try origin(invocation, named, options)
             }
@@ -87,36 +87,16 @@ extension Command {
                 throw CommandError.usage("--dry-run shows what a repair would do: add --repair")
             }
             let remote = try origin.flatMap { try fetching?(invocation, $0) }
-            let versions = observed(try invocation.openStore(from: source))
-            let total = invocation.expectedBytes(in: versions, options)
-            let bar = invocation.progress(
-                "Checking", total: total.map { Int(clamping: $0) })
-            defer { bar.finish() }
-            let isSampled = options.sample != nil
-            options.progress = { done in
-                // Skipped objects are not read; the total of a sample is an estimate already.
-                let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
-                bar.report(done.bytes, of: left)
-            }
-            if invocation.flag("json-lines") { options.found = { invocation.stream($0) } }
             let dryRun = isRepairing && invocation.flag("dry-run")
-            // Before anything is read: what cannot help is not said an hour later.
-            let source = try remote?(versions)
-            var told: RepairPlan?
-            let report =
-                isRepairing
-                ? try versions.repair(options, from: source) { plan in
-                    bar.finish()
-                    told = plan
-                    invocation.show(plan, isDryRun: dryRun)
-                    return !dryRun
-                } : try versions.check(options)
-            bar.finish()
-            try invocation.report(
-                CheckOutcome(
-                    report: report, options: options, plan: told, isRepairing: isRepairing,
-                    isDryRun: dryRun))
-            return report.status
+            let outcome = try invocation.clearing(source, isRepairing: isRepairing, dryRun) {
+                let versions = observed(try invocation.openStore(from: source))
+                // Before anything is read: what cannot help is not said an hour later.
+                let fetched = try remote?(versions)
+                return try invocation.checked(
+                    versions, options, from: fetched, isRepairing: isRepairing, isDryRun: dryRun)
+            }
+            try invocation.report(outcome)
+            return outcome.report.status
         }
     }
 
@@ -155,6 +135,65 @@ extension Command {
             them. A repair writes pointers again, and lost files from the store, or from the origin \
             that --from names. It runs safely beside publishers and pruners (docs/buckets.md).
             """
+    }
+}
+
+extension Invocation {
+    /// Checks, and repairs if that is asked for.
+    fileprivate func checked(
+        _ versions: VersionStore, _ options: CheckOptions, from source: RepairSource?,
+        isRepairing: Bool, isDryRun: Bool
+    ) throws -> CheckOutcome {
+        var options = options
+        let total = expectedBytes(in: versions, options)
+        let bar = progress("Checking", total: total.map { Int(clamping: $0) })
+        defer { bar.finish() }
+        let isSampled = options.sample != nil
+        options.progress = { done in
+            // Skipped objects are not read; the total of a sample is an estimate already.
+            let left = isSampled ? nil : total.map { max($0 - done.skippedBytes, done.bytes) }
+            bar.report(done.bytes, of: left)
+        }
+        if flag("json-lines") { options.found = { stream($0) } }
+        var told: RepairPlan?
+        let report =
+            isRepairing
+            ? try versions.repair(options, from: source) { plan in
+                bar.finish()
+                told = plan
+                show(plan, isDryRun: isDryRun)
+                return !isDryRun
+            } : try versions.check(options)
+        return CheckOutcome(
+            report: report, options: options, plan: told, isRepairing: isRepairing,
+            isDryRun: isDryRun)
+    }
+
+    /// Does the check given; what keeps it from being made is found in its place, and mended by a repair first.
+    fileprivate func clearing(
+        _ source: StoreSource, isRepairing: Bool, _ isDryRun: Bool,
+        _ check: () throws -> CheckOutcome
+    ) throws -> CheckOutcome {
+        do {
+            return try check()
+        } catch let error as StoreError where [.io, .permission, .index].contains(error.code) {
+            let path = try existingStorePath(from: source)
+            let found = try Store.checkAccess(at: path, repairing: false)
+            guard !found.isEmpty else { throw error }
+            var report = CheckReport()
+            report.findings = found
+            let plan = isRepairing ? RepairPlan(before: found) : nil
+            if let plan { show(plan, isDryRun: isDryRun) }
+            guard isRepairing, !isDryRun else {
+                return CheckOutcome(
+                    report: report, options: try checkOptions(), plan: plan,
+                    isRepairing: isRepairing, isDryRun: isDryRun)
+            }
+            let repaired = try Store.checkAccess(at: path, repairing: true)
+            var outcome = try check()
+            outcome.report.findings = repaired + outcome.report.findings
+            return outcome
+        }
     }
 }
 

@@ -54,6 +54,9 @@ package struct RepairPlan: Sendable {
         }
     }
 
+    /// The plan for what keeps a check from being made, which is mended before all else.
+    package init(before findings: [Finding]) { self.init(findings, Means()) }
+
     init(_ findings: [Finding], _ means: Means) {
         fetches = means.fetches
         let fetched = Set(fetches.map(\.address))
@@ -140,7 +143,7 @@ package struct RepairStep: Sendable, Hashable {
         case dropReceived
         /// Note a sound object in the index.
         case recordObject
-        /// Restore the mode of a file.
+        /// Restore the mode of a file or a directory.
         case setMode
         /// Delete the executable copy and make it again with the trees that need it.
         case remakeExecutableCopy = "remakeTwin"
@@ -163,7 +166,7 @@ package struct RepairStep: Sendable, Hashable {
         case removeTree
         /// Delete what a dead writer left behind.
         case removeLeftover
-        /// Put a small file that cannot be read into quarantine.
+        /// Put a small file that cannot be read, or what stands in place of something of castree's, into quarantine.
         case setAsideNote
         /// Put the damaged lifecycle into quarantine and begin with what `current` shows.
         case resetLifecycle
@@ -202,9 +205,11 @@ extension RepairStep {
             isAsked: finding.version.map(means.manifests.contains) ?? false,
             keepsIndex: keepsIndex)
         switch deed {
-        case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeExecutableCopy,
-            .setMode:
+        case .fetchObject, .quarantineObject, .recordLoss, .recordObject, .remakeExecutableCopy:
             object = finding.object
+        case .setMode:
+            object = finding.object
+            if object == nil { path = finding.path }
         case .restoreObject:
             object = finding.object
             path = copy
@@ -254,7 +259,11 @@ extension RepairStep {
         case .damagedNote: .setAsideNote
         case .leftover: .removeLeftover
         case .strayFile:
-            finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
+            if !finding.isAmongObjects {
+                .setAsideNote
+            } else {
+                finding.path.flatMap(StoreLayout.shard(atPath:)) == nil ? .nothing : .clearShard
+            }
         case .editedManifest, .recoveredManifest, .incompleteVersion, .damagedTrust: .nothing
         }
     }
@@ -288,7 +297,7 @@ extension RepairStep {
             "let version \(printable(version ?? "")) go on without object \(name), the manifest that its publisher sent: "
                 + "it is lost, and the version needs nothing of it"
         case .recordObject: "note object \(name) in the index"
-        case .setMode: "restore the mode of object \(name)"
+        case .setMode: "restore the mode of \(object == nil ? place : "object \(name)")"
         case .remakeExecutableCopy: "make the executable copy of object \(name) again"
         case .rebuildIndex: "make the index again from objects and manifests"
         case .rebuildTree: "build the tree of version \(place) again"

@@ -22,7 +22,8 @@ extension VersionStore {
         _ options: CheckOptions, repairing: Bool
     ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
-        // First of all, while the index still knows what they named.
+        report.findings += try store.checkStrangers(repairing: repairing)
+        // Then, while the index still knows what they named.
         let lost = try versionsToRecover()
         report.findings += try checkLostManifests(lost, repairing: repairing)
         report.findings += try store.checkLeftovers(repairing: repairing)
@@ -79,7 +80,7 @@ extension VersionStore {
 
     /// Whether the pass over the objects makes a finding.
     private static func isAboutObject(_ finding: Finding) -> Bool {
-        finding.object != nil || finding.kind == .strayFile
+        finding.object != nil || finding.isAmongObjects
     }
 
     /// Names of the readable manifests.

@@ -31,9 +31,9 @@ extension TamperingTests {
                 Damage.remove(victim.path("manifests/1.json"))
                 return victim.path("manifests/1.json") + "/hello"
             },
-            moving(
-                "hello", to: "into a directory among the leases", .strayFile, stays: [.strayFile]
-            ) { $0.path("leases/saved/hello") },
+            moving("hello", to: "into a directory among the leases", .strayFile) {
+                $0.path("leases/saved/hello")
+            },
             moving("hello", to: "among the manifests", .missingObject) {
                 $0.path("manifests/hello")
             },

@@ -1,0 +1,81 @@
+// What belongs to the store's owner and is closed to them: mode 000, say, after a chmod that went too far.
+
+extension Store {
+    /// Finds everything in a store that its owner may not read, and lets them with a repair.
+    ///
+    /// For checks that were refused something; it looks at every file.
+    /// - Parameters:
+    ///   - path: where the store is.
+    ///   - repairing: whether to set the modes.
+    ///   - fileSystem: makes the calls.
+    /// - Throws: what is wrong with the root of the store; what looking and setting modes throw.
+    static func checkClosed(
+        at path: String, repairing: Bool, fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) -> [Finding] {
+        let root = try openRoot(path, fileSystem)
+        let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
+        let owner = try fileSystem.status(root.raw).owner
+        guard [0, owner].contains(effectiveUser()) else { return [] }
+        var findings: [Finding] = []
+        try checkClosed(
+            root.raw, "", owner, repairing: repairing, fileSystem, &findings)
+        return findings
+    }
+
+    private static func checkClosed(
+        _ directory: Int32, _ prefix: String, _ owner: UInt32, repairing: Bool,
+        _ fileSystem: any FileSystem, _ findings: inout [Finding]
+    ) throws(StoreError) {
+        for name in try fileSystem.names(in: directory).sorted()
+        where !prefix.isEmpty || StoreLayout.topLevelNames.contains(name) {
+            guard let status = try fileSystem.status(directory, name) else { continue }
+            let path = prefix + name
+            if let finding = try checkClosed(
+                name, path, status, in: directory, owner, repairing: repairing, fileSystem)
+            {
+                findings.append(finding)
+                if !repairing { continue }
+            }
+            guard status.kind == .directory, status.owner == owner,
+                let inner = try fileSystem.openIfPresent(directory, name, .directory)
+            else { continue }
+            try checkClosed(
+                inner.raw, path + "/", owner, repairing: repairing, fileSystem, &findings)
+        }
+    }
+
+    /// Finds out whether one thing is closed to the owner of the store, whose it is.
+    ///
+    /// - Parameter path: where it is, inside the store.
+    static func checkClosed(
+        _ name: String, _ path: String, _ status: FileStatus, in directory: Int32, _ owner: UInt32,
+        repairing: Bool, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Finding? {
+        guard status.owner == owner, let mode = Self.leastMode(of: path, status.kind),
+            status.mode & mode & 0o700 != mode & 0o700
+        else { return nil }
+        if repairing { try fileSystem.setMode(directory, name, status.mode | mode) }
+        return Finding(
+            .wrongMode, path: printable(path),
+            "\(printable(path)) in the store is closed to its owner (mode \(octal(status.mode)))"
+                + (repairing ? "" : "; castree fsck --repair opens it"),
+            isRepaired: repairing)
+    }
+
+    /// The rights that castree gives at least; `nil` for what is opened by nobody.
+    private static func leastMode(of path: String, _ kind: FileStatus.Kind) -> UInt32? {
+        let isFixed = [StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions].contains {
+            path.hasPrefix($0 + "/")
+        }
+        switch kind {
+        case .directory: return path.hasPrefix(StoreLayout.versions + "/") ? 0o555 : 0o755
+        case .regular: return isFixed ? 0o444 : 0o600
+        default: return nil
+        }
+    }
+
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode & 0o777, radix: 8)
+        return String(repeating: "0", count: 3 - digits.count) + digits
+    }
+}
