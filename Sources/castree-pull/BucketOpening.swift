@@ -43,7 +43,7 @@ extension Invocation {
             var options = options
             if case .web(let url) = location {
                 options.credentials = try CredentialSearch(self).credentials(for: url)
-            } else if isGiven("netrc-file") {
+            } else if isDeclared("netrc-file"), isGiven("netrc-file") {
                 throw CommandError.usage("--netrc-file is for web origins: http:// or https://")
             }
             return try CurlTransport(options)

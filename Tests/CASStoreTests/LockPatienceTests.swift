@@ -66,7 +66,7 @@ struct LockPatienceTests {
             POSIXFileSystem.workingDirectory, directory.path, .directory, mode: 0)
         mkdir("\(directory.path)/\(name)", 0o755)
         let error = #expect(throws: StoreError.self) { _ = try system.openLock(place.raw, name) }
-        expect(error?.message.contains("leases/\(name) in the store is not a file"), equals: true)
-        expect(error?.message.contains("remove it"), equals: true)
+        expect(error?.message.contains("leases/\(name) in the store is a directory"), equals: true)
+        expect(error?.message.contains("castree fsck --repair"), equals: true)
     }
 }

@@ -126,7 +126,7 @@ import Testing
         mkdir(path, 0o755)
         let boot = try place.run(.castree, ["boot"])
         expect(boot.status, equals: 1, "\(boot)")
-        expect(boot.errors.contains("leases/\(lock) in the store is not a file"), "\(boot)")
+        expect(boot.errors.contains("leases/\(lock) in the store is a directory"), "\(boot)")
         let check = try place.castree("fsck", "--json")
         expect(check.status, equals: 4)
         expect(check.text.contains("leases/\(lock)"), "\(check)")

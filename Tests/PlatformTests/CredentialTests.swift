@@ -21,7 +21,13 @@ import Testing
             ("s3//KEY:secret@bucket/x", "s3//…@bucket/x"),
             ("https://me:sec/ret@host/x", "https://…@host/x"),
             ("me:sec/ret@host/x", "me:…@host/x"), ("a=//me:s@h,b=//me:s@h", "a=//…@h,b=//…@h"),
+            ("http://u:a#b@h/x", "http://…@h/x"), ("http://u:a?b@h/x", "http://…@h/x"),
+            ("'http://u:a b@h/x': no", "'http://…@h/x': no"), ("http://u:a\"b@h", "http://…@h"),
+            ("http://u:a<b>c@h", "http://…@h"), ("//u:a b@h, //u:c#d@h", "//…@h, //…@h"),
             // What looks so and is none.
+            ("http://h:80 is of me@h", "http://h:80 is of me@h"),
+            ("http://h: no, me@h", "http://h: no, me@h"), ("//h and a: b@c", "//h and a: b@c"),
+            ("http://[::1] is of me@h", "http://[::1] is of me@h"),
             ("http://[::1]/a@b", "http://[::1]/a@b"),
             ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
             ("localhost:8080/@scope/x", "localhost:8080/@scope/x"),

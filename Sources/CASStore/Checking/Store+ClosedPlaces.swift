@@ -67,9 +67,13 @@ extension Store {
         let isFixed = [StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions].contains {
             path.hasPrefix($0 + "/")
         }
+        // What is staged is read-only from the moment in which it is whole, and so is what was put aside.
+        let isOnlyRead = [StoreLayout.staging, StoreLayout.quarantine].contains {
+            path.hasPrefix($0 + "/")
+        }
         switch kind {
         case .directory: return path.hasPrefix(StoreLayout.versions + "/") ? 0o555 : 0o755
-        case .regular: return isFixed ? 0o444 : 0o600
+        case .regular: return isFixed ? 0o444 : isOnlyRead ? 0o400 : 0o600
         default: return nil
         }
     }

@@ -135,7 +135,8 @@ extension Store {
         _ kind: FileStatus.Kind, _ path: String, isRepaired: Bool
     ) -> Finding {
         Finding(
-            .strayFile, path: printable(path),
+            path.hasPrefix(StoreLayout.versions + "/") ? .strayTree : .strayFile,
+            path: printable(path),
             "\(kind.noun) stands at \(printable(path)) in the store, and is not castree's"
                 + (isRepaired ? "" : "; castree fsck --repair puts it into quarantine"),
             isRepaired: isRepaired)

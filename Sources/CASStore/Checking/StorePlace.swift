@@ -26,7 +26,7 @@ enum StorePlace: String, CaseIterable {
             if ObjectID(String(name.prefix(64))) != nil { return .regular }
             return Store.lease(thatLeft: name, in: .staging) == nil ? nil : .directory
         case .versions:
-            return !name.hasPrefix(".") || StoreLayout.isHiddenTree(name) ? .directory : nil
+            return name.hasPrefix(".") ? nil : .directory
         case .leases: return .regular
         case .pointers: return ObjectID(name) == nil ? nil : .regular
         case .packing: return StoreLayout.isPackingPlace(name) ? .directory : nil

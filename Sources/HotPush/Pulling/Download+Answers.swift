@@ -320,7 +320,7 @@ extension Download {
 
     /// Makes what has arrived readable and durable.
     func settle() throws(StoreError) {
-        try arrivals.settle()
+        completed += try arrivals.settle()
         guard !finished.isEmpty else { return }
         let batch = finished
         finished.removeAll(keepingCapacity: true)

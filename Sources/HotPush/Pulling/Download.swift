@@ -125,6 +125,8 @@ final class Download: TransferClient {
 
     /// A file that came anew from its beginning because the server sends no parts, and how much of it was here.
     var begunAnew: (path: String, byteCount: Int64)?
+    /// The versions that what has come made complete.
+    var completed: [String] = []
 
     private var queue: [Work]
     /// What has come another way.

@@ -102,9 +102,18 @@ extension Pull {
             try work.dropParts()
         }
         let version = session.plan.release.version.description
-        if session.wasPartial, try versions.isMaterialized(version) {
+        let isRebuilt = session.wasPartial ? try versions.isMaterialized(version) : false
+        if isRebuilt {
             // It showed what was left of the version.
             try versions.rebuildTree(of: versions.registeredManifest(of: version))
+        }
+        // The same of all that a repair has left with what is right in them.
+        var others: [String] = []
+        for name in session.download.completed where try versions.isMaterialized(name) {
+            others.append(name)
+        }
+        for other in try versions.restoreTrees(of: others, except: isRebuilt ? version : "") {
+            options.notice?("version \(other) lacked objects and is complete again")
         }
     }
 

@@ -3,21 +3,49 @@
 ///
 /// Removed is what stands before the `@` of an authority (RFC 3986, section 3.2.1), whatever comes before its `//`:
 /// a person may have left out a colon or the scheme. Without a `//`, what stands between a colon and an `@` is removed,
-/// as in `user:secret@host`. In doubt it removes too much.
+/// as in `user:secret@host`. A password may have what nobody has encoded. In doubt it removes too much.
 ///
 /// - Parameter mark: what is put in place of a name and a password, before the `@`; `nil` removes the `@`, too.
 package func withoutCredentials(_ text: String, mark: String?) -> String {
     guard text.utf8.contains(atSign) else { return text }
     var result: [UInt8] = []
     // Blanks, quotes and angle brackets end an address in running text (RFC 3986, appendix C).
-    var rest = Array(text.utf8)[...]
-    while let end = rest.firstIndex(where: { $0 <= 0x20 || [0x22, 0x3C, 0x3E].contains($0) }) {
+    var rest = withoutUnencodedSecrets(Array(text.utf8), mark)[...]
+    while let end = rest.firstIndex(where: endsWord) {
         appendWord(rest[..<end], mark, to: &result)
         result.append(rest[end])
         rest = rest[(end + 1)...]
     }
     appendWord(rest, mark, to: &result)
     return String(decoding: result, as: UTF8.self)
+}
+
+private func endsWord(_ byte: UInt8) -> Bool {
+    byte <= 0x20 || [0x22, 0x3C, 0x3E].contains(byte)
+}
+
+/// Removes names and passwords that a blank, a quotation mark, `<`, `>`, `?` or `#` would cut in two.
+///
+/// What begins with a port is none, nor what begins with an IPv6 address.
+private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8] {
+    var (result, rest) = ([UInt8](), text[...])
+    while let slashes = rest.firstRange(of: [slash, slash]) {
+        result += rest[..<slashes.upperBound]
+        rest = rest[slashes.upperBound...]
+        let run = rest.prefix { $0 != slash && $0 != 0x0A }
+        guard let sign = run.lastIndex(of: atSign), let middle = run.firstIndex(of: colon),
+            middle < sign, run.first != 0x5B
+        else { continue }
+        let isCut = { (byte: UInt8) in endsWord(byte) || endsPath(byte) }
+        let secret = run[(middle + 1)..<sign]
+        let beginning = secret.prefix { !isCut($0) }
+        guard beginning.count < secret.count, !run[..<middle].contains(where: isCut),
+            !beginning.allSatisfy({ (0x30...0x39).contains($0) })
+        else { continue }
+        if let mark { result += Array(mark.utf8) + [atSign] }
+        rest = rest[(sign + 1)...]
+    }
+    return result + rest
 }
 
 private let (atSign, colon, slash): (UInt8, UInt8, UInt8) = (0x40, 0x3A, 0x2F)

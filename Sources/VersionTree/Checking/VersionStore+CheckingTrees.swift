@@ -44,9 +44,8 @@ extension VersionStore {
             return Finding(
                 .leftover, path: path, "a tree that was being built or removed was left")
         }
-        if kind != .directory {
-            return Finding(.strayTree, path: path, "something stands there that is no tree")
-        }
+        // What is no directory, `Store.checkStrangers` has found.
+        if kind != .directory { return nil }
         let row = VersionName.isName(name) ? try store.versionRow(name) : nil
         if let row, !row.isComplete, try shownVersion() != name {
             // An add shows the tree before it has committed that the version is complete.

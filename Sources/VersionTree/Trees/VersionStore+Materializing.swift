@@ -265,7 +265,7 @@ extension VersionStore {
     ///
     /// Passes over versions that somebody has retired, replaced, damaged or edited: that is no failure of the
     /// caller's, and a check names them.
-    func restoreTrees(
+    package func restoreTrees(
         of names: [String], except own: String
     ) throws(StoreError) -> [String] {
         var restored: [String] = []
