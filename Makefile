@@ -191,7 +191,7 @@ s3: ## hold origins in buckets against a real S3 server (Ceph RGW; root where it
 	@scripts/setup s3
 	$(SWIFT) build $(debug) $(tests) --build-tests
 	SWIFT_BACKTRACE=enable=no Tests/Reliability/s3/run $(SWIFT) test $(debug) $(tests) --skip-build \
-	    --filter '^BucketsTests\.'
+	    --filter '^(Storage|S3)Tests\.'
 	Tests/Reliability/s3/run Tests/Reliability/s3/whole --programs .build/debug --seconds $(S3_SECONDS)
 
 harness-check: ## build, then show that the suites above see a broken engine (root)

@@ -104,8 +104,10 @@ let package = Package(
         .target(name: "LocalizedErrors", dependencies: ["Platform"], swiftSettings: settings),
         .target(
             name: "CASStore", dependencies: ["Platform", "CSQLite"], swiftSettings: settings),
+        .target(name: "Storage", dependencies: ["Platform"], swiftSettings: settings),
         .target(
-            name: "Buckets", dependencies: ["Platform", "StrictJSON"], swiftSettings: settings),
+            name: "S3", dependencies: ["Storage", "Platform", "StrictJSON"], swiftSettings: settings
+        ),
         .target(
             name: "VersionTree", dependencies: ["CASStore", "StrictJSON"], swiftSettings: settings),
         .target(
@@ -118,16 +120,16 @@ let package = Package(
         .target(
             name: "HotPush",
             dependencies: [
-                "VersionTree", "CASStore", "Archives", "Buckets", "StrictJSON", "Zstandard",
+                "VersionTree", "CASStore", "Archives", "S3", "Storage", "StrictJSON", "Zstandard",
             ], swiftSettings: settings),
         .target(
             name: "ClientSystems",
             dependencies: [
-                "HotPush", "VersionTree", "CASStore", "Archives", "Buckets", "StrictJSON",
+                "HotPush", "VersionTree", "CASStore", "Archives", "S3", "Storage", "StrictJSON",
                 "Platform",
             ], swiftSettings: settings),
         .target(
-            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "Buckets", "CCurl"],
+            name: "CurlTransport", dependencies: ["HotPush", "CASStore", "S3", "Storage", "CCurl"],
             swiftSettings: settings),
         .target(
             name: "WebServer", dependencies: ["Platform", "CSystem", "CTLS"],
@@ -151,7 +153,8 @@ let package = Package(
         .target(
             name: "OriginCommands",
             dependencies: [
-                "StoreCommands", "Console", "ClientSystems", "HotPush", "Buckets", "VersionTree",
+                "StoreCommands", "Console", "ClientSystems", "HotPush", "S3", "Storage",
+                "VersionTree",
                 "CASStore", "StrictJSON",
             ], swiftSettings: settings),
         .executableTarget(
@@ -165,7 +168,7 @@ let package = Package(
             name: "castree-pull",
             dependencies: [
                 "OriginCommands", "StoreCommands", "Console", "ClientSystems", "CurlTransport",
-                "HotPush", "Buckets", "VersionTree", "CASStore", "StrictJSON",
+                "HotPush", "S3", "Storage", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Linking"], swiftSettings: settings, linkerSettings: networked + tested),
         .executableTarget(
             name: "castree-import",
@@ -176,7 +179,7 @@ let package = Package(
             name: "castree-origin",
             dependencies: [
                 "OriginCommands", "StoreCommands", "Console", "ClientSystems", "ServeFromCAS",
-                "CurlTransport", "Buckets",
+                "CurlTransport", "S3", "Storage",
                 "WebServer", "HotPush", "VersionTree", "CASStore", "Archives", "StrictJSON",
                 "Platform",
             ], swiftSettings: settings, linkerSettings: networked + tested),
@@ -191,7 +194,7 @@ let package = Package(
         .target(
             name: "BucketTestSupport",
             dependencies: [
-                "StorageTestSupport", "Buckets", "CurlTransport", "HotPush", "Platform",
+                "StorageTestSupport", "S3", "Storage", "CurlTransport", "HotPush", "Platform",
             ],
             path: "Tests/BucketTestSupport", swiftSettings: settings),
         .target(
@@ -249,9 +252,14 @@ let package = Package(
             name: "CASStoreTests", dependencies: ["StorageTestSupport", "CASStore", "Platform"],
             swiftSettings: settings),
         .testTarget(
-            name: "BucketsTests",
+            name: "StorageTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "Buckets",
+                "StorageTestSupport", "BucketTestSupport", "S3", "Storage", "Platform",
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "S3Tests",
+            dependencies: [
+                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "S3", "Storage",
                 "CurlTransport", "HotPush", "Platform",
             ], swiftSettings: settings),
         .testTarget(
@@ -267,7 +275,7 @@ let package = Package(
         .testTarget(
             name: "HotPushTests",
             dependencies: [
-                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "Buckets",
+                "StorageTestSupport", "SocketTestSupport", "BucketTestSupport", "S3", "Storage",
                 "HotPush",
                 "CurlTransport", "Zstandard",
                 "VersionTree", "CASStore", "StrictJSON",
@@ -283,13 +291,13 @@ let package = Package(
             name: "ClientSystemsTests",
             dependencies: [
                 "StorageTestSupport", "BucketTestSupport", "ClientSystems", "Archives", "HotPush",
-                "Buckets", "VersionTree", "CASStore", "StrictJSON", "Platform",
+                "S3", "Storage", "VersionTree", "CASStore", "StrictJSON", "Platform",
             ], swiftSettings: settings),
         .testTarget(
             name: "FuzzTests",
             dependencies: [
                 "StorageTestSupport", "WebTestSupport", "WebServer", "ServeFromCAS", "HotPush",
-                "ClientSystems", "Zstandard", "Buckets", "ArchiveReading",
+                "ClientSystems", "Zstandard", "S3", "Storage", "ArchiveReading",
                 "CurlTransport", "VersionTree", "CASStore", "StrictJSON",
             ], exclude: ["Corpora", "LibFuzzer", "run"], swiftSettings: settings),
         .testTarget(

@@ -1,7 +1,8 @@
-internal import Buckets
 internal import CASStore
 internal import CCurl
 internal import HotPush
+internal import S3
+internal import Storage
 
 /// One of libcurl's easy handles, and the request of a bucket that occupies it.
 ///

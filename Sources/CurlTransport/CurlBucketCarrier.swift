@@ -1,7 +1,8 @@
-package import Buckets
 package import CASStore
 internal import CCurl
 package import HotPush
+package import S3
+import Storage
 internal import Synchronization
 
 /// Carries the requests of a bucket with libcurl: each on the thread that asks.

@@ -1,7 +1,8 @@
-package import Buckets
 import CASStore
 package import Console
 package import HotPush
+package import S3
+import Storage
 import StoreCommands
 
 extension Option {

@@ -1,8 +1,9 @@
-package import Buckets
 import CASStore
 package import ClientSystems
 package import Console
 package import HotPush
+package import S3
+import Storage
 import StoreCommands
 
 /// An origin that is about to answer.

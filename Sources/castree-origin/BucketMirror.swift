@@ -1,10 +1,11 @@
-import Buckets
 import CASStore
 import ClientSystems
 import Console
 import CurlTransport
 import HotPush
 import OriginCommands
+import S3
+import Storage
 import StoreCommands
 import WebServer
 
@@ -27,7 +28,7 @@ extension Invocation {
         return try OriginMirror(try openBucket(location), at: cache, options)
     }
 
-    private func openBucket(_ location: BucketLocation) throws -> S3Bucket {
+    private func openBucket(_ location: BucketLocation) throws -> S3Storage {
         let settings = try bucketSettings()
         var transport = TransportOptions()
         transport.stallTimeout = try duration("timeout") ?? transport.stallTimeout
@@ -41,7 +42,7 @@ extension Invocation {
         options.note = { note($0) }
         let carrier = try CurlBucketCarrier(transport)
         do throws(StoreError) {
-            return try S3Bucket(location, settings, carrier: carrier, options)
+            return try S3Storage(location, settings, carrier: carrier, options)
         } catch {
             guard error.code == .badOrigin else { throw error }
             throw CommandError.usage(error.message)

@@ -1,8 +1,9 @@
-import Buckets
 import CASStore
 import Console
 import HotPush
 import OriginCommands
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree

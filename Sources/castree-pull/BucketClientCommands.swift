@@ -1,9 +1,9 @@
-import Buckets
 import CASStore
 import ClientSystems
 import Console
 import HotPush
 import OriginCommands
+import Storage
 import StoreCommands
 import VersionTree
 

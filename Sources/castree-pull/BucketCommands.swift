@@ -1,9 +1,10 @@
-import Buckets
 import CASStore
 import ClientSystems
 import Console
 import HotPush
 import OriginCommands
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree
@@ -310,7 +311,7 @@ extension Invocation {
     }
 }
 
-extension BucketFigures {
+extension StorageFigures {
     /// Writes what something took.
     func writeMembers(to writer: inout JSONWriter) {
         writer.member("requests", requestCount)

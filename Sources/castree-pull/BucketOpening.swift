@@ -1,9 +1,10 @@
-import Buckets
 import CASStore
 import Console
 import CurlTransport
 import HotPush
 import OriginCommands
+import S3
+import Storage
 import StoreCommands
 
 // How a bucket is reached: by the options of the command line, and as AWS's tools find it.
@@ -15,7 +16,7 @@ extension Invocation {
     /// - Throws: `usage` for a bad endpoint or region, `.credentials`; the error that keeps libcurl from working.
     func openBucket(
         _ location: BucketLocation, _ transport: TransportOptions? = nil
-    ) throws -> S3Bucket {
+    ) throws -> S3Storage {
         let transport = if let transport { transport } else { try connectionOptions() }
         let settings = try bucketSettings()
         var options = BucketOptions()
@@ -27,7 +28,7 @@ extension Invocation {
         options.retrying = { note($0) }
         let carrier = try CurlBucketCarrier(certified(transport))
         do throws(StoreError) {
-            return try S3Bucket(location, settings, carrier: carrier, options)
+            return try S3Storage(location, settings, carrier: carrier, options)
         } catch {
             guard error.code == .badOrigin else { throw error }
             throw CommandError.usage(error.message)

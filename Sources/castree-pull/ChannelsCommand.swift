@@ -1,9 +1,10 @@
-import Buckets
 import CASStore
 import Console
 import CurlTransport
 import HotPush
 import OriginCommands
+import S3
+import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree

@@ -1,8 +1,8 @@
-package import Buckets
 import Platform
+package import Storage
 import Synchronization
 
-/// The files of a bucket in memory, shared by the ``ModelBucket`` of each actor.
+/// The files of a bucket in memory, shared by the ``ModelStorage`` of each actor.
 package final class ModelStore: Sendable {
     /// A file.
     package struct File: Sendable, Hashable {
@@ -100,7 +100,7 @@ package final class ModelStore: Sendable {
         return EntityTag(Hex.string(digest))
     }
 
-    // MARK: for ModelBucket
+    // MARK: for ModelStorage
 
     /// Counts a request.
     func nextNumber() -> Int {

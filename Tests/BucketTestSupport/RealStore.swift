@@ -1,8 +1,9 @@
-package import Buckets
 import CurlTransport
 import Foundation
 import HotPush
 import Platform
+package import S3
+import Storage
 import Synchronization
 
 /// A real S3 server that the environment names: `S3_ENDPOINT`, `S3_ACCESS_KEY`, `S3_SECRET_KEY`.
@@ -31,7 +32,7 @@ package struct RealStore: Sendable {
     /// A place of its own in the bucket of this process.
     package func bucket(
         _ options: BucketOptions = BucketOptions(), keys: AccessKeys? = nil, prefix: String? = nil
-    ) throws -> S3Bucket {
+    ) throws -> S3Storage {
         let name = try Self.shared.withLock { name in
             if let name { return name }
             let new = "contract-\(try randomToken())"
@@ -41,7 +42,7 @@ package struct RealStore: Sendable {
         }
         let location = try BucketLocation(
             parsing: "s3://\(name)/\(prefix ?? "p-\(try randomToken())")")
-        return S3Bucket(
+        return S3Storage(
             location, at: try at(name), keys: FixedKeys(keys ?? self.keys), carrier: carrier,
             options)
     }
@@ -49,8 +50,8 @@ package struct RealStore: Sendable {
     /// Any place, signed by these keys or not at all.
     package func bucket(
         _ location: BucketLocation, keys: AccessKeys?, _ options: BucketOptions = BucketOptions()
-    ) throws -> S3Bucket {
-        S3Bucket(
+    ) throws -> S3Storage {
+        S3Storage(
             location, at: try at(location.bucket), keys: FixedKeys(keys), carrier: carrier, options)
     }
 
@@ -72,7 +73,7 @@ package struct RealStore: Sendable {
         fields: [(String, String)] = [], body: [UInt8] = []
     ) throws -> (status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
         let place = try at(bucket)
-        let content = try BucketBody(body)
+        let content = try StorageBody(body)
         var target = SignableRequest(
             method: method, host: place.requestHost, path: place.path(key))
         target.query = query.map { (name: $0.0, value: $0.1) }

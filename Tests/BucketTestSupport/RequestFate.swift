@@ -1,4 +1,4 @@
-/// A request to a ``ModelBucket``, as its schedule sees it.
+/// A request to a ``ModelStorage``, as its schedule sees it.
 package struct ModelRequest: Sendable, Hashable, CustomStringConvertible {
     /// The verbs of a bucket.
     package enum Verb: String, Sendable, Hashable {

@@ -128,8 +128,11 @@ import Testing
         let above = [
             "StrictJSON": ["Platform", "CASStore", "VersionTree", "Console"],
             "Platform": ["CASStore", "StrictJSON", "VersionTree", "Console"],
-            "CASStore": ["StrictJSON", "Buckets", "VersionTree", "Console"],
-            "Buckets": [
+            "CASStore": ["StrictJSON", "Storage", "S3", "VersionTree", "Console"],
+            "Storage": [
+                "CASStore", "StrictJSON", "S3", "VersionTree", "HotPush", "Console",
+            ],
+            "S3": [
                 "CASStore", "VersionTree", "HotPush", "CurlTransport", "CCurl", "Console",
             ],
             "Archives": ["CASStore", "VersionTree", "HotPush", "Console"],

@@ -1,6 +1,6 @@
-import Buckets
 import CASStore
 import HotPush
+import Storage
 import Synchronization
 
 /// What is new about a channel in the bucket: a value, nothing of it is here yet.

@@ -1,10 +1,10 @@
-import Buckets
 import CASStore
 import Platform
+import Storage
 
 /// Fetches one file into a mirror.
 struct MirrorFetch: Sendable {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     let directory: MirrorDirectory
     let shelf: MirrorShelf
     let reach: MirrorReach

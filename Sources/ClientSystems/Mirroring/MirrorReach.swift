@@ -1,6 +1,6 @@
-import Buckets
 import HotPush
 import Platform
+import Storage
 import Synchronization
 
 /// Whether the bucket is reached: says when that changes, and once only.

@@ -1,6 +1,6 @@
-import Buckets
 package import CASStore
 package import HotPush
+import Storage
 import Synchronization
 
 // The files that never change: they come when they are asked for.

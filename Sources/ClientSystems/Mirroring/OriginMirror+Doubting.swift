@@ -1,6 +1,6 @@
-import Buckets
 import CASStore
 import HotPush
+import Storage
 import Synchronization
 
 // Which copy counts: the one here, or one in the bucket that names an older entry of the log.

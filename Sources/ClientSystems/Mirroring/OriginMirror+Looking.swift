@@ -1,7 +1,7 @@
-import Buckets
 import CASStore
 package import HotPush
 import Platform
+import Storage
 import Synchronization
 
 // The files that change: what the bucket says now, in the order that keeps answers whole.

@@ -1,7 +1,7 @@
-package import Buckets
 package import CASStore
 package import HotPush
 import Platform
+package import Storage
 import StrictJSON
 import Synchronization
 
@@ -82,7 +82,7 @@ package final class OriginMirror: Sendable {
         var files: [PlacedFile]
     }
 
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     let directory: MirrorDirectory
     let shelf: MirrorShelf
     let reach: MirrorReach
@@ -98,7 +98,7 @@ package final class OriginMirror: Sendable {
     ///
     /// - Throws: `.foreignCache`, `.busy`, `.unsupportedFormat`; what making it throws.
     package init(
-        _ bucket: any Bucket, at path: String, _ options: Options = Options()
+        _ bucket: any ObjectStorage, at path: String, _ options: Options = Options()
     ) throws(StoreError) {
         self.bucket = bucket
         self.options = options
@@ -138,7 +138,7 @@ package final class OriginMirror: Sendable {
 
     /// Whether anything of the bucket answers: one of the two files that every origin has may be what does not.
     private static func probe(
-        _ bucket: any Bucket, _ laggards: MirrorLaggards
+        _ bucket: any ObjectStorage, _ laggards: MirrorLaggards
     ) throws(StoreError) {
         var failure: StoreError?
         for key in [OriginLayout.marker, OriginLayout.channelList] {

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Reads the documents of a release for a check: what is wrong becomes a finding.
@@ -70,7 +70,7 @@ final class AuditedDocuments {
         }
         guard let bytes, try ObjectID(of: bytes) == key.address else { return nil }
         let outcome = try audit.bucket.put(
-            key.path, BucketBody(bytes, address: key.address), .document)
+            key.path, StorageBody(bytes, address: key.address), .document)
         return outcome.isStored ? bytes : nil
     }
 

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 import VersionTree
 
@@ -208,14 +208,14 @@ extension BucketAudit {
 
 /// Reads files whole, no faster than it may, and compares them with their names.
 private final class DeepReading: Sendable {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let options: BucketAuditOptions
     private let total: Int64
     private let done = Mutex(Int64(0))
     private let rate: Mutex<RateLimit>
     private let began = ContinuousClock.now
 
-    init(_ bucket: any Bucket, _ options: BucketAuditOptions, total: Int64) {
+    init(_ bucket: any ObjectStorage, _ options: BucketAuditOptions, total: Int64) {
         self.bucket = bucket
         self.options = options
         self.total = total

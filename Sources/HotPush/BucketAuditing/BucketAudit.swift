@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 import VersionTree
 
 /// Checks an origin in a bucket beside everything else that happens to it, and repairs it.
@@ -7,7 +7,7 @@ import VersionTree
 /// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps:
 /// every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes nothing. Belongs to one thread.
 package final class BucketAudit {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     let log: OriginLog
     private let tags = TagMeaning()
     let options: BucketAuditOptions
@@ -23,7 +23,7 @@ package final class BucketAudit {
 
     /// Makes a check; nothing is asked yet.
     package init(
-        _ bucket: any Bucket, _ options: BucketAuditOptions = BucketAuditOptions(),
+        _ bucket: any ObjectStorage, _ options: BucketAuditOptions = BucketAuditOptions(),
         repairingFrom mender: BucketMender? = nil
     ) {
         self.bucket = bucket
@@ -148,7 +148,7 @@ package final class BucketAudit {
         try checkList(of: state)
         guard try bucket.head(OriginLayout.marker) == nil else { return }
         let signed = state.pointers.values.first { $0.isSigned }
-        let body = try BucketBody(
+        let body = try StorageBody(
             OriginMarker.serialized(
                 of: signed?.origin, hasClients: !state.entry.clients.isEmpty))
         try found(

@@ -1,13 +1,13 @@
-package import Buckets
 package import CASStore
+package import Storage
 import VersionTree
 
 /// What the channels of an origin in a bucket offer: what the log says, or devices' copies of it.
 package struct BucketChannels: Sendable {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
 
     /// Looks at nothing yet.
-    package init(_ bucket: any Bucket) { self.bucket = bucket }
+    package init(_ bucket: any ObjectStorage) { self.bucket = bucket }
 
     /// What channels offer.
     package struct Offered: Sendable {

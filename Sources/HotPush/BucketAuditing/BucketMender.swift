@@ -1,5 +1,5 @@
-import Buckets
 package import CASStore
+import Storage
 package import VersionTree
 
 /// Where the repair of an origin in a bucket takes bytes from: stores on this machine.
@@ -87,13 +87,13 @@ extension BucketAudit {
             try throwIfInterrupted()
             guard let byteCount = needed.byteCount(of: key) else { continue }
             if key.kind == .twin, let twin = try twin(key.address, byteCount, from: mender) {
-                let body = BucketBody(twin, address: key.address)
+                let body = StorageBody(twin, address: key.address)
                 let outcome = try bucket.put(key.path, body, key.fields)
                 report.findings[place].isRepaired = outcome.isStored
                 continue
             }
             guard let file = try mender.file(key.address) else { continue }
-            let body = BucketBody(file: file.raw, byteCount: byteCount, address: key.address)
+            let body = StorageBody(file: file.raw, byteCount: byteCount, address: key.address)
             do throws(StoreError) {
                 let outcome = try bucket.put(key.path, body, key.fields)
                 report.findings[place].isRepaired = outcome.isStored

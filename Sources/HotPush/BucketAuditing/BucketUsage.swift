@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 package import VersionTree
 
 /// What an origin in a bucket holds: what releases need, what waits, what any pruner may delete.
@@ -46,13 +46,13 @@ package struct BucketUsage: Sendable {
     /// What is offered, by channel, newest first.
     package private(set) var releases: [Release] = []
     /// What it took.
-    package private(set) var figures = BucketFigures()
+    package private(set) var figures = StorageFigures()
 
     /// Lists the bucket, and reads the log and what releases name.
     /// - Parameter listed: gets the number of keys that the listing has shown so far.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read: a check says more.
     package init(
-        of bucket: any Bucket, listed: (Int) -> Void = { _ in }
+        of bucket: any ObjectStorage, listed: (Int) -> Void = { _ in }
     ) throws(StoreError) {
         let log = OriginLog(bucket)
         let state = try BucketPublisher(bucket).open(PointerCopy(.stable, in: bucket).read(), log)

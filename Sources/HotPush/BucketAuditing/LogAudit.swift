@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 
 /// Checks the log of an origin in a bucket: no gaps, and every entry follows from the one before.
@@ -43,12 +43,12 @@ struct LogAudit {
         }
     }
 
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let tags: TagMeaning
     /// More entries than this are missing in a row: nobody asks for each.
     private static let askedGapMax: Int64 = 100
 
-    init(_ bucket: any Bucket, _ tags: TagMeaning = TagMeaning()) {
+    init(_ bucket: any ObjectStorage, _ tags: TagMeaning = TagMeaning()) {
         self.bucket = bucket
         self.tags = tags
     }

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 /// What the releases need that an entry keeps: each file, its size, and a version that needs it.
 ///

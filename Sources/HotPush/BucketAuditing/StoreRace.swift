@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 
 /// Tries whether a store lets exactly one of several creators succeed: all that the log relies on.
@@ -9,10 +9,10 @@ struct StoreRace {
     /// How many creators each has.
     static let creatorCount = 8
 
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let isInterrupted: @Sendable () -> Bool
 
-    init(_ bucket: any Bucket, _ isInterrupted: @escaping @Sendable () -> Bool) {
+    init(_ bucket: any ObjectStorage, _ isInterrupted: @escaping @Sendable () -> Bool) {
         self.bucket = bucket
         self.isInterrupted = isInterrupted
     }
@@ -38,9 +38,9 @@ struct StoreRace {
 
     /// - Returns: what went wrong; `nil` if exactly one has won.
     private func hold(_ key: String) throws(StoreError) -> String? {
-        var bodies: [BucketBody] = []
+        var bodies: [StorageBody] = []
         for number in 0..<Self.creatorCount {
-            bodies.append(try BucketBody(Array("creator \(number)\n".utf8)))
+            bodies.append(try StorageBody(Array("creator \(number)\n".utf8)))
         }
         let outcomes = Mutex<[Int: WriteOutcome]>([:])
         let (bucket, all) = (bucket, bodies)

@@ -1,12 +1,12 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Fetches from a bucket what the store lacks of contents from which packs are to lead (`--fetch-bases`).
 struct BaseFetching: Sendable {
     /// What is in the bucket, and not here, sorted.
     let objects: [SizedKey]
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let options: PublisherOptions
     /// Its bytes.
     var byteCount: Int64 { objects.byteCount }
@@ -14,7 +14,7 @@ struct BaseFetching: Sendable {
     private static let directory = "objects"
 
     init(
-        _ bases: [PackBases.Base], in state: OriginState, _ bucket: any Bucket,
+        _ bases: [PackBases.Base], in state: OriginState, _ bucket: any ObjectStorage,
         _ versions: VersionStore, _ options: PublisherOptions
     ) throws(StoreError) {
         var wanted: [ObjectID: SizedKey] = [:]
@@ -36,7 +36,7 @@ struct BaseFetching: Sendable {
     }
 
     /// Fetches these objects.
-    init(_ objects: [SizedKey], _ bucket: any Bucket, _ options: PublisherOptions) {
+    init(_ objects: [SizedKey], _ bucket: any ObjectStorage, _ options: PublisherOptions) {
         self.objects = objects
         self.bucket = bucket
         self.options = options

@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 import VersionTree
 
 /// Copies an origin from one bucket into another that has none, or goes on where an earlier copy ended.
@@ -12,17 +12,17 @@ import VersionTree
 /// after any interruption; what is there is not sent again.
 package struct BucketCopy: Sendable {
     private let publisher: BucketPublisher
-    private let source: any Bucket
+    private let source: any ObjectStorage
     private let scratch: String
     private let fileSystem: any FileSystem
-    private var bucket: any Bucket { publisher.bucket }
+    private var bucket: any ObjectStorage { publisher.bucket }
 
     /// - Parameters:
     ///   - publisher: writes to the bucket that gets the copy.
     ///   - source: the bucket with the origin.
     ///   - scratch: a directory for files on their way; none is left there, whatever happens.
     package init(
-        _ publisher: BucketPublisher, from source: any Bucket, scratch: String,
+        _ publisher: BucketPublisher, from source: any ObjectStorage, scratch: String,
         fileSystem: any FileSystem = POSIXFileSystem()
     ) {
         self.publisher = publisher
@@ -207,7 +207,7 @@ package struct BucketCopy: Sendable {
             OriginLayout.marker, ReadRequest(byteCountMax: OriginMarker.byteCountMax))
         guard case .found = outcome else { return }
         try OriginMarker.check(bytes, of: source.place)
-        let written = try bucket.put(OriginLayout.marker, try BucketBody(bytes), .pointer)
+        let written = try bucket.put(OriginLayout.marker, try StorageBody(bytes), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
                 why.refusal ?? .network,

@@ -1,13 +1,13 @@
-import Buckets
 import CASStore
+import Storage
 
 /// A file of a bucket on its way to the disk.
 struct BucketDownload {
     private let key: BucketKey
     private let byteCount: Int64
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
 
-    init(_ key: BucketKey, _ byteCount: Int64, _ bucket: any Bucket) {
+    init(_ key: BucketKey, _ byteCount: Int64, _ bucket: any ObjectStorage) {
         self.key = key
         self.byteCount = byteCount
         self.bucket = bucket

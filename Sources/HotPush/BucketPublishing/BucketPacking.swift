@@ -1,12 +1,12 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Makes the packs of a release in a bucket, in the store's own directory: nobody can lock a bucket.
 ///
 /// Belongs to one thread.
 final class BucketPacking {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     let version: PublishedVersion
     let versions: VersionStore
     let options: PublisherOptions
@@ -21,7 +21,7 @@ final class BucketPacking {
 
     init(
         _ manifest: Manifest, _ version: PublishedVersion, of versions: VersionStore,
-        to bucket: any Bucket, _ channel: ChannelName, _ options: PublisherOptions
+        to bucket: any ObjectStorage, _ channel: ChannelName, _ options: PublisherOptions
     ) {
         self.bucket = bucket
         self.version = version

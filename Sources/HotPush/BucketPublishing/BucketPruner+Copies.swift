@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 // What devices read before, and while, somebody prunes.
 extension BucketPruner {

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 // What a prune has to say to the log.
 extension BucketPruner {

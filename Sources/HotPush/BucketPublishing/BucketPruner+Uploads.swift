@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 // Large files go in parts. Whoever is killed meanwhile leaves them, unseen and paid for.
 extension BucketPruner {

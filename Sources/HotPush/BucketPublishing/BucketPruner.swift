@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 import VersionTree
 
 /// Deletes from an origin in a bucket what nobody can need any more, beside publishers and other pruners.
@@ -9,7 +9,7 @@ import VersionTree
 /// an old view, twice, or long after it died.
 package struct BucketPruner: Sendable {
     let publisher: BucketPublisher
-    var bucket: any Bucket { publisher.bucket }
+    var bucket: any ObjectStorage { publisher.bucket }
 
     /// An entry takes no more trimmed pointers when it has so many bytes of them; the next one takes the others.
     let trimmedByteCountMax: Int
@@ -39,7 +39,7 @@ package struct BucketPruner: Sendable {
         /// Uploads in parts that somebody has left, and that are, or would be, ended.
         package var uploadCount = 0
         /// What it took.
-        package var figures = BucketFigures()
+        package var figures = StorageFigures()
     }
 
     /// Trims the channels, and deletes what no release has for the grace.

@@ -1,5 +1,5 @@
-import Buckets
 package import CASStore
+import Storage
 package import VersionTree
 
 extension BucketPublisher {

@@ -1,5 +1,5 @@
-import Buckets
 package import CASStore
+import Storage
 import VersionTree
 
 // Signatures in a bucket: the pointer in an entry of the log carries them, and nothing else of the entry is signed.
@@ -67,7 +67,7 @@ extension BucketPublisher: SigningPlace {
         else { return }
         do throws(StoreError) {
             _ = try bucket.put(
-                OriginLayout.marker, BucketBody(OriginMarker.serialized(of: origin)), .pointer)
+                OriginLayout.marker, StorageBody(OriginMarker.serialized(of: origin)), .pointer)
         } catch {
             // A copy for people: devices read the pointer.
             options.notice("\(OriginLayout.marker) could not be written: \(error.message)")
@@ -205,7 +205,7 @@ extension BucketPublisher: SigningPlace {
         let key = OriginLayout.trust(file.version)
         var reason = "others write it"
         for tryNumber in 1...8 {
-            switch try bucket.putIfAbsent(key, BucketBody(file.serialized()), .document) {
+            switch try bucket.putIfAbsent(key, StorageBody(file.serialized()), .document) {
             case .stored: return
             case .unknown(let why): reason = "\(why)"
             case .unsupported: throw LogCommit.unsuitable(bucket)

@@ -1,5 +1,5 @@
-import Buckets
 package import CASStore
+import Storage
 package import VersionTree
 
 // What the clients of other systems are told: in the same entry of the log as what is offered.
@@ -173,7 +173,7 @@ extension BucketPublisher {
     /// Notes in the marker that clients of other systems update from the origin.
     func markToldClients() throws(StoreError) {
         let marker = OriginMarker.serialized(of: try markedID(), hasClients: true)
-        let outcome = try bucket.put(OriginLayout.marker, BucketBody(marker), .pointer)
+        let outcome = try bucket.put(OriginLayout.marker, StorageBody(marker), .pointer)
         guard case .unknown(let why) = outcome else { return }
         throw StoreError(
             why.refusal ?? .network,

@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 package import VersionTree
 
 /// Writes versions of a store to an origin in a bucket, beside any number of other publishers and pruners.
@@ -12,7 +12,7 @@ package import VersionTree
 /// A process may die, or lose any answer, at any point: what was acknowledged stands in the log exactly once, and
 /// repeating the command finds what is there.
 package struct BucketPublisher: Sendable {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     /// How it works.
     package var options: PublisherOptions
     /// Seconds since 1970.
@@ -21,11 +21,11 @@ package struct BucketPublisher: Sendable {
     let pause: @Sendable (Int) -> Void
 
     /// What has been done so far.
-    package var figures: BucketFigures { bucket.figures }
+    package var figures: StorageFigures { bucket.figures }
 
     /// Makes a publisher; nothing is asked of the bucket yet.
     package init(
-        _ bucket: any Bucket, options: PublisherOptions = PublisherOptions(),
+        _ bucket: any ObjectStorage, options: PublisherOptions = PublisherOptions(),
         now: @escaping @Sendable () -> Int64 = { secondsNow() },
         pause: @escaping @Sendable (Int) -> Void = { CASStore.pause(milliseconds: Int32($0)) }
     ) {
@@ -310,7 +310,7 @@ package struct BucketCommit: Sendable {
     /// What was fetched to make packs from it: how many objects, and their bytes.
     package var fetched = (count: 0, byteCount: Int64(0))
     /// What it took.
-    package var figures = BucketFigures()
+    package var figures = StorageFigures()
 
     fileprivate func with(
         _ upload: ReleaseUpload, _ facts: FactsUpload, _ packs: PackUpload,

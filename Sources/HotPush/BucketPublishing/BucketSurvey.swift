@@ -1,12 +1,12 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// What stands in a bucket, and which of it releases on offer have.
 ///
 /// A listing is a hint: what it does not show stays, which is all that a prune needs. Belongs to one thread.
 final class BucketSurvey {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let log: OriginLog
     /// The files that never change, and their sizes.
     private(set) var table = KeyTable()
@@ -31,7 +31,7 @@ final class BucketSurvey {
     /// What these are numbers of.
     private var lists = ReleaseLists()
 
-    init(_ bucket: any Bucket, _ log: OriginLog) {
+    init(_ bucket: any ObjectStorage, _ log: OriginLog) {
         self.bucket = bucket
         self.log = log
     }

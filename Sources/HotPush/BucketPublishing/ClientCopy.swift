@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import StrictJSON
 
 /// What the clients of a system are told, as a file below `for/`: a copy of what the log says.
@@ -52,7 +52,7 @@ struct ClientCopy: LogCopy {
         }
     }
 
-    func read(from bucket: any Bucket) throws(StoreError) -> Seen {
+    func read(from bucket: any ObjectStorage) throws(StoreError) -> Seen {
         let outcome: ReadOutcome
         let bytes: [UInt8]
         do throws(StoreError) {

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Brings what the clients of other systems need of a release into a bucket: its facts, and the twins that they name.
@@ -117,11 +117,11 @@ final class FactsUpload {
     }
 
     private func sendDocuments(_ plan: Plan, _ epoch: Int64) throws(StoreError) -> PublishedFacts {
-        let facts = BucketBody(plan.facts.serialized(), address: plan.address)
+        let facts = StorageBody(plan.facts.serialized(), address: plan.address)
         var published = PublishedFacts(address: plan.address, place: .init(epoch: epoch))
         let places = Places(plan.epochs)
         if places.areNeeded(in: epoch) {
-            let body = try BucketBody(places.serialized())
+            let body = try StorageBody(places.serialized())
             try seen.send(body, BucketKey(.places, body.address, in: epoch))
             published.place.places = body.address
         }

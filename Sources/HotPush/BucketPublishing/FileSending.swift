@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 
 /// Sends files of this machine to a bucket, several at once, and says how far it has come.
@@ -44,7 +44,7 @@ final class FileSending {
             if isDue() { return }
             let (key, size) = (files[index].key, files[index].byteCount)
             let file = try open(files[index])
-            let body = BucketBody(file: file.raw, byteCount: size, address: key.address)
+            let body = StorageBody(file: file.raw, byteCount: size, address: key.address)
             try SeenFiles.send(body, key, to: bucket)
             let sum = stored.withLock { (stored) -> Int64 in
                 stored.files.append(files[index])

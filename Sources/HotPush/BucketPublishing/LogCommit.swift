@@ -1,11 +1,11 @@
-import Buckets
 import CASStore
+import Storage
 
 /// The attempt to be the one who writes an entry of the log.
 struct LogCommit {
     private let number: Int64
     private let author: String
-    private let body: BucketBody
+    private let body: StorageBody
     private let log: OriginLog
     private let pause: (Int) -> Void
 
@@ -18,7 +18,7 @@ struct LogCommit {
     ) throws(StoreError) {
         self.number = number
         author = entry.author
-        body = try BucketBody(try Self.check(entry, number, of: log.bucket))
+        body = try StorageBody(try Self.check(entry, number, of: log.bucket))
         self.log = log
         self.pause = pause
     }
@@ -29,7 +29,7 @@ struct LogCommit {
     /// - Throws: `.tooLarge` for what they would refuse: an entry cannot be changed any more.
     @discardableResult
     static func check(
-        _ entry: LogEntry, _ number: Int64, of bucket: any Bucket
+        _ entry: LogEntry, _ number: Int64, of bucket: any ObjectStorage
     ) throws(StoreError) -> [UInt8] {
         guard number <= LogEntry.numberMax else {
             throw StoreError(
@@ -138,7 +138,7 @@ struct LogCommit {
                 + "made or not; repeat the command, it finds out")
     }
 
-    static func unsuitable(_ bucket: any Bucket) -> StoreError {
+    static func unsuitable(_ bucket: any ObjectStorage) -> StoreError {
         StoreError(
             .unsuitableStore,
             "the store of \(bucket.place) does not refuse to overwrite (If-None-Match: *): several publishers "

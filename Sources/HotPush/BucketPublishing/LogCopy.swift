@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 /// A file that says what the log says, for those who do not read the log.
 protocol LogCopy {
@@ -93,7 +93,7 @@ struct CopyWriting {
     private func replace(
         _ key: String, _ tag: EntityTag?, _ spelling: TagSpelling?, by bytes: [UInt8]
     ) throws(StoreError) -> WriteOutcome {
-        let body = try BucketBody(bytes)
+        let body = try StorageBody(bytes)
         guard let tag else { return try log.bucket.putIfAbsent(key, body, .pointer) }
         guard let spelling else { return try log.bucket.put(key, body, .pointer) }
         return try log.bucket.putIf(key, body, .pointer, matching: tag, spelling)

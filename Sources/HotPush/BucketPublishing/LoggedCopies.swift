@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 import StrictJSON
 
 /// Holds copies of what the log of an origin in a bucket says against the log.
@@ -11,7 +11,7 @@ package enum LoggedCopies {
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat` for an entry that cannot be understood; what reading throws:
     ///   `.accessDenied` to those who may not read the log.
     package static func prove(
-        _ bytes: [UInt8], at path: String, in bucket: any Bucket
+        _ bytes: [UInt8], at path: String, in bucket: any ObjectStorage
     ) throws(StoreError) -> Bool {
         if let channel = OriginLayout.channel(ofPointer: path) {
             // What cannot be understood is nothing that the log says.

@@ -1,5 +1,5 @@
-package import Buckets
 package import CASStore
+package import Storage
 import VersionTree
 
 /// Copies an origin that is a directory whole into a bucket that has none: the first step from one to the other.
@@ -10,7 +10,7 @@ package struct OriginCopy: Sendable {
     private let publisher: BucketPublisher
     private let path: String
     private let fileSystem: any FileSystem
-    private var bucket: any Bucket { publisher.bucket }
+    private var bucket: any ObjectStorage { publisher.bucket }
 
     /// - Parameter path: the origin's directory.
     package init(
@@ -33,7 +33,7 @@ package struct OriginCopy: Sendable {
         /// Channels whose pointer could not be written: devices see them after the next command.
         package var behind: [ChannelName] = []
         /// What it took.
-        package var figures = BucketFigures()
+        package var figures = StorageFigures()
     }
 
     /// Copies it.
@@ -109,7 +109,7 @@ package struct OriginCopy: Sendable {
     private func occupied(_ what: String) -> StoreError { Self.occupied(bucket, what) }
 
     /// The refusal to copy over something of an origin of its own.
-    static func occupied(_ bucket: any Bucket, _ what: String) -> StoreError {
+    static func occupied(_ bucket: any ObjectStorage, _ what: String) -> StoreError {
         StoreError(
             .badOrigin,
             "\(bucket.place) has \(what) already: it is an origin of its own, and nothing is copied over it; "

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Makes an origin in a bucket that has no log: looks what the store can do, then writes entry 1.
@@ -9,7 +9,7 @@ import VersionTree
 struct OriginFoundation {
     private let publisher: BucketPublisher
     private let log: OriginLog
-    private var bucket: any Bucket { publisher.bucket }
+    private var bucket: any ObjectStorage { publisher.bucket }
 
     init(_ publisher: BucketPublisher, _ log: OriginLog) {
         self.publisher = publisher
@@ -94,7 +94,7 @@ struct OriginFoundation {
         let signed = entry.pointers.values.first { $0.isSigned }
         let marker = OriginMarker.serialized(
             of: signed?.origin, hasClients: !entry.clients.isEmpty)
-        let written = try bucket.put(OriginLayout.marker, try BucketBody(marker), .pointer)
+        let written = try bucket.put(OriginLayout.marker, try StorageBody(marker), .pointer)
         if case .unknown(let why) = written {
             throw StoreError(
                 why.refusal ?? .network,
@@ -222,16 +222,16 @@ struct OriginFoundation {
 
 /// Finds out whether a store refuses to overwrite, and how it takes a tag.
 struct StoreProbe {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
 
-    init(_ bucket: any Bucket) { self.bucket = bucket }
+    init(_ bucket: any ObjectStorage) { self.bucket = bucket }
 
     /// Takes up to six requests.
     ///
     /// - Returns: how pointers can be replaced in one step.
     /// - Throws: `.unsuitableStore` if the store creates what is there already.
     func run() throws(StoreError) -> LogEntry.PointerCondition {
-        let body = try BucketBody(Array("castree\n".utf8))
+        let body = try StorageBody(Array("castree\n".utf8))
         var key = OriginLayout.probe(try LogEntry.drawAuthor())
         var first = try bucket.putIfAbsent(key, body, .logEntry)
         if case .conditionFailed = first {
@@ -265,7 +265,7 @@ struct StoreProbe {
     }
 
     private func pointerCondition(
-        _ key: String, _ tag: EntityTag, _ body: BucketBody
+        _ key: String, _ tag: EntityTag, _ body: StorageBody
     ) throws(StoreError) -> LogEntry.PointerCondition {
         let wrong = EntityTag("00000000000000000000000000000000")
         for spelling in TagSpelling.allCases {

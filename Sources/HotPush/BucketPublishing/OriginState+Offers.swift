@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 extension OriginState {
@@ -25,7 +25,7 @@ extension OriginState {
 
     /// The files of a release on offer that has a manifest.
     func files(
-        of manifest: ObjectID, _ bucket: any Bucket, _ versions: VersionStore
+        of manifest: ObjectID, _ bucket: any ObjectStorage, _ versions: VersionStore
     ) -> ReleaseFiles? {
         pointers.values.flatMap(\.liveReleases).first { $0.version.manifest == manifest }
             .map { ReleaseFiles($0, bucket, versions) }

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 /// What says that an origin stands, or stood, in a bucket whose log has no first entry.
 ///
@@ -18,7 +18,7 @@ struct OriginTraces {
     private static let epochCountMax = 1_000
 
     /// Looks: one listing of a small origin, and one for each epoch of a large one.
-    init(of bucket: any Bucket) throws(StoreError) {
+    init(of bucket: any ObjectStorage) throws(StoreError) {
         place = bucket.place
         let all = try bucket.list(ListRequest(prefix: ""))
         for file in all.files { note(file.key) }

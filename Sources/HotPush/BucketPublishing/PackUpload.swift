@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Brings the packs of a release into a bucket, and the delivery that names them; all stand in one epoch.
@@ -65,7 +65,7 @@ final class PackUpload {
                 continue
             }
             let key = BucketKey(.delivery, draft.address, in: epoch)
-            try seen.send(BucketBody(draft.bytes, address: draft.address), key)
+            try seen.send(StorageBody(draft.bytes, address: draft.address), key)
             return PublishedDelivery(
                 address: draft.address, byteCount: Int64(draft.bytes.count), epoch: epoch)
         }
@@ -153,7 +153,7 @@ final class PackUpload {
                 return false
             }
             let file = try place.fileSystem.open(place.work.raw, name, .reading, mode: 0)
-            let body = BucketBody(
+            let body = StorageBody(
                 file: file.raw, byteCount: pack.byteCount, address: pack.address)
             try seen.send(body, BucketKey(.pack, pack.address, in: new))
             try place.fileSystem.remove(place.work.raw, name, directory: false)

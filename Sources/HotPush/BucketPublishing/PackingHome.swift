@@ -1,16 +1,16 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Where packs and twins for buckets are made: a directory of the store for each bucket, whose deliveries decide what is of
 /// use.
 struct PackingHome {
     private let versions: VersionStore
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let options: PublisherOptions
     var fileSystem: any FileSystem { UnsharedFileSystem(base: versions.store.fileSystem) }
 
-    init(_ versions: VersionStore, _ bucket: any Bucket, _ options: PublisherOptions) {
+    init(_ versions: VersionStore, _ bucket: any ObjectStorage, _ options: PublisherOptions) {
         self.versions = versions
         self.bucket = bucket
         self.options = options

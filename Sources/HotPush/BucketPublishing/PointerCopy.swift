@@ -1,13 +1,13 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// A channel's pointer as devices see it: a copy of what the log says.
 struct PointerCopy: LogCopy {
     private let channel: ChannelName
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
 
-    init(_ channel: ChannelName, in bucket: any Bucket) {
+    init(_ channel: ChannelName, in bucket: any ObjectStorage) {
         self.channel = channel
         self.bucket = bucket
     }
@@ -106,12 +106,12 @@ struct PointerCopies {
 
 /// The names of the channels, as people and pages see them.
 struct ChannelListCopy {
-    private let body: BucketBody
-    private let bucket: any Bucket
+    private let body: StorageBody
+    private let bucket: any ObjectStorage
     private let isEmpty: Bool
 
-    init(of state: OriginState, in bucket: any Bucket) throws(StoreError) {
-        body = try BucketBody(ChannelList.serialized(Array(state.pointers.keys)))
+    init(of state: OriginState, in bucket: any ObjectStorage) throws(StoreError) {
+        body = try StorageBody(ChannelList.serialized(Array(state.pointers.keys)))
         isEmpty = state.pointers.isEmpty
         self.bucket = bucket
     }

@@ -1,16 +1,16 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Finds where objects of a release stand that releases on offer have, too: those may be used as they are.
 struct ReleaseBases {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let versions: VersionStore
 
     /// So many releases are looked at.
     private static let countMax = 4
 
-    init(_ bucket: any Bucket, _ versions: VersionStore) {
+    init(_ bucket: any ObjectStorage, _ versions: VersionStore) {
         self.bucket = bucket
         self.versions = versions
     }

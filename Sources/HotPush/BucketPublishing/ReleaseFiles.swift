@@ -1,5 +1,6 @@
-import Buckets
 import CASStore
+import S3
+import Storage
 import VersionTree
 
 /// The files of a release in a bucket.
@@ -11,7 +12,7 @@ struct ReleaseFiles {
     }
 
     private let release: LiveRelease
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     /// Where the manifest may be, too; `nil` for none.
     private let versions: VersionStore?
     /// Gives the bytes of a document in place of the bucket; `nil` for that.
@@ -19,7 +20,7 @@ struct ReleaseFiles {
     typealias Reading = (_ key: BucketKey, _ byteCountMax: Int64) throws(StoreError) -> [UInt8]
 
     init(
-        _ release: LiveRelease, _ bucket: any Bucket, _ versions: VersionStore?,
+        _ release: LiveRelease, _ bucket: any ObjectStorage, _ versions: VersionStore?,
         reading: Reading? = nil
     ) {
         self.release = release

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Decides where the files of a release stand for a commit upon a state; sends nothing.
@@ -13,7 +13,7 @@ final class ReleaseLayout {
     private let isVerifying: Bool
     let objects: [Reference]
     private var listed: Set<Int64> = []
-    private var bucket: any Bucket { seen.bucket }
+    private var bucket: any ObjectStorage { seen.bucket }
     /// The largest file of places; tests lower it.
     var placesByteCountMax = Places.byteCountMax
 

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Brings the files of a release into a bucket, as far as they may not be used where they stand.
@@ -63,13 +63,13 @@ final class ReleaseUpload {
         standing.epoch = epoch
         let places = Places(plan.epochs)
         if places.areNeeded(in: epoch) {
-            let body = try BucketBody(places.serialized())
+            let body = try StorageBody(places.serialized())
             try seen.send(body, BucketKey(.places, body.address, in: epoch))
             standing.places = body.address
         }
         let key = BucketKey(.manifest, version.manifest, in: epoch)
         if !seen.contains(key) {
-            let body = try BucketBody(manifest.serialized(), address: version.manifest)
+            let body = try StorageBody(manifest.serialized(), address: version.manifest)
             try seen.send(body, key)
         }
         return standing

@@ -1,15 +1,15 @@
-import Buckets
 import CASStore
+import Storage
 
 /// The files that a command has seen in a bucket: they were acknowledged, or listed.
 ///
 /// A commit upon an entry may name one of them if it stands under one of the entry's two newest epochs (docs/buckets.md,
 /// rule U). Belongs to one thread.
 final class SeenFiles {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     private var keys: Set<BucketKey> = []
 
-    init(in bucket: any Bucket) { self.bucket = bucket }
+    init(in bucket: any ObjectStorage) { self.bucket = bucket }
 
     func contains(_ key: BucketKey) -> Bool { keys.contains(key) }
 
@@ -75,7 +75,7 @@ final class SeenFiles {
 
     /// Sends a file, unless it was seen.
     /// - Throws: what the bucket refuses; `.network` if no answer came.
-    func send(_ body: BucketBody, _ key: BucketKey) throws(StoreError) {
+    func send(_ body: StorageBody, _ key: BucketKey) throws(StoreError) {
         guard !keys.contains(key) else { return }
         try Self.send(body, key, to: bucket)
         keys.insert(key)
@@ -83,7 +83,7 @@ final class SeenFiles {
 
     /// Sends a file, on any thread.
     static func send(
-        _ body: BucketBody, _ key: BucketKey, to bucket: any Bucket
+        _ body: StorageBody, _ key: BucketKey, to bucket: any ObjectStorage
     ) throws(StoreError) {
         let outcome: WriteOutcome
         do throws(StoreError) {

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// What the releases of an origin in a bucket know of a version's objects, and where the twins stand.
@@ -19,7 +19,7 @@ struct StandingFacts {
     /// - Throws: what reading throws. What is damaged is not known.
     init(
         of wanted: [Reference], in state: OriginState, for channel: ChannelName,
-        _ source: ToldSource, _ bucket: any Bucket, isVerifying: Bool
+        _ source: ToldSource, _ bucket: any ObjectStorage, isVerifying: Bool
     ) throws(StoreError) {
         for release in Self.newest(in: state, first: channel) {
             guard objects.count < wanted.count else { break }
@@ -51,7 +51,7 @@ struct StandingFacts {
     }
 
     /// Forgets objects whose twins are not there.
-    private mutating func dropMissing(_ bucket: any Bucket) throws(StoreError) {
+    private mutating func dropMissing(_ bucket: any ObjectStorage) throws(StoreError) {
         var wanted: [BucketKey: Int64] = [:]
         for twin in objects.values.compactMap(\.twin) {
             let key = BucketKey(.twin, twin.address, in: epochs[twin.address] ?? 0)

@@ -1,15 +1,15 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 
 /// Finds out which files stand in a bucket with the sizes that they should have: for `--verify`.
 struct StandingFiles {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
 
     /// Up to so many files are asked for one by one; more are listed first.
     private static let askedCountMax = 64
 
-    init(in bucket: any Bucket) { self.bucket = bucket }
+    init(in bucket: any ObjectStorage) { self.bucket = bucket }
 
     /// Whether all of them are there.
     func have(_ files: [SizedKey]) throws(StoreError) -> Bool {

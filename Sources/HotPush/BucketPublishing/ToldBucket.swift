@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import StrictJSON
 import VersionTree
 
@@ -145,7 +145,7 @@ final class ToldBucket: ToldOrigin {
         // What a history names is live: it is written again where it was (docs/buckets.md, rule G).
         let place = epoch ?? seen.epoch(of: kind, address, upon: newest) ?? newest
         try seen.send(
-            BucketBody(bytes, address: address), BucketKey(kind, address, in: place))
+            StorageBody(bytes, address: address), BucketKey(kind, address, in: place))
         return place
     }
 

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// What has the files of releases in a bucket from which the clients of other systems are told: the bucket, and the store
@@ -7,13 +7,13 @@ import VersionTree
 ///
 /// Belongs to one thread.
 final class ToldSource {
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let versions: VersionStore?
     private var facts: [PublishedFacts: ContentFacts] = [:]
     private var contents: [LiveRelease: ToldBucketRelease] = [:]
 
     /// - Parameter versions: the store; `nil` for none.
-    init(_ bucket: any Bucket, _ versions: VersionStore?) {
+    init(_ bucket: any ObjectStorage, _ versions: VersionStore?) {
         self.bucket = bucket
         self.versions = versions
     }
@@ -81,7 +81,7 @@ final class ToldBucketRelease: ToldRelease {
     let facts: ContentFacts
     private let release: LiveRelease
     private unowned let source: ToldSource
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let versions: VersionStore?
     private var objectEpochs: [ObjectID: Int64]?
     private var twinEpochs: [ObjectID: Int64]?
@@ -97,7 +97,7 @@ final class ToldBucketRelease: ToldRelease {
 
     init(
         manifest: Manifest, facts: ContentFacts, _ release: LiveRelease, _ source: ToldSource,
-        _ bucket: any Bucket, _ versions: VersionStore?
+        _ bucket: any ObjectStorage, _ versions: VersionStore?
     ) {
         self.manifest = manifest
         self.facts = facts

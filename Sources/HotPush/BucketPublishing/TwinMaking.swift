@@ -1,6 +1,6 @@
 import Archives
-import Buckets
 import CASStore
+import Storage
 import VersionTree
 
 /// Makes facts of objects and their twins on this machine, for an origin in a bucket; each once.
@@ -8,7 +8,7 @@ import VersionTree
 /// They are made in a directory of the store, as packs are. Belongs to one thread.
 final class TwinMaking {
     private let versions: VersionStore
-    private let bucket: any Bucket
+    private let bucket: any ObjectStorage
     private let options: PublisherOptions
     /// Whether twins are kept to be sent.
     private let keepsTwins: Bool
@@ -20,7 +20,7 @@ final class TwinMaking {
 
     /// - Parameter keepsTwins: whether they are to be sent; otherwise nothing is left anywhere.
     init(
-        _ versions: VersionStore, _ bucket: any Bucket, _ options: PublisherOptions,
+        _ versions: VersionStore, _ bucket: any ObjectStorage, _ options: PublisherOptions,
         keepsTwins: Bool = true
     ) {
         self.versions = versions

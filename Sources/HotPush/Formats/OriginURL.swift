@@ -1,5 +1,6 @@
-import Buckets
 package import CASStore
+import S3
+import Storage
 
 /// The URL of an origin: where releases come from, always ending in a slash.
 ///

@@ -1,5 +1,5 @@
-internal import Buckets
 package import CASStore
+internal import Storage
 internal import VersionTree
 
 /// What the event log remembers of an error besides its sentence: who failed, and whether time mends it.

@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 
 /// A file of an origin in a bucket that never changes: what it is, and the epoch it was written in.
 struct BucketKey: Sendable, Hashable {

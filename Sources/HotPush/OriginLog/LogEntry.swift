@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import StrictJSON
 
 /// An entry of the log of an origin in a bucket: one commit, after which the origin is exactly what the entry says.

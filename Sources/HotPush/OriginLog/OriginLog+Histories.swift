@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import StrictJSON
 
 // Histories, made again from the entries of the log.

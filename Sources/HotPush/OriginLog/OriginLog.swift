@@ -1,5 +1,5 @@
-import Buckets
 import CASStore
+import Storage
 import Synchronization
 import VersionTree
 
@@ -8,7 +8,7 @@ import VersionTree
 /// Entries never change, so those that were read lately are not asked for again. How much memory it takes does not
 /// follow from how many there are. Belongs to one thread.
 final class OriginLog {
-    let bucket: any Bucket
+    let bucket: any ObjectStorage
     private var held: [Int64: LogEntry] = [:]
     /// The bytes of the files of the entries that are held.
     private(set) var heldByteCount = 0
@@ -27,7 +27,8 @@ final class OriginLog {
     ///   - tags: what others who read the same bucket have found out.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
-        _ bucket: any Bucket, _ tags: TagMeaning = TagMeaning(), heldByteCountMax: Int = 4 << 20,
+        _ bucket: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
+        heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20
     ) {
         self.bucket = bucket

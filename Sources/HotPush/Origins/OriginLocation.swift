@@ -1,5 +1,6 @@
-package import Buckets
 package import CASStore
+package import S3
+import Storage
 
 /// Where an origin is.
 package enum OriginLocation: Sendable, Hashable, CustomStringConvertible {

@@ -1,5 +1,6 @@
-import Buckets
 import CASStore
+import S3
+import Storage
 
 extension OriginLocation {
     /// The place as `trust.json` names it, in one spelling: the first of ``trustPlaces``.

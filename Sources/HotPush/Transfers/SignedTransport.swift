@@ -1,5 +1,6 @@
-package import Buckets
 package import CASStore
+package import S3
+import Storage
 
 /// Carries requests to a bucket, signed: URLs that begin with `s3://BUCKET/PREFIX/`; all others as they are.
 ///
@@ -7,7 +8,7 @@ package import CASStore
 /// have ended. A signature goes to the bucket's own host only. Belongs to one thread.
 package final class SignedTransport: Transport {
     private let network: any Transport
-    private let bucket: S3Bucket
+    private let bucket: S3Storage
     /// The last refusal of a single file: who may not list is refused what is not there, too.
     ///
     /// Names the request, and the right that would allow it.
@@ -18,7 +19,7 @@ package final class SignedTransport: Transport {
     /// - Parameters:
     ///   - network: what carries the requests once they are signed.
     ///   - bucket: what signs them.
-    package init(_ network: any Transport, to bucket: S3Bucket) {
+    package init(_ network: any Transport, to bucket: S3Storage) {
         self.network = network
         self.bucket = bucket
     }
@@ -40,7 +41,7 @@ package final class SignedTransport: Transport {
 /// Stands between a client and a transport: signs what goes out, and reads the refusals that come in.
 private final class SigningClient: TransferClient {
     private let client: any TransferClient
-    private let bucket: S3Bucket
+    private let bucket: S3Storage
     private let base: String
     private var signed: [Int: Signed] = [:]
     private var repeated: [TransferRequest] = []
@@ -63,7 +64,7 @@ private final class SigningClient: TransferClient {
     /// So much of a refusal is read.
     private static let bodyByteCountMax = 64 << 10
 
-    init(_ client: any TransferClient, _ bucket: S3Bucket) {
+    init(_ client: any TransferClient, _ bucket: S3Storage) {
         self.client = client
         self.bucket = bucket
         base = bucket.location.url("")

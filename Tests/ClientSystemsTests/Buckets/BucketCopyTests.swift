@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -24,7 +24,7 @@ import VersionTree
         _ source: ToldBucketWorld, to world: ToldBucketWorld,
         schedule: @escaping RequestSchedule = { _ in .answered }
     ) throws -> OriginCopy.Report {
-        let from = ModelBucket(source.store, actor: "reader")
+        let from = ModelStorage(source.store, actor: "reader")
         return try BucketCopy(
             world.publisher("copier", schedule: schedule), from: from, scratch: scratch.path
         ).run()
@@ -37,7 +37,7 @@ import VersionTree
     @Test func `whose keys are listed and do not come is not begun`() throws {
         let (source, world) = (try source(), try ToldBucketWorld())
         source.store.set(OriginLayout.trust(1), Array("{}".utf8))
-        let from = ModelBucket(
+        let from = ModelStorage(
             source.store, actor: "reader",
             schedule: { request in
                 request.verb == .get && request.key == OriginLayout.trust(1) ? .stale : .answered
@@ -60,7 +60,7 @@ import VersionTree
         options.check.isDeep = true
         let clock = world.store.clock
         options.pause = { _ in clock.advance(1) }
-        return try BucketAudit(ModelBucket(world.store), options).run().findings
+        return try BucketAudit(ModelStorage(world.store), options).run().findings
     }
 
     /// The copy has no byte that is another one, lacks nothing, and is published to and pruned like the source.

@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -26,7 +26,7 @@ import VersionTree
         let clock = world.store.clock
         options.pause = { _ in clock.advance(1) }
         return try BucketAudit(
-            ModelBucket(world.store), options,
+            ModelStorage(world.store), options,
             repairingFrom: repairing ? BucketMender([world.versions]) : nil
         ).run()
     }
@@ -69,7 +69,7 @@ import VersionTree
         world.store.set(twin, sound[twin]?.bytes)
         world.store.set("for/capgo/stable.json", Array("{}".utf8))
         try expect(audit(world).findings.map(\.kind), equals: [.foreignPointer])
-        let usage = try BucketUsage(of: ModelBucket(world.store))
+        let usage = try BucketUsage(of: ModelStorage(world.store))
         expect(usage.twins.count > 0 && usage.facts.count > 0 && usage.documents.count > 0)
     }
 

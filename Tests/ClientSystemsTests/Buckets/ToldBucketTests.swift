@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import StrictJSON
 import Testing
@@ -159,7 +159,7 @@ import VersionTree
         world.store.set(facts, [1])
         // Not the world's publisher: it holds that no file of an origin is ever damaged.
         let pruner = BucketPruner(
-            BucketPublisher(ModelBucket(world.store), now: { world.store.clock.now }))
+            BucketPublisher(ModelStorage(world.store), now: { world.store.clock.now }))
         // As long as it may be read that a release has them.
         for _ in 0..<3 { _ = try pruner.prune(keeping: 1, grace: 3_600) }
         expect(twins(), equals: all)

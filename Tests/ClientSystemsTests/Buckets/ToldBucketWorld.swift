@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -70,7 +70,7 @@ final class ToldBucketWorld: Sendable {
         options.telling = telling(systems)
         options.notice = { notices.add($0) }
         change(&options)
-        let bucket = ModelBucket(
+        let bucket = ModelStorage(
             store, actor: actor, rights: .all,
             afterEach: { [unowned self] request in check(after: "\(request)") },
             schedule: schedule)

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Foundation
 import Platform
+import Storage
 import StorageTestSupport
 import StrictJSON
 import Synchronization
@@ -174,13 +174,13 @@ final class BucketPlace: @unchecked Sendable {
 
     func bucket(
         on other: ModelStore? = nil, _ schedule: @escaping RequestSchedule = { _ in .answered }
-    ) -> ModelBucket {
-        ModelBucket(other ?? store, rights: [.get, .list], schedule: schedule)
+    ) -> ModelStorage {
+        ModelStorage(other ?? store, rights: [.get, .list], schedule: schedule)
     }
 
     /// A mirror that has looked once, and what it answers.
     func mirror(
-        _ bucket: some Bucket, at name: String = "cache", byteCount: Int64 = 1 << 30,
+        _ bucket: some ObjectStorage, at name: String = "cache", byteCount: Int64 = 1 << 30,
         tableCountMax: Int? = nil, patience: Int64? = nil,
         notices: MirrorNotices = MirrorNotices(),
         on fileSystem: any FileSystem = POSIXFileSystem()
@@ -199,7 +199,7 @@ final class BucketPlace: @unchecked Sendable {
 
     /// The last thread of a mirror that has gone keeps its lock until it has ended.
     private func open(
-        _ bucket: some Bucket, _ path: String, _ options: OriginMirror.Options
+        _ bucket: some ObjectStorage, _ path: String, _ options: OriginMirror.Options
     ) throws -> OriginMirror {
         for _ in 0..<10_000 {
             do throws(StoreError) { return try OriginMirror(bucket, at: path, options) } catch {

@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import Platform
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -232,7 +232,7 @@ import VersionTree
     @Test func `a directory that is no cache of this origin, or in use, is refused`() throws {
         try place.publish("1", ["a": "one"])
         let (mirror, _) = try place.mirror(place.bucket())
-        func refusal(_ name: String, _ bucket: some Bucket) -> StoreError.Code? {
+        func refusal(_ name: String, _ bucket: some ObjectStorage) -> StoreError.Code? {
             #expect(throws: StoreError.self) {
                 try OriginMirror(bucket, at: place.directory.appending(name))
             }?.code

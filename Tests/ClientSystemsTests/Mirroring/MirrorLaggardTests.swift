@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Platform
+import Storage
 import Synchronization
 import Testing
 

@@ -1,7 +1,7 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
+import Storage
 import Synchronization
 import Testing
 import VersionTree

@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import Platform
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing

@@ -1,4 +1,6 @@
-@testable import Buckets
+import Storage
+
+@testable import S3
 
 // What a store of buckets answers, and the files that say how to reach it.
 

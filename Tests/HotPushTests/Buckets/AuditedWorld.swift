@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -27,7 +27,7 @@ struct AuditedWorld {
 
     /// A check that reads all bytes, unless told otherwise.
     func audit(
-        _ bucket: (any Bucket)? = nil, repairingFrom stores: [VersionStore]? = nil,
+        _ bucket: (any ObjectStorage)? = nil, repairingFrom stores: [VersionStore]? = nil,
         _ change: (inout BucketAuditOptions) -> Void = { _ in }
     ) throws -> BucketAuditReport {
         var options = BucketAuditOptions()
@@ -35,7 +35,7 @@ struct AuditedWorld {
         options.pause = { _ in }
         change(&options)
         return try BucketAudit(
-            bucket ?? ModelBucket(store), options,
+            bucket ?? ModelStorage(store), options,
             repairingFrom: stores.map { BucketMender($0) }
         ).run()
     }
@@ -45,7 +45,7 @@ struct AuditedWorld {
 
     /// The first key of a kind that the release in beta needs.
     func key(of kind: String) throws -> String {
-        let bucket = ModelBucket(store)
+        let bucket = ModelStorage(store)
         let state = try require(try OriginLog(bucket).state(from: 0))
         let pointer = try require(state.pointers[try ChannelName("beta")])
         let release = try require(pointer.liveReleases.first)

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -30,7 +30,7 @@ import VersionTree
         let audited = try AuditedWorld()
         func readCount(_ tag: String?) throws -> Int {
             let asked = Mutex(0)
-            var bucket = LyingBucket(ModelBucket(audited.store))
+            var bucket = LyingStorage(ModelStorage(audited.store))
             bucket.tag = EntityTag(tag ?? "")
             bucket.content = { key in
                 guard key.hasPrefix("log/") else { return nil }
@@ -97,7 +97,7 @@ import VersionTree
             case .cutPlaces: return try set(places) { Array($0.dropLast()) }
             case .changedPlaces: return try set(places, flipped)
             case .oldPointer:
-                let log = OriginLog(ModelBucket(audited.store))
+                let log = OriginLog(ModelStorage(audited.store))
                 let old = try log.pastEntry(2).pointers[.stable]?.serialized()
                 return try set("channels/stable.json") { _ in old }
             case .lostPointer: return try set("channels/beta.json") { _ in nil }
@@ -121,9 +121,9 @@ import VersionTree
                 }
             case .copiedEntry:
                 let author = try require(
-                    try OriginLog(ModelBucket(audited.store)).entry(2)?.author)
+                    try OriginLog(ModelStorage(audited.store)).entry(2)?.author)
                 let other = try require(
-                    try OriginLog(ModelBucket(audited.store)).entry(3)?.author)
+                    try OriginLog(ModelStorage(audited.store)).entry(3)?.author)
                 return try set("log/0000000003.json") {
                     Array(
                         String(decoding: $0, as: UTF8.self).replacing(other, with: author).utf8)
@@ -158,10 +158,10 @@ import VersionTree
     func shallow() throws {
         let audited = try AuditedWorld()
         let object = try audited.key(of: "objects")
-        let bucket = ModelBucket(
+        let bucket = ModelStorage(
             audited.store, schedule: { $0.verb == .list ? .unlisted(object) : .answered })
         let read = Mutex<[String]>([])
-        let watched = ModelBucket(
+        let watched = ModelStorage(
             audited.store,
             afterEach: { request in read.withLock { $0.append("\(request.verb) \(request.key)") } }
         )
@@ -198,7 +198,7 @@ import VersionTree
             ])
         expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
         expect(audited.store.files["notes.txt"] != nil)
-        try expect(BucketUsage(of: ModelBucket(audited.store)).strays, equals: report.strays)
+        try expect(BucketUsage(of: ModelStorage(audited.store)).strays, equals: report.strays)
         // However many there are, some are named.
         for number in 1...150 { audited.store.set("old/\(number)", [1, 2]) }
         let many = try audited.audit().strays
@@ -212,11 +212,11 @@ import VersionTree
         try world.publish("1", by: world.publisher())
         _ = try world.publisher().pack("1", of: world.versions)
         try world.publish("1", to: "beta", by: world.publisher())
-        let log = OriginLog(ModelBucket(world.store))
+        let log = OriginLog(ModelStorage(world.store))
         let state = try require(try log.state(from: 0))
         // The entries that are kept offer it with and without packs.
         try expect(log.liveReleases(keptFrom: 1, upTo: state).count, equals: 2)
-        try expect(BucketAudit(ModelBucket(world.store)).run().releaseCount, equals: 1)
+        try expect(BucketAudit(ModelStorage(world.store)).run().releaseCount, equals: 1)
     }
 
     @Test("says what a gap of any size lacks")
@@ -260,7 +260,7 @@ import VersionTree
                 }
                 return .answered
             }
-            let bucket = ModelBucket(audited.store, actor: "check", schedule: schedule)
+            let bucket = ModelStorage(audited.store, actor: "check", schedule: schedule)
             let report = try audited.audit(bucket)
             let left = report.findings.filter { $0.kind != .wrongPointer }
             expect(left, equals: [], "before request \(number + 1)")
@@ -300,7 +300,7 @@ import VersionTree
             let mender = BucketMender([place.versions]) { (lost) throws(StoreError) in
                 try pull.fetch(lost, of: directory, at: location)
             }
-            let report = try BucketAudit(ModelBucket(audited.store), repairingFrom: mender).run()
+            let report = try BucketAudit(ModelStorage(audited.store), repairingFrom: mender).run()
             expect(report.findings.count == 2 && report.findings.allSatisfy(\.isRepaired))
             try expect(audited.audit().findings, equals: [])
         }
@@ -317,18 +317,18 @@ import VersionTree
         var without = PublisherOptions()
         without.packs.moment = .never
         without.takesOver = true
-        _ = try BucketPublisher(ModelBucket(store), options: without, pause: { _ in }).publish(
+        _ = try BucketPublisher(ModelStorage(store), options: without, pause: { _ in }).publish(
             "1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
         var options = BucketAuditOptions()
         options.check.isDeep = true
-        try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
-        try expect(BucketUsage(of: ModelBucket(store)).packs.count >= 1)
+        try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
+        try expect(BucketUsage(of: ModelStorage(store)).packs.count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
         let delivery = try require(store.files.keys.first { $0.hasPrefix("deliveries/") })
         let pack = try require(packs.first)
         let bytes = try require(store.files[pack]).bytes
         store.set(pack, bytes.reversed())
-        let found = try BucketAudit(ModelBucket(store), options).run().findings
+        let found = try BucketAudit(ModelStorage(store), options).run().findings
         expect(found.map(\.kind) == [.damagedFile] && found.first?.path == pack)
         // A copy of the origin has what no store keeps.
         let aside = try TemporaryStore()
@@ -340,13 +340,13 @@ import VersionTree
         let mender = BucketMender([pull.versions]) { (lost) throws(StoreError) in
             try pull.fetch(lost, of: place.origin, at: location)
         }
-        let repaired = try BucketAudit(ModelBucket(store), options, repairingFrom: mender).run()
+        let repaired = try BucketAudit(ModelStorage(store), options, repairingFrom: mender).run()
         expect(repaired.findings.count == 2 && repaired.findings.allSatisfy(\.isRepaired))
-        try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
+        try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
     }
 
     @Test("of a place without an origin says so")
     func none() throws {
-        expect(code { try BucketAudit(ModelBucket(ModelStore())).run() }, equals: .noOrigin)
+        expect(code { try BucketAudit(ModelStorage(ModelStore())).run() }, equals: .noOrigin)
     }
 }

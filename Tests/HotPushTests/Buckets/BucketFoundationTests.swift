@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -23,7 +23,7 @@ import VersionTree
         options.isDurable = false
         options.takesOver = takesOver
         options.packs.moment = .never
-        return BucketPublisher(ModelBucket(store), options: options, pause: { _ in })
+        return BucketPublisher(ModelStorage(store), options: options, pause: { _ in })
     }
 
     /// A bucket with so many channels, all with the release of a directory's origin.
@@ -123,29 +123,29 @@ import VersionTree
     }
 
     /// Says of each file that it is to create that it is there already.
-    private struct LateStore: Bucket {
-        let real: ModelBucket
-        init(_ real: ModelBucket) { self.real = real }
+    private struct LateStore: ObjectStorage {
+        let real: ModelStorage
+        init(_ real: ModelStorage) { self.real = real }
 
         var place: String { real.place }
         var parallelCount: Int { 1 }
-        var figures: BucketFigures { real.figures }
+        var figures: StorageFigures { real.figures }
         func get(
             _ key: String, _ request: ReadRequest,
             _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
         ) throws(StoreError) -> ReadOutcome { try real.get(key, request, take) }
-        func head(_ key: String) throws(StoreError) -> BucketFile? { try real.head(key) }
+        func head(_ key: String) throws(StoreError) -> StoredFile? { try real.head(key) }
         func put(
-            _ key: String, _ body: BucketBody, _ fields: StoredFields
+            _ key: String, _ body: StorageBody, _ fields: StoredFields
         ) throws(StoreError) -> WriteOutcome { try real.put(key, body, fields) }
         func putIfAbsent(
-            _ key: String, _ body: BucketBody, _ fields: StoredFields
+            _ key: String, _ body: StorageBody, _ fields: StoredFields
         ) throws(StoreError) -> WriteOutcome {
             _ = try real.putIfAbsent(key, body, fields)
             return .conditionFailed
         }
         func putIf(
-            _ key: String, _ body: BucketBody, _ fields: StoredFields, matching tag: EntityTag,
+            _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
             _ spelling: TagSpelling
         ) throws(StoreError) -> WriteOutcome {
             try real.putIf(key, body, fields, matching: tag, spelling)

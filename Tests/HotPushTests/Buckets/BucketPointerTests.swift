@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import Expectations
 import HotPush
 import Platform
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -164,7 +164,7 @@ import VersionTree
         let store = ModelStore(copying: world.store)
         store.set("channels/stable.json", Array(forged.utf8))
         store.set("log/9999999999.json", last)
-        let publisher = BucketPublisher(ModelBucket(store), pause: { _ in })
+        let publisher = BucketPublisher(ModelStorage(store), pause: { _ in })
         try expect(publisher.publish("2", of: world.versions).entry, equals: 3)
     }
 }

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import HotPush
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -249,7 +249,7 @@ import Testing
             let store = ModelStore(copying: world.store)
             store.set(key, [1])
             let before = store.files.keys.filter { !$0.hasPrefix("log/") }
-            let pruner = BucketPruner(BucketPublisher(ModelBucket(store), pause: { _ in }))
+            let pruner = BucketPruner(BucketPublisher(ModelStorage(store), pause: { _ in }))
             let error = #expect(throws: StoreError.self) { try pruner.prune(keeping: 1, grace: 0) }
             expect(error?.code.description == "badOrigin" && error?.message.contains(key) == true)
             expect(store.files.keys.filter { !$0.hasPrefix("log/") }, equals: before)

@@ -1,9 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -190,7 +190,7 @@ import VersionTree
             options.takesOver = true
             let refused = #expect(throws: StoreError.self) {
                 _ = try BucketPublisher(
-                    ModelBucket(world.store), options: options, pause: { _ in }
+                    ModelStorage(world.store), options: options, pause: { _ in }
                 ).publish("1", of: world.versions)
             }
             expect(refused?.message.contains("they are not all there"), equals: true)
@@ -203,7 +203,7 @@ import VersionTree
         let store = ModelStore(dialect)
         let world = try BucketWorld()
         let code = code {
-            _ = try BucketPublisher(ModelBucket(store), pause: { _ in }).publish(
+            _ = try BucketPublisher(ModelStorage(store), pause: { _ in }).publish(
                 "1", of: world.versions)
         }
         expect(code?.description, equals: "unsuitableStore")

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -17,7 +17,7 @@ import VersionTree
         let audited = try AuditedWorld()
         _ = try audited.world.publisher().withdraw(VersionName("5"))
         audited.store.set("notes.txt", [1, 2, 3])
-        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let usage = try BucketUsage(of: ModelStorage(audited.store))
         let named = audited.files.filter { BucketKey(path: $0.key) != nil }
         // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
@@ -40,7 +40,7 @@ import VersionTree
     @Test("says of each release what only it has")
     func unique() throws {
         let audited = try AuditedWorld()
-        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let usage = try BucketUsage(of: ModelStorage(audited.store))
         let names = usage.releases.map { "\($0.channel) \($0.version)" }
         expect(names, equals: ["beta 2", "stable 5", "stable 4"])
         for release in usage.releases {
@@ -59,7 +59,7 @@ import VersionTree
         for epoch in [0, 1] as [Int64] {
             audited.store.set(OriginLayout.object(address, in: epoch), Array("nobody's".utf8))
         }
-        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let usage = try BucketUsage(of: ModelStorage(audited.store))
         expect(
             usage.garbage.keys.sorted(), equals: (0...max(usage.epoch - 2, 0)).prefix(2).map(\.self)
         )
@@ -70,13 +70,13 @@ import VersionTree
     func channels() throws {
         let audited = try AuditedWorld()
         audited.store.set("channels/stable.json", nil)
-        let all = try BucketChannels(ModelBucket(audited.store)).offered()
+        let all = try BucketChannels(ModelStorage(audited.store)).offered()
         expect(
             all.reason == nil && all.pointers.map(\.channel.description) == ["beta", "stable"])
         expect(
             all.pointers[1].releases.compactMap { $0.version?.name.description },
             equals: ["5", "4"])
-        let one = try BucketChannels(ModelBucket(audited.store)).offered(ChannelName("beta"))
+        let one = try BucketChannels(ModelStorage(audited.store)).offered(ChannelName("beta"))
         expect(one.pointers.map(\.channel.description), equals: ["beta"])
         // What packs lead from may be listed there.
         expect(one.others.map(\.channel.description), equals: ["stable"])
@@ -85,13 +85,13 @@ import VersionTree
     @Test("shows devices' copies to those who may not read the log")
     func copies() throws {
         let audited = try AuditedWorld()
-        let reader = ModelBucket(audited.store, rights: [.get])
+        let reader = ModelStorage(audited.store, rights: [.get])
         let seen = try BucketChannels(reader).offered()
         expect(seen.pointers.map(\.channel.description), equals: ["beta", "stable"])
         expect(seen.reason?.contains("may not be read"), equals: true)
-        let stranger = ModelBucket(audited.store, rights: [])
+        let stranger = ModelStorage(audited.store, rights: [])
         expect(code { try BucketChannels(stranger).offered() }, equals: .accessDenied)
-        let nobody = ModelBucket(ModelStore())
+        let nobody = ModelStorage(ModelStore())
         expect(code { try BucketChannels(nobody).offered() }, equals: .notFound)
     }
 
@@ -100,11 +100,11 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
-        let usage = try BucketUsage(of: ModelBucket(world.store))
+        let usage = try BucketUsage(of: ModelStorage(world.store))
         let garbage = usage.garbage.values.reduce(usage.scratch, +)
         var options = BucketAuditOptions()
         options.pause = { _ in }
-        let audit = try BucketAudit(ModelBucket(world.store), options).run()
+        let audit = try BucketAudit(ModelStorage(world.store), options).run()
         let prune = try BucketPruner(world.publisher()).prune(
             keeping: 1, grace: 3_600, isDryRun: true)
         expect(garbage.count == 2 && audit.garbage == garbage)
@@ -116,7 +116,7 @@ import VersionTree
         let audited = try AuditedWorld()
         audited.store.dialect.pageCountMax = 5
         var seen: [Int] = []
-        _ = try BucketUsage(of: ModelBucket(audited.store)) { seen.append($0) }
+        _ = try BucketUsage(of: ModelStorage(audited.store)) { seen.append($0) }
         expect(seen.count > 3 && seen == seen.sorted())
         expect(seen.last, equals: audited.files.keys.count { !$0.hasPrefix("log/") })
     }
@@ -126,7 +126,7 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", to: "beta", by: world.publisher())
         try world.publish("2", by: world.publisher(packs: .before))
-        let channels = BucketChannels(ModelBucket(world.store))
+        let channels = BucketChannels(ModelStorage(world.store))
         for only in [nil, ChannelName.stable] {
             let offered = try channels.offered(only)
             let pointer = try require(offered.pointers.last)
@@ -157,7 +157,7 @@ import VersionTree
             try Data(file.bytes).write(to: url)
         }
         let copy = try OriginUsage(of: directory)
-        let usage = try BucketUsage(of: ModelBucket(audited.store))
+        let usage = try BucketUsage(of: ModelStorage(audited.store))
         expect(copy.objects == usage.objects && copy.manifests == usage.manifests)
         expect(copy.places == usage.places && copy.log == usage.log)
         expect(copy.places.count > 0)

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import HotPush
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -13,7 +13,9 @@ import VersionTree
         world.store.files.values.reduce(0) { $0 + Int64($1.bytes.count) }
     }
 
-    private func prune(_ bucket: any Bucket, _ world: BucketWorld) throws -> BucketPruner.Report {
+    private func prune(_ bucket: any ObjectStorage, _ world: BucketWorld) throws
+        -> BucketPruner.Report
+    {
         let clock = world.store.clock
         let publisher = BucketPublisher(
             bucket, now: { clock.now }, pause: { _ in clock.advance(1) })

@@ -1,6 +1,6 @@
 import BucketTestSupport
-import Buckets
 import Expectations
+import Storage
 import StorageTestSupport
 import Testing
 
@@ -10,7 +10,7 @@ import Testing
 @Suite("A check of whether a store is suitable") struct BucketSuitabilityTests {
     @Test("holds races, and finds no fault with a store in which one creator wins")
     func suitable() throws {
-        let report = try BucketAudit(ModelBucket(ModelStore()), probing).run()
+        let report = try BucketAudit(ModelStorage(ModelStore()), probing).run()
         expect(report.findings == [] && report.raceCount == 10 && report.entry == 0)
         expect(report.requestCount >= 80)
     }
@@ -25,13 +25,13 @@ import Testing
     func unknownCondition() throws {
         var dialect = ModelDialect()
         dialect.knowsIfNoneMatch = false
-        let report = try BucketAudit(ModelBucket(ModelStore(dialect)), probing).run()
+        let report = try BucketAudit(ModelStorage(ModelStore(dialect)), probing).run()
         expect(report.findings.map(\.kind) == [.unsuitableStore] && report.raceCount == 1)
     }
 
     @Test("refuses a store in which several creators win")
     func overwriting() throws {
-        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.overwrites = true
         let report = try BucketAudit(bucket, probing).run()
         expect(report.findings.map(\.kind), equals: [.unsuitableStore])
@@ -40,7 +40,7 @@ import Testing
 
     @Test("bears a winner whose answer was lost")
     func lostAnswer() throws {
-        var bucket = LyingBucket(ModelBucket(ModelStore()))
+        var bucket = LyingStorage(ModelStorage(ModelStore()))
         bucket.refusesCreations = true
         try expect(BucketAudit(bucket, probing).run().findings, equals: [])
     }
@@ -48,12 +48,12 @@ import Testing
     @Test("that only tries the store says that no origin is there, and leaves nothing behind")
     func probedNothing() throws {
         let store = ModelStore()
-        let report = try BucketAudit(ModelBucket(store), probing).run()
+        let report = try BucketAudit(ModelStorage(store), probing).run()
         expect(report.absence?.contains("there is no origin in s3://model/origin"), equals: true)
         expect(report.absence?.contains("is deleted"), equals: true)
         expect(store.files.isEmpty)
         // Without the right to delete it says what stays.
-        let poor = ModelBucket(store, rights: [.get, .put, .list])
+        let poor = ModelStorage(store, rights: [.get, .put, .list])
         let left = try BucketAudit(poor, probing).run()
         expect(left.absence?.contains("10 files of that may be left in probe/"), equals: true)
         expect(store.files.count, equals: 10)

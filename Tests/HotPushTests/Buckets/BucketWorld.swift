@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Foundation
 import HotPush
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -77,8 +77,8 @@ final class BucketWorld: Sendable {
     func bucket(
         _ actor: String = "one", rights: ModelRights = .all,
         schedule: @escaping RequestSchedule = { _ in .answered }
-    ) -> ModelBucket {
-        ModelBucket(
+    ) -> ModelStorage {
+        ModelStorage(
             store, actor: actor, rights: rights,
             afterEach: { [unowned self] request in check(after: "\(request)") },
             schedule: schedule)

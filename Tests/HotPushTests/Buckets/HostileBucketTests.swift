@@ -1,7 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
+import S3
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -19,7 +20,7 @@ import VersionTree
         var lists: Bool { [.prune, .usage, .check].contains(self) }
 
         /// - Returns: the findings of a check.
-        func run(_ bucket: any Bucket, _ versions: VersionStore) throws -> [BucketFinding] {
+        func run(_ bucket: any ObjectStorage, _ versions: VersionStore) throws -> [BucketFinding] {
             let publisher = BucketPublisher(bucket, pause: { _ in })
             switch self {
             case .publish: _ = try publisher.publish("1", of: versions)
@@ -52,7 +53,7 @@ import VersionTree
     @Test("that lists without an end is given up", arguments: Verb.allCases)
     func endless(_ verb: Verb) throws {
         let audited = try AuditedWorld()
-        var bucket = LyingBucket(ModelBucket(audited.store))
+        var bucket = LyingStorage(ModelStorage(audited.store))
         bucket.listing = { request in page([], next: request.token == "a" ? "b" : "a") }
         let thrown = code { try verb.run(bucket, audited.world.versions) }
         expect(thrown, equals: (verb.lists ? .bucketAnswer : nil))
@@ -66,26 +67,26 @@ import VersionTree
         audited.store.set(end, [UInt8](repeating: 123, count: 2 << 20))
         guard verb == .check else {
             expect(
-                code { try verb.run(ModelBucket(audited.store), audited.world.versions) },
+                code { try verb.run(ModelStorage(audited.store), audited.world.versions) },
                 equals: .tooLarge)
             return
         }
-        let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+        let findings = try verb.run(ModelStorage(audited.store), audited.world.versions)
         expect(findings.first?.kind, equals: .damagedEntry)
     }
 
     @Test("whose log has lost an entry that is referred to is refused", arguments: Verb.allCases)
     func gap(_ verb: Verb) throws {
         let audited = try AuditedWorld()
-        let log = OriginLog(ModelBucket(audited.store))
+        let log = OriginLog(ModelStorage(audited.store))
         let state = try require(try log.state(from: 0))
         let place = try require(state.entry.channels[try ChannelName("beta")])
         audited.store.set(OriginLayout.logEntry(place), nil)
         if verb == .check {
-            let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+            let findings = try verb.run(ModelStorage(audited.store), audited.world.versions)
             expect(findings.first?.kind, equals: .missingEntry)
         } else {
-            let thrown = code { try verb.run(ModelBucket(audited.store), audited.world.versions) }
+            let thrown = code { try verb.run(ModelStorage(audited.store), audited.world.versions) }
             expect(thrown, equals: .damagedOrigin)
         }
         // Nothing was deleted, and no entry was added.
@@ -106,7 +107,7 @@ import VersionTree
         pointer.releases[0].target = .version(version)
         audited.store.set("channels/stable.json", pointer.serialized())
         let before = audited.store.requestCount
-        let findings = try verb.run(ModelBucket(audited.store), audited.world.versions)
+        let findings = try verb.run(ModelStorage(audited.store), audited.world.versions)
         // The end is found by a few questions, not by ten thousand million.
         expect(audited.store.requestCount - before < 200)
         if verb == .check { expect(findings.map(\.kind), equals: [.wrongPointer]) }
@@ -143,7 +144,7 @@ import VersionTree
         let keys = AccessKeys(
             id: "AKIAIOSFODNN7EXAMPLE", secret: "a secret that nobody sees",
             sessionToken: "a t0ken that nobody sees")
-        let bucket = S3Bucket(
+        let bucket = S3Storage(
             try BucketLocation(parsing: "s3://updates/app"),
             at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
             keys: FixedKeys(keys), carrier: EchoCarrier())
@@ -162,11 +163,11 @@ import VersionTree
     func alwaysFaster(_ verb: Verb) throws {
         let audited = try AuditedWorld()
         // Whatever is created is told as too late, and has become somebody else's.
-        let log = OriginLog(ModelBucket(audited.store))
+        let log = OriginLog(ModelStorage(audited.store))
         let number = try require(try log.state(from: 0)).number
         let count = Mutex<Int64>(0)
         let store = audited.store
-        let bucket = ModelBucket(
+        let bucket = ModelStorage(
             store,
             schedule: { request in
                 guard request.verb == .putIfAbsent, request.key.hasPrefix("log/") else {
@@ -223,8 +224,8 @@ import VersionTree
         expect(files.keys.contains { $0.contains(kind) })
         // A store that has nothing but its version needs all that the bucket can give.
         let shelf = try BucketWorld.Shelf(only: ["5"])
-        var bucket = LyingBucket(
-            ModelBucket(
+        var bucket = LyingStorage(
+            ModelStorage(
                 world.store,
                 schedule: {
                     lie == .gone && $0.verb == .get && $0.key.contains(kind) ? .dropped : .answered
@@ -246,14 +247,14 @@ import VersionTree
         expect(world.broken, equals: [])
         var check = BucketAuditOptions()
         check.check.isDeep = true
-        let findings = try BucketAudit(ModelBucket(world.store), check).run().findings
+        let findings = try BucketAudit(ModelStorage(world.store), check).run().findings
         expect(findings.filter { $0.kind != .wrongPointer }, equals: [])
     }
 
     @Test("in which somebody copies an entry's author takes nobody's commit for another's")
     func author() throws {
         let audited = try AuditedWorld()
-        let bucket = ModelBucket(audited.store)
+        let bucket = ModelStorage(audited.store)
         let log = OriginLog(bucket)
         let state = try require(try log.state(from: 0))
         // A stranger is faster, and pretends to be the commit before.
@@ -272,7 +273,7 @@ import VersionTree
     @Test("whose entry offers what stands in a later epoch is found out")
     func laterEpoch() throws {
         let audited = try AuditedWorld()
-        let bucket = ModelBucket(audited.store)
+        let bucket = ModelStorage(audited.store)
         let state = try require(try OriginLog(bucket).state(from: 0))
         var entry = state.entry
         entry.author = String(repeating: "0", count: 32)

@@ -1,7 +1,7 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -59,7 +59,7 @@ import VersionTree
         options.takesOver = takesOver
         options.packs.moment = .never
         options.notice = { notes.add($0) }
-        return BucketPublisher(ModelBucket(store), options: options, pause: { _ in })
+        return BucketPublisher(ModelStorage(store), options: options, pause: { _ in })
     }
 
     final class Notices: Sendable {
@@ -82,7 +82,7 @@ import VersionTree
             ("withdraw", { _ = try publisher.withdraw(VersionName("1")) }),
             ("pack", { _ = try publisher.pack("1", of: versions) }),
             ("prune", { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0) }),
-            ("du", { _ = try BucketUsage(of: ModelBucket(store)) }),
+            ("du", { _ = try BucketUsage(of: ModelStorage(store)) }),
         ]
         for (name, run) in verbs {
             let error = #expect(throws: StoreError.self) { try run() }
@@ -94,14 +94,14 @@ import VersionTree
             expect(message.contains("restore log/"), "\(name): \(message)")
             expect(message.contains(left == .copied ? "and no log" : "is gone"), "\(name)")
         }
-        let audit = try BucketAudit(ModelBucket(store)).run()
+        let audit = try BucketAudit(ModelStorage(store)).run()
         expect(audit.findings.map(\.kind), equals: [.missingEntry])
         if left == .filesOnly {
             expect(
-                code { try BucketChannels(ModelBucket(store)).offered() }, equals: .damagedOrigin)
+                code { try BucketChannels(ModelStorage(store)).offered() }, equals: .damagedOrigin)
         } else {
             // They are what devices see.
-            let offered = try BucketChannels(ModelBucket(store)).offered()
+            let offered = try BucketChannels(ModelStorage(store)).offered()
             expect(offered.reason?.contains("restore log/"), equals: true)
         }
         expect(store.files, equals: before)
@@ -117,8 +117,8 @@ import VersionTree
         expect(store.files, equals: before)
         guard left == .pruned else { return }
         // Nor where only the pointers tell of it: whether a listing does not show the files, or they have gone.
-        let honest = ModelBucket(store)
-        var hiding = LyingBucket(honest)
+        let honest = ModelStorage(store)
+        var hiding = LyingStorage(honest)
         hiding.listing = { request in
             guard var page = try? honest.list(request) else { return nil }
             page.files.removeAll { $0.key.hasPrefix("e/") }
@@ -138,7 +138,7 @@ import VersionTree
         let (store, versions, shelf) = try left.make()
         defer { withExtendedLifetime(shelf) {} }
         let notes = Notices()
-        let offeredBefore = try BucketChannels(ModelBucket(store)).offered().pointers
+        let offeredBefore = try BucketChannels(ModelStorage(store)).offered().pointers
         let commit = try publisher(store, takesOver: true, notes: notes).publish(
             "1", of: versions, as: ReleaseOffer(channel: ChannelName("new")))
         expect(commit.entry == 2 && commit.pointerProblem == nil)
@@ -154,7 +154,7 @@ import VersionTree
             _ = try BucketPruner(publisher(store)).prune(keeping: 10, grace: 0)
             var options = BucketAuditOptions()
             options.check.isDeep = true
-            try expect(BucketAudit(ModelBucket(store), options).run().findings, equals: [])
+            try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
         }
     }
 
@@ -166,7 +166,7 @@ import VersionTree
         options.takesOver = true
         options.packs.moment = .never
         options.notice = { notes.add($0) }
-        let bucket = ModelBucket(
+        let bucket = ModelStorage(
             store,
             schedule: {
                 $0.verb == .putIf && $0.key == "channels/beta.json" ? .dropped : .answered
@@ -177,10 +177,10 @@ import VersionTree
         expect(notes.all.contains { $0.contains("channels/beta.json could not be written") })
         let world = try require(shelf as? BucketWorld)
         let mended = try BucketAudit(
-            ModelBucket(store), repairingFrom: BucketMender([world.versions])
+            ModelStorage(store), repairingFrom: BucketMender([world.versions])
         ).run()
         expect(mended.findings.map(\.kind) == [.wrongPointer] && mended.findings[0].isRepaired)
-        try expect(BucketAudit(ModelBucket(store)).run().findings, equals: [])
+        try expect(BucketAudit(ModelStorage(store)).run().findings, equals: [])
     }
 
     @Test(arguments: [1_000, 3])
@@ -192,17 +192,17 @@ import VersionTree
         for epoch in [9, 10, 11] as [Int64] {
             store.set(OriginLayout.object(object, in: epoch), Array("late".utf8))
         }
-        let traces = try OriginTraces(of: ModelBucket(store))
+        let traces = try OriginTraces(of: ModelStorage(store))
         expect(traces.epochMax == 11 && traces.hasMarker && traces.laterEntry == nil)
         expect(traces.channels.map(\.description).sorted(), equals: ["beta", "stable"])
         store.set("log/0000000007.json", [])
-        try expect(OriginTraces(of: ModelBucket(store)).laterEntry, equals: "log/0000000007.json")
+        try expect(OriginTraces(of: ModelStorage(store)).laterEntry, equals: "log/0000000007.json")
     }
 
     @Test func `an origin that is made while it is looked for is found`() throws {
         let world = try BucketWorld()
         let isMade = Atomic<Bool>(false)
-        let bucket = ModelBucket(
+        let bucket = ModelStorage(
             world.store, actor: "late",
             schedule: { request in
                 if request.verb == .list, !isMade.exchange(true, ordering: .relaxed) {

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import StrictJSON
 import Testing

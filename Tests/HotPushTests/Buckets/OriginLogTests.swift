@@ -1,7 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
+import S3
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -84,7 +85,7 @@ import VersionTree
                 dropping: isDropping ? channel : nil, isPrune: isPrune)
         }
         // Small: nearly everything is forgotten, and read again.
-        let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 2_000)
+        let reader = OriginLog(ModelStorage(log.store), heldByteCountMax: 2_000)
         let state = try require(try reader.state(from: 0))
         expect(state.number, equals: 40)
         for first in [Int64](1...40).shuffled(using: &random) {
@@ -112,7 +113,7 @@ import VersionTree
             // The same hundred releases again and again.
             try log.append([names[number % 20]: [number % 100, (number + 7) % 100]])
         }
-        let reader = OriginLog(ModelBucket(log.store), heldByteCountMax: 64 << 10)
+        let reader = OriginLog(ModelStorage(log.store), heldByteCountMax: 64 << 10)
         let state = try require(try reader.state(from: 0))
         let live = try reader.liveReleases(keptFrom: 1, upTo: state)
         expect(live.count, equals: 100)
@@ -130,10 +131,10 @@ import VersionTree
     {
         var log = WrittenLog()
         for number in 1...5 { try log.append([.stable: [number]]) }
-        let sound = try require(try OriginLog(ModelBucket(log.store)).state(from: 0))
+        let sound = try require(try OriginLog(ModelStorage(log.store)).state(from: 0))
         let count = log.store.requestCount
         for number in 1...count {
-            let bucket = ModelBucket(
+            let bucket = ModelStorage(
                 log.store, schedule: { $0.number == number ? .turned : .answered })
             let state = try require(try OriginLog(bucket).state(from: 0))
             expect(state.entry == sound.entry && state.pointers == sound.pointers)
@@ -141,7 +142,7 @@ import VersionTree
         }
         // Tags that look like MD5 and are none cost a single request.
         let asked = Mutex(0)
-        var lying = LyingBucket(ModelBucket(log.store))
+        var lying = LyingStorage(ModelStorage(log.store))
         lying.tag = EntityTag(String(repeating: "ab", count: 16))
         let files = log.store.files
         lying.content = { key in
@@ -166,10 +167,10 @@ import VersionTree
         for name in names { try log.append([name: Array(0..<20)]) }
         let byteCount = try require(log.entries.first?.pointers[names[0]]).serialized().count
         let enough = OriginLog(
-            ModelBucket(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
+            ModelStorage(log.store), pointerByteCountMax: byteCount * 8 + 4_096)
         let state = try require(try enough.state(from: 0))
         expect(state.pointers.count, equals: 8)
-        let small = OriginLog(ModelBucket(log.store), pointerByteCountMax: byteCount * 4)
+        let small = OriginLog(ModelStorage(log.store), pointerByteCountMax: byteCount * 4)
         expect(code { _ = try small.state(from: 0) }, equals: .tooLarge)
         // Nobody writes what nobody reads; who takes something back is not held up.
         let pointer = try require(state.pointers[names[0]])

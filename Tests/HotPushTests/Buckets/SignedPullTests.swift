@@ -1,8 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import HotPush
+import S3
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -39,7 +40,7 @@ import VersionTree
             change(&options)
             var bucketOptions = BucketOptions()
             bucketOptions.now = { 1_764_000_000 }
-            let bucket = S3Bucket(
+            let bucket = S3Storage(
                 try BucketLocation(parsing: origin),
                 at: try BucketEndpoint(
                     bucket: "updates", endpoint: "http://store:9000", region: nil),

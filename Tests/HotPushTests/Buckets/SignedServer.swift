@@ -1,12 +1,13 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import HotPush
+import S3
+import Storage
 import Synchronization
 
 /// An S3 service as a pull's requests meet it: the files of a bucket in memory, for those who sign rightly.
 ///
-/// Its signatures are looked at only as far as a test says; BucketsTests hold them against published ones.
+/// Its signatures are looked at only as far as a test says; S3Tests hold them against published ones.
 final class SignedServer: Transport {
     /// An answer that is no file.
     struct Refusal {

@@ -1,8 +1,8 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import Storage
 import StorageTestSupport
 import Synchronization
 import Testing
@@ -331,7 +331,7 @@ import VersionTree
             var options = PublisherOptions()
             options.packs.moment = .never
             (options.takesOver, options.sealing) = (true, sealing)
-            return BucketPublisher(ModelBucket(world.store), options: options, pause: { _ in })
+            return BucketPublisher(ModelStorage(world.store), options: options, pause: { _ in })
         }
         let unsigned = refusal { try taking(PointerSealing()).publish("3", of: world.versions) }
         expect(unsigned?.code, equals: .untrusted)

@@ -1,8 +1,9 @@
 import BucketTestSupport
-import Buckets
 import CASStore
 import Expectations
 import Foundation
+import S3
+import Storage
 import StorageTestSupport
 import Testing
 import VersionTree
@@ -176,7 +177,7 @@ final class SignedOrigin {
         case .bucket:
             var bucketOptions = BucketOptions()
             bucketOptions.now = { 1_764_000_000 }
-            let bucket = S3Bucket(
+            let bucket = S3Storage(
                 try BucketLocation(parsing: url),
                 at: try BucketEndpoint(
                     bucket: "updates", endpoint: "http://store:9000", region: nil),

@@ -1,0 +1,93 @@
+import Platform
+import Storage
+
+/// A file of profiles: `~/.aws/config`, `~/.aws/credentials`.
+///
+/// Sections `[profile name]`, `[name]`, `[services name]`; in them `key = value`, and indented lines
+/// below a key without a value. Lines that are none of these are passed over, as other readers do.
+struct ProfileFile: Sendable {
+    /// The settings by section; indented ones as `key.inner`.
+    private var sections: [String: [String: String]] = [:]
+
+    /// The largest file that is read.
+    private static let byteCountMax = 1 << 20
+
+    /// A file without profiles.
+    init() {}
+
+    init(_ text: String) {
+        var section: String?
+        var parent: String?
+        for line in text.split(whereSeparator: \.isNewline) {
+            let content = Self.trimmed(line)
+            guard let first = content.first, first != "#", first != ";" else { continue }
+            let isIndented = line.first == " " || line.first == "\t"
+            if !isIndented, first == "[" {
+                section = content.firstIndex(of: "]").map {
+                    Self.name(content[content.index(after: content.startIndex)..<$0])
+                }
+                parent = nil
+                if let section { sections[section, default: [:]][""] = "" }
+                continue
+            }
+            guard let section, let equals = content.firstIndex(of: "=") else { continue }
+            var key = Self.trimmed(content[..<equals]).lowercased()
+            let value = Self.trimmed(content[content.index(after: equals)...])
+            if isIndented, let parent {
+                key = "\(parent).\(key)"
+            } else {
+                parent = value.isEmpty ? key : nil
+            }
+            sections[section, default: [:]][key] = String(value)
+        }
+    }
+
+    /// Reads a file; one that is not there has no profiles.
+    ///
+    /// - Throws: `.credentials` if it is there and cannot be read.
+    init(at path: String, _ fileSystem: any FileSystem) throws(StoreError) {
+        do throws(StoreError) {
+            let bytes = try fileSystem.text(at: path, limit: Self.byteCountMax)
+            self.init(bytes ?? "")
+        } catch {
+            throw StoreError(
+                .credentials, "unable to read the profiles in \(printable(path)): \(error.message)",
+                cause: error.cause)
+        }
+    }
+
+    /// Whether the file has the section.
+    func has(_ section: String) -> Bool { sections[section] != nil }
+
+    /// A setting that is not empty.
+    subscript(section: String, key: String) -> String? {
+        guard let value = sections[section]?[key], !value.isEmpty else { return nil }
+        return value
+    }
+
+    /// `profile ci` and `ci` become one; `services local` stays.
+    private static func name(_ heading: Substring) -> String {
+        let words = heading.split(whereSeparator: \.isWhitespace)
+        if words.count == 2, words[0] == "profile" { return String(words[1]) }
+        return words.joined(separator: " ")
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text
+        while let last = text.last, last.isWhitespace { text.removeLast() }
+        while let first = text.first, first.isWhitespace { text.removeFirst() }
+        return text
+    }
+}
+
+extension FileSystem {
+    /// The text of a file that a user or the system named; nil if there is none.
+    func text(at path: String, limit: Int) throws(StoreError) -> String? {
+        try ifPresent { () throws(StoreError) in
+            let file = try open(
+                POSIXFileSystem.workingDirectory, path, .readingFollowingLinks, mode: 0)
+            let bytes = try read(file.raw, at: 0, count: limit)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Platform
+import Storage
+
+/// A read under way: which bytes are still wanted, whatever the answers bring.
+///
+/// A broken connection is gone on from where it was. A store that does not know ranges sends all,
+/// and what is not wanted is passed over. Used by one thread.
+final class Reading {
+    let request: ReadRequest
+    private let name: String
+    private let now: Int64
+    /// The first byte that is wanted.
+    private let start: Int64
+    /// How many have been passed on.
+    private(set) var deliveredCount: Int64 = 0
+    /// Why the read ends though the store answered.
+    private(set) var problem: StoreError?
+    /// Whether more has come than is wanted: the rest, as long as it likes to be, is not waited for.
+    private(set) var hasSurplus = false
+    private var isBeyondEnd = false
+    private var file: StoredFile?
+    /// The size of the whole, as far as it is known.
+    private var total: Int64?
+    /// Where in the file the next byte of the answer stands.
+    private var position: Int64 = 0
+
+    init(_ request: ReadRequest, _ name: String, now: Int64) {
+        self.request = request
+        self.name = name
+        self.now = now
+        start = request.range?.lowerBound ?? 0
+    }
+
+    /// Up to where bytes are wanted; nil if that is not known yet.
+    private var end: Int64? {
+        guard let total else { return request.range?.upperBound }
+        return min(request.range?.upperBound ?? total, total)
+    }
+
+    /// The field `Range` of the next try; nil for all.
+    var rangeField: String? {
+        var from = start + deliveredCount
+        // All bytes have come and the end has not: one is asked for again, and passed over.
+        if let end, from >= end, deliveredCount > 0 { from = end - 1 }
+        if let end { return "bytes=\(from)-\(max(end, from + 1) - 1)" }
+        return from > 0 ? "bytes=\(from)-" : nil
+    }
+
+    /// Takes the head of an answer that is no error.
+    func begin(_ head: AnswerHead) -> BodyUse {
+        var size = head["content-length"].flatMap(Int64.init)
+        switch head.status {
+        case 200: position = 0
+        case 206:
+            guard let range = Self.contentRange(head["content-range"]) else {
+                return refuse(.bucketAnswer, "a part without a Content-Range came")
+            }
+            (position, size) = (range.start, range.total)
+        default: return refuse(.bucketAnswer, "status \(head.status) came")
+        }
+        let new = StoredFile(head, byteCount: size ?? 0, now: now)
+        if let file, file.tag != new.tag || total != size {
+            return refuse(.network, "it was replaced while it was read; repeat the command")
+        }
+        file = new
+        total = size
+        if let size, request.range != nil, start >= size {
+            isBeyondEnd = true
+            return .refuse
+        }
+        guard position <= start + deliveredCount else {
+            return refuse(.bucketAnswer, "other bytes came than were asked for")
+        }
+        if let end, end - start > request.byteCountMax { return refuseSize() }
+        return .stream
+    }
+
+    /// The bytes among those that came which are wanted now.
+    func wanted(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let first = position
+        position += Int64(bytes.count)
+        if let range = request.range, position > range.upperBound { hasSurplus = true }
+        let from = max(start + deliveredCount - first, 0)
+        let to = min((request.range?.upperBound ?? .max) - first, Int64(bytes.count))
+        guard from < to else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        guard to - from <= request.byteCountMax - deliveredCount else {
+            _ = refuseSize()
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        deliveredCount += to - from
+        return UnsafeRawBufferPointer(rebasing: bytes[Int(from)..<Int(to)])
+    }
+
+    /// How it ended, after the last answer.
+    func outcome(_ answer: S3Answer) throws(StoreError) -> ReadOutcome {
+        if isBeyondEnd { return .beyondEnd }
+        if let problem { throw problem }
+        switch answer.status {
+        case 200, 206:
+            guard var file else { break }
+            if total == nil { file.byteCount = position }
+            if let end, deliveredCount != end - start { break }
+            return .found(file)
+        // Only whoever has asked for it knows what it means: to others it would say that the file is not there.
+        case 304 where deliveredCount == 0 && request.unlessTag != nil: return .notModified
+        case 404 where deliveredCount == 0: return .missing
+        case 416 where deliveredCount == 0 && request.range != nil: return .beyondEnd
+        default: break
+        }
+        throw StoreError(
+            .bucketAnswer, "reading \(name) ended at \(answer.status) after \(deliveredCount) bytes"
+        )
+    }
+
+    private func refuse(_ code: StoreError.Code, _ what: String) -> BodyUse {
+        problem = StoreError(code, "reading \(name) failed: \(what)")
+        return .refuse
+    }
+
+    private func refuseSize() -> BodyUse {
+        refuse(.tooLarge, "it has more than \(request.byteCountMax) bytes")
+    }
+
+    /// `bytes 5-9/10` (RFC 9110, section 14.4).
+    private static func contentRange(_ value: String?) -> (start: Int64, total: Int64)? {
+        guard let value, value.hasPrefix("bytes ") else { return nil }
+        let parts = value.dropFirst(6).split(separator: "/")
+        guard parts.count == 2, let total = Int64(parts[1]),
+            let start = parts[0].split(separator: "-").first.flatMap({ Int64($0) }), start >= 0,
+            start < total
+        else { return nil }
+        return (start, total)
+    }
+}

@@ -1,0 +1,340 @@
+import Platform
+import Storage
+import Synchronization
+
+/// Signs calls, sends them, and repeats what may fare better.
+///
+/// What it knows of the store (its region, its clock, how much it bears) is shared by all threads.
+final class RequestRunner: Sendable {
+    /// What is learned from answers.
+    private struct State {
+        var endpoint: BucketEndpoint
+        /// Added to this machine's clock.
+        var clockOffset: Int64 = 0
+        var limit: AdaptiveLimit
+        var figures = StorageFigures()
+        var failuresInARow = 0
+    }
+
+    /// Ten years: a server that is farther off does not know the time either.
+    private static let clockOffsetMax: Int64 = 10 * 31_556_952
+    /// A day: who is on a line without TLS must not gather signatures that count years from now.
+    private static let clockOffsetMaxWithoutTLS: Int64 = 86_400
+
+    let options: BucketOptions
+    let keys: any KeySource
+    private let carrier: any BucketCarrier
+    private let gate: ThreadGate
+    private let state: Mutex<State>
+
+    init(
+        _ endpoint: BucketEndpoint, _ keys: any KeySource, _ carrier: any BucketCarrier,
+        _ options: BucketOptions
+    ) {
+        self.options = options
+        self.keys = keys
+        self.carrier = carrier
+        gate = ThreadGate(limit: options.jobCount)
+        state = Mutex(State(endpoint: endpoint, limit: AdaptiveLimit(options.jobCount)))
+    }
+
+    var endpoint: BucketEndpoint { state.withLock { $0.endpoint } }
+    var figures: StorageFigures { state.withLock { $0.figures } }
+    /// How many requests may be under way now.
+    var limit: Int { state.withLock { $0.limit.count } }
+    /// Seconds since 1970 by the store's clock, as far as it is known.
+    var now: Int64 { options.now() + state.withLock { $0.clockOffset } }
+
+    /// Makes a call until it is answered or given up.
+    ///
+    /// - Parameters:
+    ///   - progress: grows while a repeated call gets on; then its failures count anew.
+    ///   - make: the call of each try.
+    ///   - onHead: what to do with a body; asked for answers without an error only.
+    ///   - onBytes: takes the bytes that are streamed; `false` ends the request.
+    /// - Throws: what a store refuses for good, unless an earlier try is undecided; `.interrupted`,
+    ///   `.network` if no try was ever sent, or another would not help.
+    func run(
+        progress: () -> Int64 = { 0 }, make: () -> S3Call,
+        onHead: (AnswerHead) -> BodyUse = { _ in .keep },
+        onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in true }
+    ) throws(StoreError) -> CallEnd {
+        var tries = Tries()
+        while true {
+            if options.isStopped() { throw stopped }
+            let call = make()
+            let signing = try keys.keys(at: now)
+            let before = progress()
+            let sent = try send(call, signing, onHead, onBytes, isRepeated: tries.count > 0)
+            tries.count += 1
+            let verdict = Verdict(sent, call, wasUndecided: tries.isUndecided)
+            switch verdict {
+            case .done(let answer):
+                state.withLock { $0.failuresInARow = 0 }
+                return .answer(answer)
+            case .again(let reason, let isUndecided, let retryAfter):
+                if isUndecided { tries.isUndecided = true }
+                if progress() > before { tries.failureCount = 0 }
+                tries.failureCount += 1
+                guard mayRepeat(&tries) else { return try givenUp(call, reason, tries) }
+                waitForTheNext(of: call, reason, retryAfter, tries)
+            case .refused(let refusal):
+                if try mend(refusal, sent, signing, &tries) { continue }
+                return try refused(call, refusal, signing, tries)
+            case .failed(let failure):
+                return try failed(call, failure, tries)
+            }
+        }
+    }
+
+    /// Makes one try of a call whose answer nobody needs.
+    func runOnce(_ call: S3Call) {
+        do throws(StoreError) {
+            let signing = try keys.keys(at: now)
+            _ = try send(call, signing, { _ in .keep }, { _ in true }, isRepeated: false)
+        } catch {
+            // Nobody needs the reason either.
+        }
+    }
+
+    /// What has happened to a call so far.
+    struct Tries {
+        var count = 0
+        var failureCount = 0
+        /// One of them may have been applied.
+        var isUndecided = false
+        var clockCount = 0
+        var regionCount = 0
+        var renewalCount = 0
+        var digestCount = 0
+    }
+
+    private func mayRepeat(_ tries: inout Tries) -> Bool {
+        let all = state.withLock {
+            $0.failuresInARow += 1
+            return $0.failuresInARow
+        }
+        return tries.failureCount < options.failureCountMax && all < options.allFailureCountMax
+    }
+
+    private func waitForTheNext(
+        of call: S3Call, _ reason: String, _ retryAfter: String?, _ tries: Tries
+    ) {
+        var generator = SystemRandomNumberGenerator()
+        let delay = options.backoff.delay(
+            failureCount: tries.failureCount,
+            retryAfter: retryAfter.flatMap { RetryAfter.delay($0, now: now) }, using: &generator)
+        let tenths = (delay.milliseconds + 50) / 100
+        options.retrying(
+            "\(call.deed) at \(endpoint): \(printable(reason)); try \(tries.failureCount + 1) of "
+                + "\(options.failureCountMax) in \(tenths / 10).\(tenths % 10) s")
+        options.wait(delay)
+    }
+
+    // MARK: one try
+
+    private func send(
+        _ call: S3Call, _ signing: AccessKeys?, _ onHead: (AnswerHead) -> BodyUse,
+        _ onBytes: (UnsafeRawBufferPointer) -> Bool, isRepeated: Bool
+    ) throws(StoreError) -> SentRequest {
+        let endpoint = endpoint
+        let target = Self.target(of: call, endpoint)
+        gate.enter()
+        let number = state.withLock {
+            $0.figures.requestCount += 1
+            if isRepeated { $0.figures.retryCount += 1 }
+            $0.figures.sentByteCount += call.body?.byteCount ?? 0
+            return $0.limit.begin()
+        }
+        var sent = SentRequest(signedAt: now, endpoint: endpoint)
+        defer { leave(number, sent) }
+        var request = CarriedRequest(
+            method: call.method, url: endpoint.origin + target.encodedTarget)
+        let signer = RequestSigner(region: endpoint.region)
+        request.fields =
+            call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
+        request.body = call.body
+        request.stallSeconds = call.stallSeconds ?? options.stallSeconds
+        request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
+        if !call.isSentWhenStopped { request.isStopped = options.isStopped }
+        var use = BodyUse.keep
+        var received: Int64 = 0
+        sent.end = carrier.carry(request) { head in
+            sent.head = head
+            // The body of a refusal says why, whatever the verb wants of others.
+            use = head.status < 300 ? onHead(head) : .keep
+            if case .refuse = use { return false }
+            return true
+        } onBytes: { bytes in
+            received += Int64(bytes.count)
+            if case .stream = use { return onBytes(bytes) }
+            guard sent.body.count + bytes.count <= call.answerByteCountMax else {
+                sent.isTooLarge = true
+                return false
+            }
+            sent.body.append(contentsOf: bytes)
+            return true
+        }
+        state.withLock { $0.figures.receivedByteCount += received }
+        return sent
+    }
+
+    /// How long a try may take, in milliseconds, though something moves all the time.
+    ///
+    /// Ten times as long as nothing may move, and a second for each 256 bytes that may go or come: 16 requests
+    /// at once on the slowest of lines.
+    private static func patience(_ call: S3Call, _ request: CarriedRequest) -> Int {
+        let sent = call.body?.byteCount ?? 0
+        let received = max(Int64(call.answerByteCountMax), call.streamedByteCountMax)
+        let seconds = Int64(request.stallSeconds) * 10 + sent / 256 + received / 256
+        // Twenty days; libcurl counts milliseconds in 31 bits.
+        return Int(min(seconds, 1_728_000) * 1_000)
+    }
+
+    private static func target(of call: S3Call, _ endpoint: BucketEndpoint) -> SignableRequest {
+        var target = SignableRequest(
+            method: call.method, host: endpoint.requestHost, path: endpoint.path(call.key))
+        target.query = call.query
+        target.fields = call.fields
+        target.payloadDigest = call.digest
+        return target
+    }
+
+    /// Signs a GET that somebody else sends.
+    func signed(_ get: SignedGet) throws(StoreError) -> SignedGet {
+        var get = get
+        (get.endpoint, get.signedAt) = (endpoint, now)
+        get.keys = try keys.keys(at: get.signedAt)
+        let target = Self.target(of: get.call, get.endpoint)
+        let signer = RequestSigner(region: get.endpoint.region)
+        get.url = get.endpoint.origin + target.encodedTarget
+        get.fields =
+            get.call.fields + (try signer.fields(for: target, by: get.keys, at: get.signedAt))
+        return get
+    }
+
+    /// The same GET signed anew, if what its refusal tells makes another try worth it.
+    func mended(
+        _ get: SignedGet, _ sent: SentRequest, _ refusal: Refusal
+    ) throws(StoreError) -> SignedGet? {
+        var get = get
+        guard try mend(refusal, sent, get.keys, &get.tries) else { return nil }
+        return try signed(get)
+    }
+
+    private func leave(_ number: Int, _ sent: SentRequest) {
+        let limit = state.withLock {
+            if sent.head?.status == 503 || sent.head?.status == 429 {
+                $0.limit.refused(number)
+            } else if let status = sent.head?.status, status < 500 {
+                $0.limit.succeeded()
+            }
+            return $0.limit.count
+        }
+        gate.leave(limit: limit)
+    }
+
+    // MARK: mending what a refusal tells
+
+    private func mayFollow(_ date: Int64, _ endpoint: BucketEndpoint) -> Bool {
+        let offset = date - options.now()
+        if offset > 0, !endpoint.isHTTPS { return offset <= Self.clockOffsetMaxWithoutTLS }
+        return abs(offset) <= Self.clockOffsetMax
+    }
+
+    /// Learns from a refusal; returns whether the call is worth another try at once.
+    private func mend(
+        _ refusal: Refusal, _ sent: SentRequest, _ signing: AccessKeys?, _ tries: inout Tries
+    ) throws(StoreError) -> Bool {
+        if refusal.isClock, tries.clockCount < 2, let date = refusal.date,
+            mayFollow(date, sent.endpoint)
+        {
+            tries.clockCount += 1
+            setClock(date, sent.endpoint)
+            return true
+        }
+        if let region = refusal.region, tries.regionCount < 1, region != sent.endpoint.region,
+            BucketEndpoint.isName(region)
+        {
+            tries.regionCount += 1
+            state.withLock { $0.endpoint = $0.endpoint.moved(to: region) }
+            return true
+        }
+        if refusal.isExpired, tries.renewalCount < 1, let signing {
+            tries.renewalCount += 1
+            return try keys.renew(signing, at: now)
+        }
+        if refusal.isDigest, tries.digestCount < 1 {
+            tries.digestCount += 1
+            return true
+        }
+        return false
+    }
+
+    private func setClock(_ date: Int64, _ endpoint: BucketEndpoint) {
+        let offset = date - options.now()
+        let isNews = state.withLock {
+            let isNews = abs($0.clockOffset - offset) > 60
+            $0.clockOffset = offset
+            return isNews
+        }
+        guard isNews else { return }
+        options.note(
+            "the clock here is \(abs(offset)) s \(offset > 0 ? "behind" : "before") that of "
+                + "\(endpoint); requests are signed by the server's")
+    }
+
+    // MARK: ends
+
+    private var stopped: StoreError { StoreError(.interrupted, "interrupted") }
+
+    private func givenUp(
+        _ call: S3Call, _ reason: String, _ tries: Tries
+    ) throws(StoreError) -> CallEnd {
+        let sentence =
+            "no answer from \(endpoint) to \(call.deed) in \(tries.count) tries: \(reason)"
+        guard tries.isUndecided else { throw StoreError(.network, sentence) }
+        return .undecided(UnknownWrite(sentence))
+    }
+
+    private func failed(
+        _ call: S3Call, _ failure: CarryFailure, _ tries: Tries
+    ) throws(StoreError) -> CallEnd {
+        if failure.kind == .stopped { throw stopped }
+        let code: StoreError.Code =
+            switch failure.kind {
+            case .malformed: .bucketAnswer
+            case .body: .io
+            default: .network
+            }
+        var sentence = "\(call.deed) failed at \(endpoint): \(failure.message)"
+        if failure.kind == .untrusted {
+            sentence += "; a file of the certificates to trust instead is named in AWS_CA_BUNDLE"
+        }
+        // Whoever answers nonsense may have applied the request all the same.
+        guard tries.isUndecided || failure.kind == .malformed else {
+            throw StoreError(code, sentence)
+        }
+        return .undecided(UnknownWrite(sentence, refusal: code))
+    }
+
+    private func refused(
+        _ call: S3Call, _ refusal: Refusal, _ signing: AccessKeys?, _ tries: Tries
+    ) throws(StoreError) -> CallEnd {
+        let error = try refusal.error(call, endpoint, signing, options.fileSystem)
+        guard tries.isUndecided else { throw error }
+        return .undecided(UnknownWrite(error.message, refusal: error.code))
+    }
+}
+
+/// One try, as far as it came.
+struct SentRequest {
+    /// The time in its signature.
+    var signedAt: Int64
+    var endpoint: BucketEndpoint
+    var end = CarryEnd.refused
+    var head: AnswerHead?
+    var body: [UInt8] = []
+    /// The body was over the call's limit.
+    var isTooLarge = false
+}

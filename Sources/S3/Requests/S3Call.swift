@@ -1,0 +1,86 @@
+import Platform
+import Storage
+
+/// One request of S3, before it has a place and a signature.
+struct S3Call {
+    /// The method, in capitals.
+    var method: String
+    /// The key in the bucket; nil for the bucket itself.
+    var key: String?
+    /// Names and values, not encoded.
+    var query: [(name: String, value: String)] = []
+    /// Fields that are signed.
+    var fields: [(name: String, value: String)] = []
+    /// What is sent.
+    var body: CarriedBody?
+    /// The SHA-256 of what is sent, in hexadecimal digits.
+    var digest = SignableRequest.emptyDigest
+    /// The right that it needs, as in `s3:GetObject`.
+    var action: String
+    /// The most bytes of an answer that is kept in memory.
+    var answerByteCountMax = 1 << 20
+    /// The most bytes of an answer that the verb's own closure takes.
+    var streamedByteCountMax: Int64 = 0
+    /// How long nothing may move; nil for the bucket's.
+    var stallSeconds: Int?
+    /// Whether a condition stands in it, so that 409 and 501 are answers.
+    var isConditional = false
+    /// Whether the status comes before the deed, so that a 200 may hold an error.
+    var mayFailLate = false
+    /// How long a try may take, in milliseconds; nil for what its bytes need.
+    var totalMilliseconds: Int?
+    /// Whether it is sent though everything is stopped: what tidies up.
+    var isSentWhenStopped = false
+
+    init(_ method: String, _ key: String?, action: String) {
+        self.method = method
+        self.key = key
+        self.action = action
+    }
+
+    /// Gives it a body.
+    mutating func send(_ body: StorageBody) {
+        self.body = CarriedBody(body)
+        digest = body.address.description
+    }
+
+    /// What it does, for messages: `PUT of log/0000000043.json`.
+    var deed: String {
+        let operation = query.first.map { " (\($0.name))" } ?? ""
+        return "\(method)\(operation) of \(key.map(printable) ?? "the bucket")"
+    }
+}
+
+/// The answer to a call that reached the store and was not a passing refusal.
+struct S3Answer {
+    /// Its head.
+    var head: AnswerHead
+    /// Its body, unless the caller took it.
+    var body: [UInt8]
+    /// Whether an earlier try of the call may have been applied.
+    var isAfterUndecided: Bool
+
+    /// The status code.
+    var status: Int { head.status }
+
+    /// The server's time; nil if it does not tell.
+    var date: Int64? { AnswerTime.field(head["date"]) }
+}
+
+/// How a call ended that nobody refused for good.
+enum CallEnd {
+    /// With an answer that means something to the verb.
+    case answer(S3Answer)
+    /// Without one: it may have been applied, or will be.
+    case undecided(UnknownWrite)
+}
+
+/// What a verb does with the body of an answer.
+enum BodyUse {
+    /// It is kept in memory and handed over with the answer.
+    case keep
+    /// It goes to the verb's own closure.
+    case stream
+    /// The request is ended: the verb knows why.
+    case refuse
+}

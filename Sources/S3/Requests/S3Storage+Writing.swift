@@ -1,0 +1,76 @@
+package import Platform
+package import Storage
+
+// Files that are written in one request.
+extension S3Storage {
+    package func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        if body.byteCount > options.wholeByteCountMax {
+            return try putParts(key, body, fields)
+        }
+        return try put(key, body, fields, condition: nil)
+    }
+
+    package func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome {
+        try put(key, body, fields, condition: ("if-none-match", "*"))
+    }
+
+    package func putIf(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome {
+        try put(key, body, fields, condition: ("if-match", tag.spelled(spelling)))
+    }
+
+    private func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields,
+        condition: (name: String, value: String)?
+    ) throws(StoreError) -> WriteOutcome {
+        let end = try runner.run(make: {
+            var call = S3Call("PUT", location.key(key), action: "s3:PutObject")
+            call.fields = fields.fields
+            if let condition { call.fields.append(condition) }
+            call.isConditional = condition != nil
+            call.send(body)
+            return call
+        })
+        guard case .answer(let answer) = end else {
+            if case .undecided(let reason) = end { return .unknown(reason) }
+            return .unknown(UnknownWrite("no answer"))
+        }
+        switch answer.status {
+        case 200, 201, 204: return .stored(EntityTag(answer.head["etag"] ?? ""))
+        case 412: return .conditionFailed
+        // If-Match on a key that is not there.
+        case 404 where condition?.name == "if-match": return .conditionFailed
+        case 409: return .conflict
+        case 501,
+            400 where condition != nil:
+            guard answer.isAfterUndecided else { return .unsupported }
+            return .unknown(
+                UnknownWrite(
+                    "\(runner.endpoint) answered \(answer.status) to another try of PUT of \(key)",
+                    refusal: .unsuitableStore))
+        default: return .unknown(try doubt(answer, "PUT of \(key)"))
+        }
+    }
+
+    /// What an answer that no verb knows leaves of a write: doubt if an earlier try may have been applied.
+    ///
+    /// - Throws: `.bucketAnswer` if this was the only try.
+    func doubt(_ answer: S3Answer, _ what: String) throws(StoreError) -> UnknownWrite {
+        let error = strange(answer, what)
+        guard answer.isAfterUndecided else { throw error }
+        return UnknownWrite(error.message, refusal: error.code)
+    }
+}
+
+extension StoredFields {
+    /// Names and values as they are sent.
+    var fields: [(name: String, value: String)] {
+        [("content-type", contentType), ("cache-control", cacheControl)]
+    }
+}

@@ -1,0 +1,177 @@
+package import Platform
+package import Storage
+import Synchronization
+
+/// The real ``ObjectStorage``: a prefix in a bucket of an S3-compatible store.
+package final class S3Storage: ObjectStorage {
+    /// What the store was found not to know.
+    struct Ways: Sendable {
+        /// DeleteObjects is refused: one by one.
+        var deletesSingly = false
+    }
+
+    /// Bucket and prefix.
+    package let location: BucketLocation
+    let runner: RequestRunner
+    let options: BucketOptions
+    let ways = Mutex(Ways())
+
+    /// Makes a bucket; nothing is asked yet.
+    ///
+    /// - Parameters:
+    ///   - endpoint: where the requests go.
+    ///   - keys: what they are signed with.
+    ///   - carrier: what sends them.
+    package init(
+        _ location: BucketLocation, at endpoint: BucketEndpoint, keys: any KeySource,
+        carrier: any BucketCarrier, _ options: BucketOptions = BucketOptions()
+    ) {
+        self.location = location
+        self.options = options
+        runner = RequestRunner(endpoint, keys, carrier, options)
+    }
+
+    /// `s3://BUCKET/PREFIX at ENDPOINT`.
+    package var place: String { "\(location) at \(runner.endpoint)" }
+    /// The most that the options allow; how many are really sent, the answers decide.
+    package var parallelCount: Int { options.jobCount }
+    /// All requests so far, those for parts and repeated ones among them.
+    package var figures: StorageFigures { runner.figures }
+
+    func endpointText() -> String { runner.endpoint.description }
+
+    // MARK: reading
+
+    package func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome {
+        let reading = Reading(request, "\(key) of \(place)", now: runner.now)
+        var thrown: StoreError?
+        let end = try runner.run(
+            progress: { reading.deliveredCount },
+            make: { call(key, reading) },
+            onHead: { reading.begin($0) },
+            onBytes: { bytes in
+                let part = reading.wanted(bytes)
+                guard !part.isEmpty else { return reading.problem == nil && !reading.hasSurplus }
+                do throws(StoreError) {
+                    try take(part)
+                    return !reading.hasSurplus
+                } catch {
+                    thrown = error
+                    return false
+                }
+            })
+        if let thrown { throw thrown }
+        return try reading.outcome(try answer(end))
+    }
+
+    private func call(_ key: String, _ reading: Reading) -> S3Call {
+        var call = S3Call("GET", location.key(key), action: "s3:GetObject")
+        let request = reading.request
+        // A store that does not know ranges sends all that is before one, too.
+        call.streamedByteCountMax = request.range?.upperBound ?? request.byteCountMax
+        if let range = reading.rangeField { call.fields.append(("range", range)) }
+        if let tag = request.unlessTag, reading.deliveredCount == 0 {
+            call.fields.append(("if-none-match", tag.quoted))
+        }
+        return call
+    }
+
+    package func head(_ key: String) throws(StoreError) -> StoredFile? {
+        let end = try runner.run(make: {
+            S3Call("HEAD", location.key(key), action: "s3:GetObject")
+        })
+        let answer = try answer(end)
+        switch answer.status {
+        case 200:
+            guard let length = answer.head["content-length"].flatMap(Int64.init), length >= 0
+            else { throw strange(answer, "HEAD of \(key)") }
+            return StoredFile(answer.head, byteCount: length, now: runner.now)
+        case 404: return nil
+        default: throw strange(answer, "HEAD of \(key)")
+        }
+    }
+
+    package func list(_ request: ListRequest) throws(StoreError) -> ListPage {
+        let start = location.key("")
+        let end = try runner.run(make: {
+            var call = S3Call("GET", nil, action: "s3:ListBucket")
+            call.query = [
+                ("list-type", "2"), ("encoding-type", "url"),
+                ("max-keys", "\(min(max(request.countMax, 1), 1_000))"),
+                ("prefix", location.key(request.prefix)),
+            ]
+            if let token = request.token {
+                call.query.append(("continuation-token", token))
+            } else if let after = request.startAfter {
+                call.query.append(("start-after", location.key(after)))
+            }
+            call.answerByteCountMax = Self.listByteCountMax
+            return call
+        })
+        let answer = try answer(end)
+        guard answer.status == 200 else { throw strange(answer, "a listing") }
+        do throws(XMLScanner.Malformed) {
+            let listing = try ListAnswer(answer.body)
+            guard listing.files.count <= 1_000 else { throw XMLScanner.Malformed(offset: 0) }
+            var files: [ListedFile] = []
+            files.reserveCapacity(listing.files.count)
+            for file in listing.files {
+                guard file.key.utf8.starts(with: start.utf8) else {
+                    throw XMLScanner.Malformed(offset: 0)
+                }
+                var file = file
+                file.key = relative(file.key)
+                files.append(file)
+            }
+            return ListPage(
+                files: files, next: listing.isTruncated ? listing.token : nil,
+                answeredAt: answer.date ?? runner.now)
+        } catch { throw strange(answer, "a listing") }
+    }
+
+    /// 1,000 keys of 1,024 bytes, each byte encoded as three, and what stands around them.
+    static let listByteCountMax = 8 << 20
+
+    // MARK: what the verbs have in common
+
+    /// A key of the bucket without the prefix; bytes are counted, since a slash and an accent after it are one
+    /// character.
+    func relative(_ key: String) -> String {
+        String(decoding: key.utf8.dropFirst(location.key("").utf8.count), as: UTF8.self)
+    }
+
+    /// The answer of a read, which nobody else may give.
+    func answer(_ end: CallEnd) throws(StoreError) -> S3Answer {
+        switch end {
+        case .answer(let answer): return answer
+        case .undecided(let reason):
+            throw StoreError(reason.refusal ?? .network, reason.description)
+        }
+    }
+
+    /// The error for an answer that no verb knows.
+    func strange(_ answer: S3Answer, _ what: String) -> StoreError {
+        let error = ErrorAnswer(answer.status < 300 ? [] : answer.body)
+        let code = error.code.isEmpty ? "" : " \(printable(error.code))"
+        return StoreError(
+            .bucketAnswer,
+            "\(runner.endpoint) gave an answer to \(what) that is not one of S3: "
+                + "\(answer.status)\(code), \(answer.body.count) bytes")
+    }
+}
+
+extension StoredFile {
+    /// What the head of an answer says of a file.
+    ///
+    /// - Parameter now: stands for the server's time if it does not tell it.
+    init(_ head: AnswerHead, byteCount: Int64, now: Int64) {
+        let date = AnswerTime.field(head["date"]) ?? now
+        // Without a time it counts as just written, so no grace has run out.
+        self.init(
+            byteCount: byteCount, tag: EntityTag(head["etag"] ?? ""),
+            modifiedAt: AnswerTime.field(head["last-modified"]) ?? date, answeredAt: date)
+    }
+}

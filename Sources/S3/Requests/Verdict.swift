@@ -1,0 +1,192 @@
+import Platform
+import Storage
+
+/// What a try means: a value, decided from what came.
+///
+/// The table of answers of S3 stands here; what is done about them, in ``RequestRunner``.
+enum Verdict {
+    /// An answer that the verb knows what to do with.
+    case done(S3Answer)
+    /// Another try may fare better.
+    case again(String, isUndecided: Bool, retryAfter: String?)
+    /// The store says no.
+    case refused(Refusal)
+    /// Another try would not help.
+    case failed(CarryFailure)
+
+    init(_ sent: SentRequest, _ call: S3Call, wasUndecided: Bool) {
+        if sent.isTooLarge {
+            let failure = CarryFailure(
+                .malformed, "the answer has more than \(call.answerByteCountMax) bytes")
+            self = .failed(failure)
+            return
+        }
+        if case .failed(let failure) = sent.end {
+            self = Self.failure(failure, sent)
+            return
+        }
+        guard let head = sent.head else {
+            self = .failed(CarryFailure(.malformed, "an answer without a head"))
+            return
+        }
+        self = Self.answer(head, sent, call, wasUndecided: wasUndecided)
+    }
+
+    private static func failure(_ failure: CarryFailure, _ sent: SentRequest) -> Verdict {
+        // An answer that was cut, unless its status alone says that it is none.
+        switch failure.kind {
+        case .notSent: .again(failure.message, isUndecided: false, retryAfter: nil)
+        case .noAnswer:
+            .again(
+                failure.message, isUndecided: true, retryAfter: sent.head?["retry-after"])
+        case .untrusted, .useless, .malformed, .body, .stopped: .failed(failure)
+        }
+    }
+
+    private static func answer(
+        _ head: AnswerHead, _ sent: SentRequest, _ call: S3Call, wasUndecided: Bool
+    ) -> Verdict {
+        let answer = S3Answer(head: head, body: sent.body, isAfterUndecided: wasUndecided)
+        let error = ErrorAnswer(head.status < 300 && !call.mayFailLate ? [] : sent.body)
+        let passing = Verdict.again(
+            "\(head.status) \(error.code)", isUndecided: true, retryAfter: head["retry-after"])
+        switch head.status {
+        case 200 where ["InternalError", "SlowDown"].contains(error.code): return passing
+        case 200..<300, 304, 412, 416: return .done(answer)
+        case 408, 425, 429, 500, 502, 503, 504: return passing
+        case 501, 405: return .done(answer)
+        // Another write is under way: for a condition, that is an answer.
+        case 409: return call.isConditional ? .done(answer) : passing
+        case 404 where error.code != "NoSuchBucket": return .done(answer)
+        case 400 where ["RequestTimeout", "IncompleteBody"].contains(error.code): return passing
+        case 400 where error.code == "NotImplemented": return .done(answer)
+        default: return .refused(Refusal(head, error, signedAt: sent.signedAt))
+        }
+    }
+}
+
+/// A store's no, and what can be learned from it.
+struct Refusal {
+    let status: Int
+    let error: ErrorAnswer
+    /// The server's time.
+    let date: Int64?
+    /// The time in the signature is too far from it.
+    let isClock: Bool
+    /// The bucket is in that region.
+    let region: String?
+    /// Where the bucket is, in the store's words; `nil` unless the answer sends elsewhere.
+    private let elsewhere: String?
+
+    /// Servers bear 15 minutes; less than half of them, and the clock is not why.
+    private static let skewMin: Int64 = 450
+
+    init(_ head: AnswerHead, _ error: ErrorAnswer, signedAt: Int64) {
+        status = head.status
+        self.error = error
+        let date = AnswerTime.field(head["date"])
+        self.date = date
+        // The answer to HEAD has no body that names the reason.
+        let isFar = date.map { abs($0 - signedAt) > Self.skewMin } ?? false
+        isClock =
+            error.code == "RequestTimeTooSkewed"
+            || head.status == 403 && error.code.isEmpty && isFar
+        let hasMoved = [301, 307, 400].contains(head.status)
+        region = hasMoved ? head["x-amz-bucket-region"] ?? error.region : nil
+        let isRedirect = [301, 302, 303, 307, 308].contains(head.status)
+        elsewhere = isRedirect ? error.endpoint ?? head["location"] ?? "" : nil
+    }
+
+    /// The keys have ended before their time.
+    var isExpired: Bool { ["ExpiredToken", "TokenRefreshRequired"].contains(error.code) }
+
+    /// The bytes that came were not those that were signed.
+    var isDigest: Bool {
+        ["XAmzContentSHA256Mismatch", "BadDigest", "InvalidDigest"].contains(error.code)
+    }
+
+    /// The error that the verb throws.
+    func error(
+        _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) -> StoreError {
+        // Whoever answers may repeat what it was sent: hidden before it is cut, so that no beginning is left.
+        let said = [error.code.isEmpty ? "\(status)" : error.code, error.message]
+            .filter { !$0.isEmpty }.map { keys?.hidden(in: $0) ?? $0 }
+            .map { printable(String($0.prefix(200))) }.joined(separator: ": ")
+        switch (status, error.code) {
+        case (404, _):
+            return StoreError(.noBucket, "\(endpoint) has no bucket \(endpoint.bucket) (\(said))")
+        case (_, "QuotaExceeded"), (507, _):
+            return StoreError(
+                .outOfSpace,
+                "\(endpoint) takes no more: \(said); raise the quota, and repeat the command (a prune frees what no "
+                    + "release has, and needs room for some small files itself)")
+        case _ where isDigest:
+            return try damage(call, endpoint, said, fileSystem)
+        case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "InvalidToken"),
+            (_, "ExpiredToken"), (_, "TokenRefreshRequired"):
+            return StoreError(
+                .accessDenied,
+                "\(endpoint) does not take \(keys?.description ?? "requests without a key") "
+                    + "(\(said)); check the access key and its secret")
+        case _ where isClock:
+            return StoreError(
+                .accessDenied,
+                "\(endpoint) refuses \(call.deed) for its time (\(said)); set the clock of this machine, "
+                    + "or the server's is wrong")
+        case _ where elsewhere != nil:
+            return StoreError(.bucketAnswer, redirection(call, endpoint, keys, said))
+        case (401, _), (403, _):
+            return StoreError(.accessDenied, denial(call, endpoint, keys, said))
+        default:
+            return StoreError(
+                .bucketAnswer, "\(endpoint) answered \(status) to \(call.deed): \(said)")
+        }
+    }
+
+    /// Requests are not sent on: their signatures are for one host.
+    private func redirection(
+        _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
+    ) -> String {
+        func shown(_ text: String) -> String {
+            printable(String((keys?.hidden(in: text) ?? text).prefix(200)))
+        }
+        var places: [String] = []
+        if let elsewhere, !elsewhere.isEmpty { places.append("at \(shown(elsewhere))") }
+        if let region { places.append("in region \(shown(region))") }
+        let place = places.isEmpty ? "elsewhere" : places.joined(separator: ", ")
+        return "\(endpoint) says that bucket \(endpoint.bucket) is \(place) (\(said)); "
+            + "\(call.deed) is not sent on: name the right --endpoint and --region"
+    }
+
+    private func denial(
+        _ call: S3Call, _ endpoint: BucketEndpoint, _ keys: AccessKeys?, _ said: String
+    ) -> String {
+        let bucket = "arn:aws:s3:::\(endpoint.bucket)"
+        let right =
+            switch call.action {
+            case "s3:ListBucket": "s3:ListBucket on \(bucket)"
+            case "s3:GetObject":
+                "s3:GetObject on \(bucket)/*, and s3:ListBucket on \(bucket): without it a missing file is "
+                    + "refused, too"
+            default: "\(call.action) on \(bucket)/*"
+            }
+        return "\(endpoint) refuses \(call.deed) to "
+            + "\(keys.map { "key \($0.shortID)" } ?? "anonymous requests") (\(said)); "
+            + "the policy needs \(right)"
+    }
+
+    /// Whose fault it is that other bytes came: the file's, or the way's.
+    private func damage(
+        _ call: S3Call, _ endpoint: BucketEndpoint, _ said: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> StoreError {
+        if let body = call.body, try body.digest(fileSystem) != call.digest {
+            return .damaged(body.body)
+        }
+        return StoreError(
+            .bucketAnswer,
+            "the bytes of \(call.deed) are altered on the way to \(endpoint) (\(said)); "
+                + "a proxy between may do that")
+    }
+}

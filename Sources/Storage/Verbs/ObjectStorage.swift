@@ -1,0 +1,139 @@
+package import Platform
+
+/// A place in an S3-compatible bucket: everything below one prefix.
+///
+/// The seam between the protocol of origins in buckets (the log, publishing, pruning) and the
+/// requests that carry it. `S3Storage` is the real one; tests have one in memory. Keys are relative to
+/// the prefix: `log/0000000001.json`. They are never encoded by the caller.
+///
+/// All verbs block their thread until the outcome is known or given up, and may be called from many
+/// threads at once. A real bucket repeats a request (full jitter, 0.5 to 30 s, what `Retry-After`
+/// asks) up to eight times in a row; only then a write is *unknown* and a read throws `.network`.
+///
+/// Every verb throws:
+/// - `.accessDenied` if the keys, or the bucket's rights, do not allow it. A missing key is refused,
+///   too, for those who may not list: where 403 means 404, the caller says so.
+/// - `.noBucket` if there is no such bucket, `.outOfSpace` if a quota or the disk is full.
+/// - `.credentials` if there are no keys to sign with, or they cannot be renewed.
+/// - `.bucketAnswer` if the answer is not one of S3, or over a limit.
+/// - `.network` if a read got no answer, or no try of a write was ever sent, so that the store is as it
+///   was; for other writes see ``WriteOutcome/unknown(_:)``.
+/// - `.interrupted` if the caller stopped everything. A write under way then is unknown.
+///
+/// No message holds a secret key or a session token, and of an access key only its ends.
+package protocol ObjectStorage: Sendable {
+    /// Where it is: for messages.
+    var place: String { get }
+
+    /// How many verbs are worth calling at once; 1 where order matters, as in tests.
+    var parallelCount: Int { get }
+
+    /// What has been done so far.
+    var figures: StorageFigures { get }
+
+    /// Reads a file, or a range of it, and passes its bytes on as they come.
+    ///
+    /// - Parameter take: called with the bytes in order, none of them twice, even if a connection
+    ///   breaks in between. What it throws ends the request and is thrown.
+    /// - Returns: ``ReadOutcome/found(_:)`` after the last byte.
+    /// - Throws: also `.tooLarge` if there are more bytes than `request.byteCountMax`.
+    func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome
+
+    /// Whether a file is there, without its bytes; nil if it is not.
+    func head(_ key: String) throws(StoreError) -> StoredFile?
+
+    /// Writes a file, whatever stands there.
+    ///
+    /// The address goes along, so that the store refuses other bytes, as S3 does. Whether it really does is
+    /// not tried: who reads verifies. A body of more than 64 MiB goes in parts, and the size is looked at
+    /// afterwards.
+    /// - Returns: ``WriteOutcome/stored(_:)`` or ``WriteOutcome/unknown(_:)``.
+    /// - Throws: also `.damagedObject` if the body's bytes do not have its address.
+    func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome
+
+    /// Creates a file in one step, unless one is there (`If-None-Match: *`).
+    ///
+    /// Never in parts. ``WriteOutcome/conditionFailed`` and ``WriteOutcome/conflict`` do not say
+    /// whose file is there: it may be this very call's, by an earlier try.
+    func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome
+
+    /// Replaces a file in one step, if it still has that tag (`If-Match`).
+    ///
+    /// Never in parts. As with ``putIfAbsent(_:_:_:)``, a failed condition may be this call's own
+    /// doing. A file that is not there fails the condition.
+    func putIf(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome
+
+    /// One page of the keys below a prefix, in the order of their UTF-8 bytes.
+    ///
+    /// A hint, never a proof: a store may show late what was written, or what was deleted.
+    func list(_ request: ListRequest) throws(StoreError) -> ListPage
+
+    /// Deletes up to 1,000 files; a missing one counts as deleted.
+    ///
+    /// One request where the store has DeleteObjects, else one for each.
+    func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome
+
+    /// Uploads in parts that were begun and have not ended, up to 1,000; nil if the store does not tell.
+    func openUploads() throws(StoreError) -> OpenUploads?
+
+    /// Ends an upload in parts: what was sent of it goes. One that is not there any more counts as ended.
+    func abort(_ upload: OpenUpload) throws(StoreError)
+}
+
+/// How a write ended.
+package enum WriteOutcome: Sendable, Hashable {
+    /// The bytes stand under the key, with this tag.
+    case stored(EntityTag)
+    /// The condition did not hold (412): something is there, or it has another tag.
+    case conditionFailed
+    /// Another write was under way (409): look what is there.
+    case conflict
+    /// The store does not know this condition (501).
+    case unsupported
+    /// Nobody knows whether it was written, or will be.
+    ///
+    /// No answer came, or one that decides nothing; the write may come true at any later time.
+    case unknown(UnknownWrite)
+
+    /// Whether the bytes are known to stand under the key.
+    package var isStored: Bool { if case .stored = self { true } else { false } }
+}
+
+/// Why nobody knows the outcome of a write.
+package struct UnknownWrite: Sendable, Hashable, CustomStringConvertible {
+    /// What came last: a sentence for people.
+    package var description: String
+    /// The refusal that came after an undecided try; nil if no answer came at all.
+    package var refusal: StoreError.Code?
+
+    /// Makes a reason.
+    package init(_ description: String, refusal: StoreError.Code? = nil) {
+        self.description = description
+        self.refusal = refusal
+    }
+}
+
+/// What a bucket has done: requests at the network, not verbs.
+package struct StorageFigures: Sendable, Hashable {
+    /// All requests, those that were repeated among them.
+    package var requestCount = 0
+    /// Requests that repeated one that had failed.
+    package var retryCount = 0
+    /// Bytes of bodies that were sent, those of repeated requests among them.
+    package var sentByteCount: Int64 = 0
+    /// Bytes of bodies that came.
+    package var receivedByteCount: Int64 = 0
+
+    /// Makes figures of nothing.
+    package init() {}
+}

@@ -1,0 +1,102 @@
+package import Platform
+
+/// The bytes of a write: in memory or in a file, with their address.
+///
+/// The address is signed as the payload's digest, for the store to refuse other bytes.
+package struct StorageBody: Sendable {
+    /// Where the bytes are.
+    enum Source: Sendable {
+        case bytes([UInt8])
+        case file(Int32)
+    }
+
+    let source: Source
+    /// The SHA-256 of the bytes.
+    package let address: ObjectID
+    /// How many bytes.
+    package let byteCount: Int64
+
+    /// Bytes in memory; their address is computed.
+    package init(_ bytes: [UInt8]) throws(StoreError) {
+        var digester = try Digester(.sha256)
+        bytes.withUnsafeBytes { digester.update($0) }
+        self.init(bytes, address: digester.finish { ObjectID(unchecked: $0) })
+    }
+
+    /// Bytes in memory, whose address is known.
+    package init(_ bytes: [UInt8], address: ObjectID) {
+        source = .bytes(bytes)
+        self.address = address
+        byteCount = Int64(bytes.count)
+    }
+
+    /// The first `byteCount` bytes of an open file.
+    ///
+    /// - Parameter descriptor: stays open, and the file as it is, until the verb returns. It is read
+    ///   at offsets: its position does not matter and does not move.
+    package init(file descriptor: Int32, byteCount: Int64, address: ObjectID) {
+        source = .file(descriptor)
+        self.address = address
+        self.byteCount = byteCount
+    }
+
+    /// Reads up to `buffer.count` bytes at an offset; 0 at the end.
+    ///
+    /// - Throws: what reading the file throws; `.damagedObject` if it has become shorter.
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Int {
+        let count = Int(min(Int64(buffer.count), byteCount - offset))
+        guard count > 0 else { return 0 }
+        switch source {
+        case .bytes(let bytes):
+            bytes.withUnsafeBytes {
+                buffer.copyMemory(from: .init(rebasing: $0[Int(offset)..<Int(offset) + count]))
+            }
+            return count
+        case .file(let descriptor):
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+            let got = try fileSystem.read(descriptor, into: part, at: offset)
+            guard got > 0 else {
+                throw StoreError(
+                    .damagedObject,
+                    "the file of object \(address) has fewer than \(byteCount) bytes; "
+                        + "run castree fsck --repair",
+                    object: address)
+            }
+            return got
+        }
+    }
+}
+
+/// The header fields that a file is stored and served with.
+///
+/// No encoding, no metadata of users, no access list, no storage class: the bucket's defaults count.
+package struct StoredFields: Sendable, Hashable {
+    /// The value of `Content-Type`.
+    package var contentType: String
+    /// The value of `Cache-Control`.
+    package var cacheControl: String
+
+    /// Makes fields.
+    package init(contentType: String, cacheControl: String) {
+        self.contentType = contentType
+        self.cacheControl = cacheControl
+    }
+
+    /// Bytes named by their address: they never change.
+    package static let object = StoredFields(
+        contentType: "application/octet-stream", cacheControl: immutable)
+    /// JSON that never changes: manifests, places, versions of the trust.
+    package static let document = StoredFields(
+        contentType: "application/json", cacheControl: immutable)
+    /// Copies that are overwritten: pointers, `channels.json`, `origin.json`.
+    package static let pointer = StoredFields(
+        contentType: "application/json", cacheControl: "no-cache")
+    /// Entries of the log, and scratch: nobody but publishers reads them.
+    package static let logEntry = StoredFields(
+        contentType: "application/json", cacheControl: "private, no-store")
+
+    private static let immutable = "public, max-age=31536000, immutable"
+}

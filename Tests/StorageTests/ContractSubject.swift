@@ -1,0 +1,62 @@
+import BucketTestSupport
+import Expectations
+import Platform
+import S3
+import Storage
+import Synchronization
+import Testing
+
+/// What the contract of buckets is held against: the model, and the real server that the environment names.
+///
+/// What the model does and the server does not is a mistake of the model.
+enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertible {
+    case model
+    case real
+
+    /// All that there are.
+    static let all: [ContractSubject] = RealStore.given == nil ? [.model] : [.model, .real]
+
+    var testDescription: String { rawValue }
+
+    /// An empty bucket.
+    func bucket(_ options: BucketOptions = BucketOptions()) throws -> any ObjectStorage {
+        switch self {
+        case .model: return ModelStorage(ModelStore())
+        case .real: return try require(RealStore.given).bucket(options)
+        }
+    }
+
+    /// Another place in the same store, whose prefix begins as the first one's does.
+    func neighbours() throws -> (any ObjectStorage, any ObjectStorage) {
+        switch self {
+        case .model: return (ModelStorage(ModelStore()), ModelStorage(ModelStore()))
+        case .real:
+            let store = try require(RealStore.given)
+            let prefix = "n-\(try randomToken())"
+            return (
+                try store.bucket(prefix: prefix), try store.bucket(prefix: prefix + "2")
+            )
+        }
+    }
+
+    private static let known = Mutex<[ContractSubject: TagSpelling]>([:])
+
+    /// How the store wants tags in `If-Match`.
+    func spelling() throws -> TagSpelling {
+        if let spelling = Self.known.withLock({ $0[self] }) { return spelling }
+        let bucket = try bucket()
+        for spelling in TagSpelling.allCases {
+            guard case .stored(let tag) = try bucket.put("probe", body("a"), .logEntry) else {
+                continue
+            }
+            let right = try bucket.putIf("probe", body("a"), .logEntry, matching: tag, spelling)
+            let other = EntityTag(String(repeating: "0", count: 32))
+            let wrong = try bucket.putIf("probe", body("b"), .logEntry, matching: other, spelling)
+            if right.isStored, wrong == .conditionFailed {
+                Self.known.withLock { $0[self] = spelling }
+                return spelling
+            }
+        }
+        throw StoreError(.unsuitableStore, "If-Match works in no spelling")
+    }
+}

@@ -1,0 +1,266 @@
+import BucketTestSupport
+import Expectations
+import Platform
+import S3
+import Storage
+import StorageTestSupport
+import Synchronization
+import Testing
+
+/// What every bucket promises: writing.
+///
+/// The other promises stand beside it: reading, listing and deleting, many at once.
+@Suite struct StorageContractTests {
+    static let subjects = ContractSubject.all
+    /// Keys that somebody encodes wrongly sooner or later.
+    static let awkward = [
+        "a b", "a+b", "a%2Bb", "50%", "a&b=c", "a<b>c", "quote\"'", "x//y", "\u{fc}/\u{20ac}",
+        "e\u{301}", "\u{1f600}", "~-_.!*'()", "a?b#c", "a;b,c:@$", "trailing/", "a=b",
+        "\u{301}accent", "line\nend", "cr\r\nlf", "\u{1}control",
+    ]
+
+    @Test(arguments: subjects)
+    func `what was put is there`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("objects/ab/cd", "content")
+        try expect(bucket.text("objects/ab/cd"), equals: "content")
+    }
+
+    @Test(arguments: subjects)
+    func `a put replaces what was there`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("channels/a.json", "old")
+        try bucket.write("channels/a.json", "newer")
+        try expect(bucket.text("channels/a.json"), equals: "newer")
+    }
+
+    @Test(arguments: subjects)
+    func `an empty file is a file`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("empty", "")
+        try expect(bucket.text("empty"), equals: "")
+        try expect(bucket.head("empty")?.byteCount, equals: 0)
+    }
+
+    @Test(arguments: subjects)
+    func `a file of the disk is sent from its beginning, whatever its position`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        let directory = TemporaryDirectory()
+        let content = SeededRandom.content(700_000)
+        let file = try directory.file(content)
+        let body = StorageBody(
+            file: file.raw, byteCount: Int64(content.count),
+            address: try StorageBody(content).address)
+        for key in ["one", "two"] {
+            try expect(bucket.put(key, body, .object).isStored)
+            let read = try bucket.bytes(key, ReadRequest(byteCountMax: 1 << 20))
+            expect(read.bytes, equals: content)
+        }
+    }
+
+    @Test(arguments: subjects)
+    func `other bytes than the address says are refused, and not stored`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        let wrong = StorageBody(Array("abd".utf8), address: try body("abc").address)
+        let error = #expect(throws: StoreError.self) { try bucket.put("o", wrong, .object) }
+        expect(error?.code.description, equals: "damagedObject")
+        expect(error?.object, equals: wrong.address)
+        try expect(bucket.head("o") == nil)
+    }
+
+    @Test(arguments: subjects)
+    func `a file whose bytes have changed is refused, and what was there stays`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "before")
+        let directory = TemporaryDirectory()
+        let file = try directory.file(Array("abd".utf8))
+        let wrong = StorageBody(file: file.raw, byteCount: 3, address: try body("abc").address)
+        #expect(throws: StoreError.self) { try bucket.put("o", wrong, .object) }
+        #expect(throws: StoreError.self) { try bucket.putIfAbsent("p", wrong, .object) }
+        try expect(bucket.text("o"), equals: "before")
+        try expect(bucket.head("p") == nil)
+    }
+
+    @Test(arguments: subjects)
+    func `put, head, get and list tell one tag`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let tag = try bucket.write("o", "content")
+        try expect(bucket.head("o")?.tag, equals: tag)
+        try expect(bucket.list(ListRequest(prefix: "")).files.first?.tag, equals: tag)
+        let read = try bucket.bytes("o", ReadRequest(byteCountMax: 100))
+        guard case .found(let file) = read.outcome else {
+            Issue.record("\(read.outcome)")
+            return
+        }
+        expect(file.tag, equals: tag)
+    }
+
+    @Test(arguments: subjects)
+    func `equal bytes have equal tags, others have others`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let tag = try bucket.write("a", "content")
+        try expect(bucket.write("b", "content"), equals: tag)
+        try expect(bucket.write("a", "other") != tag)
+    }
+
+    @Test(arguments: subjects, awkward)
+    func `a key is any text`(_ subject: ContractSubject, _ key: String) throws {
+        let bucket = try subject.bucket()
+        try bucket.write(key, key)
+        try expect(bucket.text(key), equals: key)
+        try expect(bucket.head(key)?.byteCount, equals: Int64(key.utf8.count))
+        try expect(bucket.keys(), equals: [key])
+        try expect(bucket.delete([key]).deletedCount, equals: 1)
+        try expect(bucket.keys(), equals: [])
+    }
+
+    @Test(arguments: subjects)
+    func `a key has up to 1,024 bytes with its prefix`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let prefix = (bucket as? S3Storage)?.location.key("").utf8.count ?? 0
+        let key = String(repeating: "k", count: 1_024 - prefix)
+        try bucket.write(key, "a")
+        try expect(bucket.text(key), equals: "a")
+        try expect(bucket.keys(), equals: [key])
+    }
+
+    @Test(arguments: subjects)
+    func `keys that differ in case are two`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("Key", "upper")
+        try bucket.write("key", "lower")
+        try expect(bucket.text("Key"), equals: "upper")
+        try expect(bucket.keys(), equals: ["Key", "key"])
+    }
+
+    @Test(arguments: subjects)
+    func `a file was written before the server's now`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "a")
+        let file = try require(try bucket.head("o"))
+        expect(file.modifiedAt <= file.answeredAt && file.answeredAt - file.modifiedAt < 60)
+        let page = try bucket.list(ListRequest(prefix: ""))
+        expect(abs(page.answeredAt - file.answeredAt) < 60)
+        expect(page.files.first?.modifiedAt, equals: file.modifiedAt)
+    }
+
+    // MARK: create-only
+
+    @Test(arguments: subjects)
+    func `a create-only put creates`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
+        try expect(bucket.text("log/1"), equals: "a")
+    }
+
+    @Test(arguments: subjects, ["b", "a", ""])
+    func `a create-only put never replaces, not even by the same bytes`(
+        _ subject: ContractSubject, _ second: String
+    ) throws {
+        let bucket = try subject.bucket()
+        try expect(bucket.putIfAbsent("log/1", body("a"), .logEntry).isStored)
+        try expect(bucket.putIfAbsent("log/1", body(second), .logEntry), equals: .conditionFailed)
+        try expect(bucket.text("log/1"), equals: "a")
+    }
+
+    @Test(arguments: subjects)
+    func `a create-only put does not replace an empty file`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try expect(bucket.putIfAbsent("log/1", body(""), .logEntry).isStored)
+        try expect(bucket.putIfAbsent("log/1", body("b"), .logEntry), equals: .conditionFailed)
+        try expect(bucket.text("log/1"), equals: "")
+    }
+
+    @Test(arguments: subjects)
+    func `what was deleted can be created again`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try expect(bucket.putIfAbsent("x", body("a"), .logEntry).isStored)
+        _ = try bucket.delete(["x"])
+        try expect(bucket.putIfAbsent("x", body("b"), .logEntry).isStored)
+        try expect(bucket.text("x"), equals: "b")
+    }
+
+    @Test(arguments: subjects)
+    func `of eight that create one file, one does`(_ subject: ContractSubject) throws {
+        for round in 0..<5 {
+            let bucket = try subject.bucket()
+            let winners = Mutex<[Int]>([])
+            try race(8) { index throws(StoreError) in
+                let body = try StorageBody(Array("writer \(index)".utf8))
+                switch try bucket.putIfAbsent("log/\(round)", body, .logEntry) {
+                case .stored: winners.withLock { $0.append(index) }
+                case .conditionFailed, .conflict: break
+                case let other: throw StoreError(.bucketAnswer, "\(other)")
+                }
+            }
+            let won = winners.withLock { $0 }
+            expect(won.count, equals: 1)
+            try expect(bucket.text("log/\(round)"), equals: "writer \(won.first ?? -1)")
+        }
+    }
+
+    // MARK: by tag
+
+    @Test(arguments: subjects)
+    func `a put by the right tag replaces`(_ subject: ContractSubject) throws {
+        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
+        let tag = try bucket.write("c", "1")
+        let outcome = try bucket.putIf("c", body("2"), .pointer, matching: tag, spelling)
+        expect(outcome.isStored)
+        try expect(bucket.text("c"), equals: "2")
+    }
+
+    @Test(arguments: subjects)
+    func `a put by another tag does nothing`(_ subject: ContractSubject) throws {
+        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
+        let old = try bucket.write("c", "1")
+        try bucket.write("c", "2")
+        try expect(
+            bucket.putIf("c", body("3"), .pointer, matching: old, spelling),
+            equals: .conditionFailed)
+        try expect(bucket.text("c"), equals: "2")
+    }
+
+    @Test(arguments: subjects)
+    func `a put by a tag does not create`(_ subject: ContractSubject) throws {
+        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
+        let tag = try bucket.write("c", "1")
+        _ = try bucket.delete(["c"])
+        try expect(
+            bucket.putIf("c", body("2"), .pointer, matching: tag, spelling),
+            equals: .conditionFailed)
+        try expect(bucket.head("c") == nil)
+    }
+
+    @Test(arguments: subjects)
+    func `of four that replace by one tag, one does`(_ subject: ContractSubject) throws {
+        let (bucket, spelling) = (try subject.bucket(), try subject.spelling())
+        let tag = try bucket.write("c", "0")
+        let winners = Mutex<[Int]>([])
+        try race(4) { index throws(StoreError) in
+            let body = try StorageBody(Array("writer \(index)".utf8))
+            switch try bucket.putIf("c", body, .pointer, matching: tag, spelling) {
+            case .stored: winners.withLock { $0.append(index) }
+            case .conditionFailed, .conflict: break
+            case let other: throw StoreError(.bucketAnswer, "\(other)")
+            }
+        }
+        let won = winners.withLock { $0 }
+        expect(won.count, equals: 1)
+        try expect(bucket.text("c"), equals: "writer \(won.first ?? -1)")
+    }
+
+    private func race(
+        _ count: Int, _ body: @escaping @Sendable (Int) throws(StoreError) -> Void
+    ) throws {
+        try Parallel.run(workers: count, count: count, chunk: 1) { (work) throws(StoreError) in
+            while let chunk = work.nextChunk() { for index in chunk { try body(index) } }
+        }
+    }
+}

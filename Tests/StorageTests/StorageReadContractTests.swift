@@ -1,0 +1,197 @@
+import BucketTestSupport
+import Expectations
+import Platform
+import Storage
+import StorageTestSupport
+import Testing
+
+/// What every bucket promises: reading.
+@Suite struct StorageReadContractTests {
+    static let subjects = ContractSubject.all
+    private static let limit: Int64 = 1 << 20
+
+    private func read(
+        _ bucket: any ObjectStorage, _ key: String, _ range: Range<Int64>? = nil, max: Int64 = limit
+    ) throws -> (outcome: ReadOutcome, text: String) {
+        let read = try bucket.bytes(key, ReadRequest(range: range, byteCountMax: max))
+        return (read.outcome, String(decoding: read.bytes, as: UTF8.self))
+    }
+
+    @Test(arguments: subjects)
+    func `what is not there is missing`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try expect(read(bucket, "log/1").outcome, equals: .missing)
+        try expect(bucket.head("log/1") == nil)
+    }
+
+    @Test(arguments: subjects)
+    func `a key is not there because a longer one is`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("log/12", "a")
+        try expect(read(bucket, "log/1").outcome, equals: .missing)
+        try expect(read(bucket, "log/").outcome, equals: .missing)
+        try expect(bucket.head("log") == nil)
+    }
+
+    @Test(arguments: subjects)
+    func `nothing is read of what has the named tag`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let tag = try bucket.write("c", "content")
+        let same = try bucket.bytes("c", ReadRequest(unlessTag: tag, byteCountMax: Self.limit))
+        expect(same.outcome == .notModified && same.bytes.isEmpty)
+        try bucket.write("c", "other")
+        let other = try bucket.bytes("c", ReadRequest(unlessTag: tag, byteCountMax: Self.limit))
+        expect(other.bytes, equals: Array("other".utf8))
+    }
+
+    @Test(arguments: subjects)
+    func `a tag says nothing of what is missing`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let tag = try bucket.write("c", "content")
+        let request = ReadRequest(unlessTag: tag, byteCountMax: Self.limit)
+        try expect(bucket.bytes("d", request).outcome, equals: .missing)
+    }
+
+    @Test(
+        arguments: subjects,
+        [
+            (0..<10, "0123456789"), (3..<7, "3456"), (0..<1, "0"), (9..<10, "9"),
+            (5..<999, "56789"), (0..<999, "0123456789"),
+        ] as [(Range<Int64>, String)])
+    func `a range gives its bytes, up to the end`(
+        _ subject: ContractSubject, _ wanted: (range: Range<Int64>, text: String)
+    ) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "0123456789")
+        let read = try read(bucket, "o", wanted.range)
+        expect(read.text, equals: wanted.text)
+        guard case .found(let file) = read.outcome else {
+            Issue.record("\(read.outcome)")
+            return
+        }
+        expect(file.byteCount, equals: 10)
+    }
+
+    @Test(arguments: subjects)
+    func `a range that begins at the end has nothing`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "0123456789")
+        try expect(read(bucket, "o", 10..<20).outcome, equals: .beyondEnd)
+        try expect(read(bucket, "o", 99..<100).outcome, equals: .beyondEnd)
+    }
+
+    @Test(arguments: subjects)
+    func `an empty file has no range`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "")
+        try expect(read(bucket, "o", 0..<1).outcome, equals: .beyondEnd)
+        try expect(read(bucket, "o").text, equals: "")
+    }
+
+    @Test(arguments: subjects)
+    func `a range of what is missing is missing`(_ subject: ContractSubject) throws {
+        try expect(read(try subject.bucket(), "o", 0..<1).outcome, equals: .missing)
+    }
+
+    @Test(arguments: subjects)
+    func `as many bytes as allowed are read, one more is an error`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "0123456789")
+        try expect(read(bucket, "o", max: 10).text, equals: "0123456789")
+        var count = 0
+        let error = #expect(throws: StoreError.self) {
+            _ = try bucket.get("o", ReadRequest(byteCountMax: 9)) { (part) throws(StoreError) in
+                count += part.count
+            }
+        }
+        expect(error?.code, equals: .tooLarge)
+        expect(count <= 9)
+    }
+
+    @Test(arguments: subjects)
+    func `the limit counts the range, not the file`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "0123456789")
+        try expect(read(bucket, "o", 4..<6, max: 2).text, equals: "45")
+        let error = #expect(throws: StoreError.self) { try read(bucket, "o", 4..<7, max: 2) }
+        expect(error?.code, equals: .tooLarge)
+    }
+
+    @Test(arguments: subjects)
+    func `what the reader throws ends the read, and the bucket goes on`(
+        _ subject: ContractSubject
+    ) throws {
+        let bucket = try subject.bucket()
+        let content = SeededRandom.content(900_000)
+        try expect(bucket.put("o", StorageBody(content), .object).isStored)
+        let error = #expect(throws: StoreError.self) {
+            _ = try bucket.get("o", ReadRequest(byteCountMax: Self.limit)) {
+                (_) throws(StoreError) in
+                throw StoreError(.outOfSpace, "the reader's disk is full")
+            }
+        }
+        expect(error?.code, equals: .outOfSpace)
+        let read = try bucket.bytes("o", ReadRequest(byteCountMax: Self.limit))
+        expect(read.bytes, equals: content)
+    }
+
+    @Test(arguments: subjects)
+    func `a file of many pieces comes in order`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        let content = SeededRandom.content(1_000_000)
+        try expect(bucket.put("o", StorageBody(content), .object).isStored)
+        try expect(bucket.bytes("o", ReadRequest(byteCountMax: Self.limit)).bytes, equals: content)
+        let part = try bucket.bytes(
+            "o", ReadRequest(range: 300_000..<800_001, byteCountMax: Self.limit))
+        expect(part.bytes, equals: Array(content[300_000..<800_001]))
+    }
+
+    @Test(arguments: subjects)
+    func `what was just written is read`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        for round in 0..<30 {
+            try bucket.write("o/\(round)", "\(round)")
+            try expect(bucket.text("o/\(round)"), equals: "\(round)")
+            try bucket.write("same", "\(round)")
+            try expect(bucket.text("same"), equals: "\(round)")
+        }
+    }
+
+    @Test(arguments: subjects)
+    func `what was just deleted is missing`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        for round in 0..<20 {
+            try bucket.write("o", "\(round)")
+            _ = try bucket.delete(["o"])
+            try expect(bucket.head("o") == nil)
+            try expect(read(bucket, "o").outcome, equals: .missing)
+        }
+    }
+
+    @Test(arguments: subjects)
+    func `a read tells size, tag and times as head does`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "content")
+        let head = try require(try bucket.head("o"))
+        guard case .found(let file) = try read(bucket, "o").outcome else {
+            Issue.record("not found")
+            return
+        }
+        expect(file.byteCount == head.byteCount && file.tag == head.tag)
+        expect(file.modifiedAt, equals: head.modifiedAt)
+    }
+
+    @Test(arguments: subjects)
+    func `requests and bytes are counted`(_ subject: ContractSubject) throws {
+        let bucket = try subject.bucket()
+        try bucket.write("o", "content")
+        _ = try bucket.text("o")
+        _ = try bucket.head("o")
+        expect(bucket.figures.requestCount, equals: 3)
+        expect(bucket.figures.retryCount, equals: 0)
+        expect(bucket.figures.sentByteCount, equals: 7)
+        expect(bucket.figures.receivedByteCount, equals: 7)
+    }
+}
