@@ -53,12 +53,8 @@ struct URLParts: Equatable {
         scheme == other.scheme && host == other.host && port == other.port
     }
 
-    /// A URL as messages show it: without user and password, or control characters.
+    /// A URL as messages show it: without user and password, values of a query, or control characters.
     static func shown(_ url: String) -> String {
-        guard let slashes = url.firstRange(of: "//") else { return printable(url) }
-        let rest = url[slashes.upperBound...]
-        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        guard let at = authority.lastIndex(of: "@") else { return printable(url) }
-        return printable(String(url[..<slashes.upperBound] + rest[rest.index(after: at)...]))
+        printable(withoutQueries(withoutCredentials(url, mark: nil), ofAddressesOnly: false))
     }
 }

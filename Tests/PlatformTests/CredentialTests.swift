@@ -23,6 +23,9 @@ import Testing
             ("me:sec/ret@host/x", "me:…@host/x"), ("a=//me:s@h,b=//me:s@h", "a=//…@h,b=//…@h"),
             ("http://u:a#b@h/x", "http://…@h/x"), ("http://u:a?b@h/x", "http://…@h/x"),
             ("'http://u:a b@h/x': no", "'http://…@h/x': no"), ("http://u:a\"b@h", "http://…@h"),
+            ("https://u:a/b#c@h/x", "https://…@h/x"), ("https://u:a#b/c@h/x", "https://…@h/x"),
+            ("https://u:a/b?c@h/x: no", "https://…@h/x: no"), ("u:a/b#c@h/x", "u:…@h/x"),
+            ("https://u:a/b c@h/x", "https://…@h/x"), ("//u:a/b#c@h, //u:d/e@h", "//…@h, //…@h"),
             ("http://u:a<b>c@h", "http://…@h"), ("//u:a b@h, //u:c#d@h", "//…@h, //…@h"),
             // What looks so and is none.
             ("http://h:80 is of me@h", "http://h:80 is of me@h"),

@@ -33,7 +33,7 @@ package struct Diagnostics: Sendable {
     package func noteLine(code: String, _ message: String) -> [UInt8]? {
         if isQuiet { return nil }
         if isJSON { return line("note", code: code, message: message, .faint) }
-        let text: DisplayText = "\(program): \(withoutCredentials(message, mark: "…"))"
+        let text: DisplayText = "\(program): \(shown(message))"
         return Array((text.rendered(inColour: false) + "\n").utf8)
     }
 
@@ -63,7 +63,7 @@ package struct Diagnostics: Sendable {
     private func line(
         _ severity: String, code: String, message: String, _ style: DisplayText.Style
     ) -> [UInt8] {
-        let message = withoutCredentials(message, mark: "…")
+        let message = shown(message)
         guard isJSON else {
             let word = severity == "error" ? "" : "\(severity): "
             let text: DisplayText = "\(program): \(word, style)\(message)"
@@ -76,6 +76,11 @@ package struct Diagnostics: Sendable {
             }
         }
         return Output.line(json: document)
+    }
+
+    /// A message without the secrets that addresses may carry.
+    private func shown(_ message: String) -> String {
+        withoutQueries(withoutCredentials(message, mark: "…"), ofAddressesOnly: true)
     }
 
     private func deliver() {

@@ -6,30 +6,7 @@ import Platform
 ///
 /// Removes names and passwords. In every word, replaces the values of a query with `*` and removes a fragment after it.
 func redacted(_ text: String) -> String {
-    var result: [UInt8] = []
-    var word: [UInt8] = []
-    for byte in withoutCredentials(text, mark: nil).utf8 {
-        // Spaces, quotes and angle brackets end a URL in running text (RFC 3986, appendix C).
-        if byte <= 0x20 || byte == 0x22 || byte == 0x3C || byte == 0x3E {
-            result += withoutQueryValues(word)
-            result.append(byte)
-            word.removeAll(keepingCapacity: true)
-        } else {
-            word.append(byte)
-        }
-    }
-    result += withoutQueryValues(word)
-    return String(decoding: result, as: UTF8.self)
-}
-
-private func withoutQueryValues(_ word: [UInt8]) -> [UInt8] {
-    guard let mark = word.firstIndex(of: 0x3F), mark + 1 < word.count else { return word }
-    let query = word[(mark + 1)...].prefix { $0 != 0x23 }
-    let pairs = query.split(separator: 0x26).map { pair -> [UInt8] in
-        guard let sign = pair.firstIndex(of: 0x3D) else { return [0x2A] }
-        return Array(pair[...sign]) + [0x2A]
-    }
-    return Array(word[...mark] + pairs.joined(separator: [0x26]))
+    withoutQueries(withoutCredentials(text, mark: nil), ofAddressesOnly: false)
 }
 
 /// Returns the sentence of an error without the names of files that it may contain.

@@ -67,6 +67,9 @@ final class DocumentFetch: TransferClient {
         return try answer()
     }
 
+    /// What is asked, as sentences name it.
+    private var place: String { printable(redacted(request.url)) }
+
     /// Gets to know the transport, before anything is asked.
     func prepare(for transport: any Transport) {
         dripLimit = DripLimit(budget.policy, over: transport)
@@ -79,7 +82,7 @@ final class DocumentFetch: TransferClient {
     /// - Throws: as ``run(over:)``.
     func answer() throws(StoreError) -> Answer {
         guard let result else {
-            throw StoreError(.interrupted, "interrupted while asking \(request.url)")
+            throw StoreError(.interrupted, "interrupted while asking \(place)")
         }
         return try result.get()
     }
@@ -141,7 +144,7 @@ final class DocumentFetch: TransferClient {
         }
         guard let dripLimit, drip.pace(piece.count, dripLimit) == .dripping else { return true }
         verdict = .failed(
-            TransferFailure(.timeout, "\(request.url) comes too slowly to finish"))
+            TransferFailure(.timeout, "\(place) comes too slowly to finish"))
         return false
     }
 
@@ -187,7 +190,7 @@ final class DocumentFetch: TransferClient {
             else { return outcome }
             return .failed(
                 TransferFailure(
-                    .broken, "only \(bytes.count) of \(total) bytes of \(request.url) came"))
+                    .broken, "only \(bytes.count) of \(total) bytes of \(place) came"))
         case .failed(let failure)
         where failure.kind == .malformed && encodedCutCount >= 2 && !isAlwaysEncoded:
             isAlwaysEncoded = true
@@ -214,11 +217,11 @@ final class DocumentFetch: TransferClient {
             result = .failure(
                 StoreError(
                     .tooLarge,
-                    "\(request.url) has more than \(sizeText(request.byteCountMax)), too many for what "
+                    "\(place) has more than \(sizeText(request.byteCountMax)), too many for what "
                         + "it should be"))
         default:
             guard let head else {
-                result = .failure(StoreError(.network, "unable to fetch \(request.url)"))
+                result = .failure(StoreError(.network, "unable to fetch \(place)"))
                 return
             }
             succeed(head, [])
@@ -229,7 +232,7 @@ final class DocumentFetch: TransferClient {
         if isInterrupted() { return false }
         guard ContinuousClock.now < deadline else {
             result = .failure(
-                StoreError(.network, "nothing more of \(request.url) came for ten minutes"))
+                StoreError(.network, "nothing more of \(place) came for ten minutes"))
             return false
         }
         return true

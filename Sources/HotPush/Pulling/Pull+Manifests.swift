@@ -53,7 +53,7 @@ extension Pull {
     private func bytes(
         of document: OriginDocument, in answer: DocumentFetch.Answer, at location: OriginLocation
     ) throws(StoreError) -> [UInt8] {
-        let url = location.appending(document.path)
+        let url = printable(redacted("\(location.appending(document.path))"))
         guard !ReleaseProblem.isTrouble(answer.head.status) else {
             throw StoreError(
                 .network,

@@ -20,7 +20,8 @@ package func withoutCredentials(_ text: String, mark: String?) -> String {
     return String(decoding: result, as: UTF8.self)
 }
 
-private func endsWord(_ byte: UInt8) -> Bool {
+/// Blanks, quotation marks and angle brackets end an address in running text (RFC 3986, appendix C).
+func endsWord(_ byte: UInt8) -> Bool {
     byte <= 0x20 || [0x22, 0x3C, 0x3E].contains(byte)
 }
 
@@ -32,7 +33,7 @@ private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8
     while let slashes = rest.firstRange(of: [slash, slash]) {
         result += rest[..<slashes.upperBound]
         rest = rest[slashes.upperBound...]
-        let run = rest.prefix { $0 != slash && $0 != 0x0A }
+        let run = authority(of: rest)
         guard let sign = run.lastIndex(of: atSign), let middle = run.firstIndex(of: colon),
             middle < sign, run.first != 0x5B
         else { continue }
@@ -46,6 +47,21 @@ private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8
         rest = rest[(sign + 1)...]
     }
     return result + rest
+}
+
+/// What may be the authority that a text begins with: it ends at a slash, unless that is of a password.
+private func authority(of text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let line = text.prefix { $0 != 0x0A }
+    let run = line.prefix { $0 != slash }
+    guard !run.contains(atSign), let middle = run.firstIndex(of: colon),
+        !run[(middle + 1)...].prefix(while: { !endsWord($0) })
+            .allSatisfy({ (0x30...0x39).contains($0) })
+    else { return run }
+    // Not beyond the next address.
+    let rest = line[
+        ..<(line[run.endIndex...].firstRange(of: [slash, slash])?.lowerBound ?? line.endIndex)]
+    guard let sign = rest.firstIndex(of: atSign) else { return run }
+    return rest[..<(rest[sign...].firstIndex(of: slash) ?? rest.endIndex)]
 }
 
 private let (atSign, colon, slash): (UInt8, UInt8, UInt8) = (0x40, 0x3A, 0x2F)
@@ -88,5 +104,5 @@ private func endsPath(_ byte: UInt8) -> Bool { byte == 0x3F || byte == 0x23 }
 private func endOfSecret(_ text: ArraySlice<UInt8>, _ port: ArraySlice<UInt8>) -> Int? {
     if let sign = text.prefix(while: isOfAuthority).lastIndex(of: atSign) { return sign }
     if port.allSatisfy({ (0x30...0x39).contains($0) }) { return nil }
-    return text.prefix { !endsPath($0) }.lastIndex(of: atSign)
+    return text.lastIndex(of: atSign)
 }

@@ -22,6 +22,16 @@ import Testing
         expect(origin.connectionCount, equals: 1, "the connection is of use for the next request")
     }
 
+    @Test("that is refused shows no value of a query, of either address")
+    func signed() throws {
+        let origin = try FaultyOrigin()
+        origin.always(.redirect(to: "ftp://h/b?X-Amz-Signature=s3cret", status: 302), on: "/a")
+        let message = try fetch(origin.url + "/a?token=s3cret").message
+        expect(message.contains("/a?token=*"), "\(message)")
+        expect(message.contains("ftp://h/b?X-Amz-Signature=*"), "\(message)")
+        expect(!message.contains("s3cret"), "\(message)")
+    }
+
     @Test("keeps the range and the fields of the request")
     func range() throws {
         let content = Content("0123456789")
