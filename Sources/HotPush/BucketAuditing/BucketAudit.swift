@@ -126,7 +126,7 @@ package final class BucketAudit {
         }
         if leftCount == 0 { return "\(said), and what that wrote is deleted" }
         return
-            "\(said), and \(leftCount) files of that may be left in \(OriginLayout.probe)/: they could not be deleted"
+            "\(said), and \(counted(leftCount, "file")) of that may be left in \(OriginLayout.probe)/: they could not be deleted"
     }
 
     // MARK: Pointers

@@ -51,7 +51,8 @@ struct BaseFetching: Sendable {
         saying what: String = "of older versions, to make packs from them"
     ) throws(StoreError) -> OpenedDirectory? {
         guard !objects.isEmpty else { return nil }
-        options.notice("fetching \(objects.count) objects, \(sizeText(byteCount)): \(what)")
+        options.notice(
+            "fetching \(counted(objects.count, "object")), \(sizeText(byteCount)): \(what)")
         let fileSystem = place.fileSystem
         try fileSystem.makeDirectoryIfAbsent(place.work.raw, Self.directory, mode: 0o755)
         let opened = try OpenedDirectory.open(place.work.raw, Self.directory, fileSystem)

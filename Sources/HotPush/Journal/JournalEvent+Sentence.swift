@@ -10,7 +10,7 @@ extension JournalEvent {
         case .checked(let origin, let outcome, let version, let reason, _):
             "asked \(origin): " + Self.answer(outcome, version) + Self.because(reason)
         case .answering(let origin, let failures, let seconds):
-            "\(origin) answers again after \(Self.counted(failures, "failure"))"
+            "\(origin) answers again after \(counted(failures, "failure"))"
                 + (seconds.map { " in \(Self.span($0))" } ?? "")
         case .verified(let origin, let channel, let sequence, let keys):
             "verified \(sequence) of channel \(channel) at \(origin): signed by key "
@@ -24,29 +24,29 @@ extension JournalEvent {
             "trusts version \(version) of the keys of \(origin) now: "
                 + keys.joined(separator: ", ")
         case .planned(let version, let cost):
-            "version \(version) would take \(Self.counted(cost.files, "file")), "
-                + "\(Self.counted(cost.bytes, "byte")); \(Self.counted(cost.reusedFiles, "file")), "
-                + "\(Self.counted(cost.reusedBytes, "byte")) are here"
+            "version \(version) would take \(counted(cost.files, "file")), "
+                + "\(counted(cost.bytes, "byte")); \(counted(cost.reusedFiles, "file")), "
+                + "\(counted(cost.reusedBytes, "byte")) are here"
         case .downloadBegan(let version): "began to download version \(version)"
         case .downloadEnded(let version, let outcome, let figures, let reason, let failure):
             (failure?.isOfStore == true
                 ? "the store failed while version \(version) was downloaded: "
                 : "download of version \(version) \(outcome.rawValue): ")
-                + "\(Self.counted(figures.files, "file")), "
-                + "\(Self.counted(figures.bytes, "byte")) in \(figures.milliseconds) ms, "
-                + "\(Self.counted(figures.requests, "request")), "
-                + "\(Self.counted(figures.reusedBytes, "byte")) reused, "
+                + "\(counted(figures.files, "file")), "
+                + "\(counted(figures.bytes, "byte")) in \(figures.milliseconds) ms, "
+                + "\(counted(figures.requests, "request")), "
+                + "\(counted(figures.reusedBytes, "byte")) reused, "
                 + "\(figures.resumedBytes) resumed" + Self.because(reason)
         case .added(let version, let files, let bytes, let newObjects, let newBytes):
-            "added version \(version): \(Self.counted(files, "file")), "
-                + "\(Self.counted(bytes, "byte")); \(Self.counted(newObjects, "new object")), "
-                + "\(Self.counted(newBytes, "byte"))"
+            "added version \(version): \(counted(files, "file")), "
+                + "\(counted(bytes, "byte")); \(counted(newObjects, "new object")), "
+                + "\(counted(newBytes, "byte"))"
         case .switched(let version, let from):
             "switched to version \(version)" + (from.map { " from \($0)" } ?? "")
         case .retried(let reason, let milliseconds):
             "\(reason); tried again after \(milliseconds) ms"
         case .fellBack(_, let reason, let objects):
-            "\(reason); \(Self.counted(objects, "object")) "
+            "\(reason); \(counted(objects, "object")) "
                 + (objects == 1 ? "comes another way" : "come another way")
         case .pending(let version): "version \(version) waits for the next start"
         case .withdrawn(let version): "version \(version) no longer waits"
@@ -58,9 +58,9 @@ extension JournalEvent {
             "banned version \(version) (\(count)): \(reason)"
         case .forgiven(let version): "lifted the ban of version \(version)"
         case .retired(let version, let references):
-            "retired version \(version), which used \(Self.counted(references, "object"))"
+            "retired version \(version), which used \(counted(references, "object"))"
         case .collected(let objects, let bytes):
-            "deleted \(Self.counted(objects, "object")), \(Self.counted(bytes, "byte"))"
+            "deleted \(counted(objects, "object")), \(counted(bytes, "byte"))"
         case .found(let kinds, let repaired):
             "a check found "
                 + kinds.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
@@ -75,7 +75,7 @@ extension JournalEvent {
         case .stalePage(let version, let shown):
             "a service worker showed \(shown.map { "version \($0)" } ?? "an older page") "
                 + "in place of version \(version)"
-        case .lost(let count): "\(Self.counted(count, "event")) could not be written"
+        case .lost(let count): "\(counted(count, "event")) could not be written"
         case .other(let name, let members):
             "\(name) "
                 + String(
@@ -93,10 +93,6 @@ extension JournalEvent {
         case .offline: "no answer"
         case .failed: "no answer of use"
         }
-    }
-
-    private static func counted(_ number: some BinaryInteger, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 
     /// A time as people say it.

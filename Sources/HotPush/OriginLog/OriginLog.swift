@@ -165,7 +165,7 @@ final class OriginLog {
             guard room.isThere else {
                 throw StoreError(
                     .tooLarge,
-                    "the pointers of \(entry.channels.count) channels in \(bucket.place) have more than "
+                    "the pointers of \(counted(entry.channels.count, "channel")) in \(bucket.place) have more than "
                         + "\(pointerByteCountMax) bytes together, and castree writes no such origin; look what else "
                         + "writes there")
             }

@@ -288,7 +288,7 @@ public struct Publisher: Sendable {
             let byteCount = missing.reduce(0) { $0 + $1.bytes }
             throw StoreError(
                 .incompleteVersion,
-                "version \(name) lacks \(missing.count) objects (\(sizeText(byteCount))) and is not "
+                "version \(name) lacks \(counted(missing.count, "object")) (\(sizeText(byteCount))) and is not "
                     + "published; add or pull it again")
         }
         var digester = try Digester(.sha256)

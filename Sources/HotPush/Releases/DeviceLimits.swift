@@ -29,7 +29,7 @@ package struct DeviceLimits: Sendable, Hashable {
     func objection(toFiles count: Int, directories: Int) -> String? {
         guard count + directories > entryCount else { return nil }
         return
-            "it has \(count) files in \(directories) directories, and a device takes \(entryCount) of both "
+            "it has \(counted(count, "file")) in \(directories) \(directories == 1 ? "directory" : "directories"), and a device takes \(entryCount) of both "
             + "together (--max-entries allows more)"
     }
 

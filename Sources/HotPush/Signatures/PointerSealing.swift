@@ -214,7 +214,7 @@ package struct PointerSealing: Sendable {
         guard known <= signers.count else {
             throw StoreError(
                 .untrusted,
-                "channel \(before.channel) of \(place) is signed by \(known) keys, and \(signers.count) would sign now: "
+                "channel \(before.channel) of \(place) is signed by \(known == 1 ? "1 key" : "\(known) keys"), and \(signers.count) would sign now: "
                     + "devices may ask for all of them; name the others, too, or say --unsigned")
         }
         guard !adopts else { return }

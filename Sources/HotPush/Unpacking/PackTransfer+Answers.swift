@@ -166,8 +166,9 @@ extension PackTransfer {
         if !damagedBases.isEmpty {
             trouble = .damagedBases(damagedBases)
         } else {
-            let count = wrong.count == 1 ? "an object" : "\(wrong.count) objects"
-            trouble = problem ?? .badPack("\(count) came out of it with other bytes")
+            trouble =
+                problem
+                ?? .badPack("\(counted(wrong.count, "object")) came out of it with other bytes")
         }
     }
 

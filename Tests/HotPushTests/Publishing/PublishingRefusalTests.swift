@@ -28,7 +28,13 @@ import VersionTree
             version: VersionName("3"), ordinal: 3, createdAt: 1,
             entries: [.init(path: path, address: address(of: "not here"), byteCount: 8)])
         try place.versions.register(manifest)
-        expect(code { try place.publish("3") }, equals: .incompleteVersion)
+        do {
+            _ = try place.publish("3")
+            Issue.record("it was published")
+        } catch let error as StoreError {
+            expect(error.code, equals: .incompleteVersion)
+            expect(error.message.contains("lacks 1 object ("), "\(error.message)")
+        }
         expect(
             code { try place.publisher().plan("3", of: place.versions) }, equals: .incompleteVersion
         )
