@@ -57,11 +57,16 @@ extension Store {
                 ?? "the index counts the references of an object wrongly")
     }
 
-    /// A finding about the damage for which the index was made again since the store was opened.
+    /// A finding about the damage for which the index was made again since the store was opened, or for which the
+    /// manifests were read instead, where nothing can be written.
     package func damageFinding() throws(StoreError) -> Finding? {
         try index { (index) throws(StoreError) in
-            index.damage.map {
-                Finding(.damagedIndex, path: StoreLayout.index, $0, isRepaired: true)
+            index.damage.map { (reason, isRepaired) in
+                Finding(
+                    .damagedIndex, path: StoreLayout.index,
+                    isRepaired
+                        ? reason : reason + "; it cannot be made again here, and stays as it is",
+                    isRepaired: isRepaired)
             }
         }
     }

@@ -14,11 +14,12 @@ extension Index {
         if now != 0, now != seen.inode { return }
         if now != 0, try isMadeSince(seen.epoch) { return }
         // A torn index is what a power cut or a kill leaves; it is not damage.
-        if now != 0, try !mayBeTorn() { damage = reason }
+        if now != 0, try !mayBeTorn() { damage = (reason, isRepaired: false) }
         for suffix in ["", "-journal", "-wal", "-shm"] { try clear(StoreLayout.index + suffix) }
         let stamp = try fileSystem.status(root, StoreLayout.stamp)
         if let stamp, stamp.kind != .regular { try clear(StoreLayout.stamp) }
         let (objects, versions) = try create()
+        damage?.isRepaired = true
         options.notice(
             "\(reason); rebuilt it from \(counted(objects, "object")) and "
                 + counted(versions, "manifest"))

@@ -23,7 +23,9 @@ package final class Index: @unchecked Sendable {
     var memoryBasis: MemoryBasis?
     var isInMemory: Bool { memoryBasis != nil }
     /// Why the index was made again after this store was opened, if it was damaged or stale.
-    var damage: String?
+    var damage: (reason: String, isRepaired: Bool)?
+    /// Why the file could not be used, as it was said last.
+    private var saidUnusable: String?
     /// Whether the manifests have been compared with the index since it was opened.
     var isReconciled = false
     /// The stamp as it was last read, and its bytes.
@@ -53,8 +55,13 @@ package final class Index: @unchecked Sendable {
         } catch {
             let isUnwritable = [.readOnly, .outOfSpace].contains(error.code)
             guard error.saysIndexIsUnreachable || isUnwritable, !isInMemory else { throw error }
-            options.notice(
-                "the index cannot be used here (\(error.message)); reading the manifests instead")
+            // A check comes here twice.
+            if saidUnusable != error.message {
+                saidUnusable = error.message
+                options.notice(
+                    "the index cannot be used here (\(error.message)); reading the manifests instead"
+                )
+            }
             try fillMemory()
             return try perform(nil, body)
         }

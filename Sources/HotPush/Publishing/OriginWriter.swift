@@ -15,6 +15,8 @@ final class OriginWriter: Sendable {
     let work: Descriptor
     let staging: Descriptor
     private let lock: Descriptor
+    /// Whether nothing may be changed: what dead publishers have left stays.
+    private let isOnlyLooking: Bool
 
     // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
     // which every web server can read.
@@ -58,12 +60,45 @@ final class OriginWriter: Sendable {
         self.work = work
         self.staging = staging
         self.lock = lock
+        isOnlyLooking = false
         try finishSigned()
+    }
+
+    /// Opens an origin to look at it while no publisher is at work; makes, removes and finishes nothing.
+    ///
+    /// Where the lock cannot be opened, or nobody has made it, it looks without.
+    /// - Throws: `.noOrigin`; `.unsupportedFormat`; `.busy` as above; what opening throws.
+    init(
+        lookingAt path: String, _ options: PublisherOptions, _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        let root = try Self.openRoot(path, false, options, fileSystem)
+        let fileSystem = try fileSystem.owners(of: root.raw, path)
+        try Self.checkIsOurs(root.raw, path, false, options, fileSystem)
+        let objects = try fileSystem.open(root.raw, OriginLayout.objects, .directory, mode: 0)
+        let manifests = try fileSystem.open(root.raw, OriginLayout.manifests, .directory, mode: 0)
+        let channels = try fileSystem.open(root.raw, OriginLayout.channels, .directory, mode: 0)
+        // A mirror may have none.
+        let isWorkedIn = try fileSystem.status(root.raw, OriginLayout.work)?.kind == .directory
+        let workName = isWorkedIn ? OriginLayout.work : "."
+        let work = try fileSystem.open(root.raw, workName, .directory, mode: 0)
+        let staging = try fileSystem.open(root.raw, workName, .directory, mode: 0)
+        let lock = try Self.takeLockIfAllowed(work.raw, path, options, fileSystem)
+        self.path = path
+        self.fileSystem = fileSystem
+        self.options = options
+        self.root = root
+        self.objects = objects
+        self.manifests = manifests
+        self.channels = channels
+        self.work = work
+        self.staging = staging
+        self.lock = lock
+        isOnlyLooking = true
     }
 
     deinit {
         // The next publisher removes what cannot be removed now.
-        try? fileSystem.removeTree(work.raw, OriginLayout.staging)
+        if !isOnlyLooking { try? fileSystem.removeTree(work.raw, OriginLayout.staging) }
         // A program that is just starting has the file open, too, and would hold the lock until it execs.
         fileSystem.unlock(lock.raw)
     }
@@ -145,36 +180,6 @@ final class OriginWriter: Sendable {
     ) throws(StoreError) -> Descriptor {
         try fileSystem.makeDirectoryIfAbsent(parent, name, mode: directoryMode)
         return try fileSystem.open(parent, name, .directory, mode: 0)
-    }
-
-    private static func takeLock(
-        _ work: Int32, _ path: String, _ options: PublisherOptions, _ fileSystem: any FileSystem
-    ) throws(StoreError) -> Descriptor {
-        var hasSaidSo = false
-        while true {
-            let file = try fileSystem.open(work, OriginLayout.lock, .updating, mode: fileMode)
-            while try !fileSystem.lock(file.raw, exclusive: true) {
-                guard options.waitsForOthers else {
-                    throw StoreError(
-                        .busy,
-                        "another publisher is at work in \(printable(path)); "
-                            + "repeat the command when it has finished")
-                }
-                if !hasSaidSo {
-                    options.notice(
-                        "another publisher is at work in \(printable(path)); waiting for it")
-                    hasSaidSo = true
-                }
-                if options.isInterrupted() { throw interruption }
-                pause(milliseconds: 50)
-            }
-            // Somebody may have removed the file: then its lock excludes nobody.
-            if let here = try fileSystem.status(work, OriginLayout.lock),
-                here.isSameFile(as: try fileSystem.status(file.raw))
-            {
-                return file
-            }
-        }
     }
 
     static var interruption: StoreError {

@@ -76,12 +76,12 @@ extension Publisher {
 
     /// What collecting would delete; deletes nothing.
     ///
-    /// Holds the lock while it looks, and notes nothing.
+    /// Waits for a publisher that is at work, and needs no right to write: where it cannot open the lock, it looks without.
     /// - Throws: as ``collect(_:)``.
     public func planCollection(
         _ retention: OriginRetention = OriginRetention()
     ) throws(StoreError) -> OriginCollectionPlan {
-        let origin = try OriginWriter(path, isCreating: false, options, fileSystem)
+        let origin = try OriginWriter(lookingAt: path, options, fileSystem)
         defer { withExtendedLifetime(origin) {} }
         return try makeCollectionPlan(retention, of: kinds(in: origin), in: origin).plan
     }

@@ -1,0 +1,110 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// A store and an origin on a read-only mount, and an origin of somebody else: whatever only looks, works.
+///
+/// Needs root, to mount and to be somebody else.
+@Suite("What only looks") struct UnwritableTests {
+    private static let reason: String? = {
+        if geteuid() != 0 { return "needs root, to mount" }
+        let place = Workplace()
+        let finished = try? readOnly(place, ["--version"])
+        return finished?.status == 0 ? nil : "nothing can be mounted here"
+    }()
+
+    /// Runs castree where everything of the place is mounted read-only.
+    private static func readOnly(_ place: Workplace, _ words: [String]) throws -> Finished {
+        let script = """
+            mount --bind . . && cd "$PWD" && mount -o remount,bind,ro . || exit 99
+            exec "$0" "$@"
+            """
+        return try Running(
+            URL(filePath: "/usr/bin/unshare"),
+            ["-m", "--", "/bin/sh", "-c", script, ProgramUnderTest.castree.url.path] + words,
+            in: place.directory
+        ).finished()
+    }
+
+    private static func stranger(_ place: Workplace, _ words: [String]) throws -> Finished {
+        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
+        return try Running(
+            URL(filePath: "/usr/bin/setpriv"),
+            user + [ProgramUnderTest.castree.url.path] + words, in: place.directory
+        ).finished()
+    }
+
+    private func prepared() throws -> Workplace {
+        let place = Workplace()
+        chmod(place.directory.path, 0o755)
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+        try expect(place.castree("publish", "1", "origin").status, equals: 0)
+        try expect(place.castree("add", "release-2", "--version", "3").status, equals: 0)
+        try place.castree("retire", "3")
+        return place
+    }
+
+    /// Every verb that changes nothing, of stores and of origins.
+    private static let looks: [[String]] = [
+        ["versions"], ["status"], ["show", "1"], ["diff", "1", "2"], ["cat", "1:index.html"],
+        ["missing", "1"], ["du"], ["log"], ["lifecycle"], ["fsck"], ["fsck", "--deep"],
+        ["fsck", "--repair", "--dry-run"], ["gc", "--dry-run"], ["gc", "--keep", "1", "--dry-run"],
+        ["publish", "2", "origin", "--dry-run"], ["pack", "1", "origin", "--dry-run"],
+        ["pull", "./origin", "--dry-run"], ["channels", "./origin"],
+        ["prune", "origin", "--dry-run"],
+        ["prune", "origin", "--keep", "1", "--dry-run"],
+    ]
+
+    @Test(
+        "works where nothing can be written", .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: looks)
+    func looks(_ words: [String]) throws {
+        let place = try prepared()
+        let usual = try place.run(.castree, words)
+        let finished = try Self.readOnly(place, words)
+        expect(finished.status, equals: usual.status, "\(finished) \(usual)")
+        expect(finished.text, equals: usual.text)
+    }
+
+    @Test(
+        "at an origin needs no right to write there",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: [
+            ["prune", "origin", "--dry-run"], ["channels", "./origin"],
+            ["prune", "origin", "--keep", "1", "--dry-run", "--json"],
+        ])
+    func othersOrigin(_ words: [String]) throws {
+        let place = try prepared()
+        let usual = try place.run(.castree, words)
+        let finished = try Self.stranger(place, words)
+        expect(finished.status == 0 && finished.text == usual.text, "\(finished) \(usual)")
+        // A mirror has no lock.
+        try FileManager.default.removeItem(at: place.directory.appending(path: "origin/.publish"))
+        try expect(Self.stranger(place, words).status, equals: 0)
+        expect(!place.exists("origin/.publish"))
+    }
+
+    @Test(
+        "says of a damaged index that it stays, and why once",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func index() throws {
+        let place = try prepared()
+        let path = ".castree/index.sqlite"
+        try place.damage(path, with: String(repeating: "damaged ", count: 512))
+        let file = place.directory.appending(path: path)
+        let before = try Data(contentsOf: file)
+        let found = try Self.readOnly(place, ["fsck"])
+        expect(found.status, equals: 4, "\(found)")
+        expect(!found.text.contains("repaired)"), "\(found)")
+        expect(found.text.contains("cannot be made again here, and stays as it is"), "\(found)")
+        let notes = found.errors.split(separator: "\n").filter {
+            $0.contains("index cannot be used")
+        }
+        expect(notes.count, equals: 1, "\(found)")
+        try expect(Data(contentsOf: file), equals: before)
+        let repaired = try place.castree("fsck")
+        expect(repaired.status == 1 && repaired.text.contains("(repaired)"), "\(repaired)")
+    }
+}
