@@ -131,6 +131,41 @@ import Testing
         try expect(place.castree("fsck").status, equals: 0)
     }
 
+    @Test func `a repair is advised while it would mend something, and not for what it has left`()
+        throws
+    {
+        _ = try damage()
+        let advice = "'castree fsck --repair' repairs what can be repaired without guessing."
+        let found = try place.castree("fsck")
+        expect(found.text.contains(advice), "\(found)")
+        let repaired = try place.castree("fsck", "--repair")
+        expect(repaired.text.contains("The rest needs a person"), "\(repaired)")
+        let left = try place.castree("fsck")
+        expect(left.status, equals: 4)
+        expect(!left.text.contains("--repair"), "\(left)")
+        expect(left.text.contains("This needs a person, or the content"), "\(left)")
+    }
+
+    @Test func `what killed adds have left is a leftover, and no problem of modes`() throws {
+        let store = place.directory.appending(path: ".castree")
+        for number in 1...6 {
+            let lease = "\(99_999_900 + number)-0123456789abcdef"
+            try Data().write(to: store.appending(path: "leases/\(lease)"))
+            let staged = store.appending(path: "staging/\(lease)")
+            try FileManager.default.createDirectory(
+                at: staged, withIntermediateDirectories: true)
+            for mode in [0o400, 0o444, 0o555, 0o644] {
+                let file = staged.appending(path: String(repeating: "\(mode % 10)", count: 64))
+                try Data("half".utf8).write(to: file)
+                chmod(file.path, mode_t(mode))
+            }
+        }
+        let found = try place.castree("fsck", "--json").document(CheckDocument.self).findings
+        expect(Set(found.map(\.kind)), equals: ["leftover"])
+        try expect(place.castree("fsck", "--repair").status, equals: 1)
+        try expect(place.castree("fsck").status, equals: 0)
+    }
+
     @Test func `what cannot be repaired is left, with status 4`() throws {
         // A manifest is made again from its tree; without one nothing says what was in it.
         let tree = place.directory.appending(path: ".castree/versions/1").path

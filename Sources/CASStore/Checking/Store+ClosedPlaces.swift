@@ -72,7 +72,12 @@ extension Store {
             path.hasPrefix($0 + "/")
         }
         switch kind {
-        case .directory: return path.hasPrefix(StoreLayout.versions + "/") ? 0o555 : 0o755
+        case .directory:
+            // Trees, and those that were put aside.
+            let isOfTree = [StoreLayout.versions, StoreLayout.quarantine].contains {
+                path.hasPrefix($0 + "/")
+            }
+            return isOfTree ? 0o555 : 0o755
         case .regular: return isFixed ? 0o444 : isOnlyRead ? 0o400 : 0o600
         default: return nil
         }

@@ -166,7 +166,8 @@ extension Invocation {
             } : try versions.check(options)
         return CheckOutcome(
             report: report, options: options, plan: told, isRepairing: isRepairing,
-            isDryRun: isDryRun)
+            isDryRun: isDryRun,
+            isRepairable: try isRepairing || versions.canRepair(report.findings))
     }
 
     /// Does the check given; what keeps it from being made is found in its place, and mended by a repair first.

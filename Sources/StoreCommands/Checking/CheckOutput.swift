@@ -11,6 +11,8 @@ struct CheckOutcome {
     var plan: RepairPlan?
     var isRepairing: Bool
     var isDryRun: Bool
+    /// Whether a repair would mend anything of what a check alone has found.
+    var isRepairable = true
 }
 
 extension Finding {
@@ -129,7 +131,7 @@ extension Invocation {
         }
         if outcome.isDryRun {
             output.print("Nothing was changed.")
-        } else if let advice = advice(on: problems, isRepairing: outcome.isRepairing) {
+        } else if let advice = advice(on: problems, outcome) {
             output.print("\(advice)")
         }
     }
@@ -172,10 +174,13 @@ extension Invocation {
     }
 
     /// What to do next; nil if nothing is to be done.
-    private func advice(on findings: [Finding], isRepairing: Bool) -> String? {
+    private func advice(on findings: [Finding], _ outcome: CheckOutcome) -> String? {
         guard findings.contains(where: { !$0.isRepaired }) else { return nil }
-        if isRepairing {
+        if outcome.isRepairing {
             return "The rest needs a person: each line above says where to look."
+        }
+        guard outcome.isRepairable else {
+            return "This needs a person, or the content: each line above says where to look."
         }
         let repair =
             command.name == "fsck"

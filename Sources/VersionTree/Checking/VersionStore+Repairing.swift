@@ -61,6 +61,15 @@ extension VersionStore {
         return report
     }
 
+    /// Whether a repair without an origin would mend something of what a check has found.
+    ///
+    /// Looks for no copies of lost objects: that such an object is lost is mended by noting it.
+    package func canRepair(_ findings: [Finding]) throws(StoreError) -> Bool {
+        guard findings.contains(where: { !$0.isRepaired }) else { return false }
+        let unnamed = try versionsToRecover() + forgottenVersions(findings)
+        return !RepairPlan(findings, try means(findings, [], [], [], [], unnamed)).isEmpty
+    }
+
     /// The versions whose manifest is missing or damaged, or was made again from an incomplete tree.
     private func lostManifests(_ findings: [Finding]) throws(StoreError) -> [LostManifest] {
         var result: [LostManifest] = []
