@@ -124,7 +124,7 @@ public final class Arrivals {
         var source: String?
         let staged = try continued(expected, &source)
         if let byteCount = expected.byteCount, byteCount > Self.memoryByteCount {
-            try store.checkSpace(for: byteCount - (staged?.offset ?? 0))
+            try store.checkSpace(for: byteCount - (staged?.offset ?? 0), isAll: false)
         }
         return Arrival(self, expected, staged, source)
     }
@@ -260,7 +260,7 @@ public final class Arrivals {
         let file = try fileSystem.open(batch.directory.raw, name, .updating, mode: 0o600)
         // From here on the file has no name, and ends with the mapping.
         try fileSystem.removeIfPresent(batch.directory.raw, name)
-        try store.checkSpace(for: Int64(byteCount))
+        try store.checkSpace(for: Int64(byteCount), isAll: false)
         // A write through a mapping that finds no room would end the process.
         try fileSystem.reserve(file.raw, Int64(byteCount))
         return try fileSystem.map(file.raw, byteCount: byteCount, isWritable: true)

@@ -196,7 +196,11 @@ public final class Store: Sendable {
     // MARK: Free space
 
     /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free.
-    package func checkSpace(for byteCount: Int64) throws(StoreError) {
+    ///
+    /// - Parameters:
+    ///   - byteCount: how many are about to be written.
+    ///   - isAll: whether these are all that the caller needs; the sentence names no part of it.
+    package func checkSpace(for byteCount: Int64, isAll: Bool = true) throws(StoreError) {
         let space = try fileSystem.freeSpace(directories.root.raw)
         let reserve =
             options.reservedByteCount ?? min(max(space.total / 100, 1 << 20), 64 << 20)
@@ -204,7 +208,7 @@ public final class Store: Sendable {
         throw StoreError(
             .outOfSpace,
             "not enough free space in \(path): "
-                + (byteCount > 0 ? "\(sizeText(byteCount)) are needed, " : "")
+                + (byteCount > 0 && isAll ? "\(sizeText(byteCount)) are needed, " : "")
                 + "\(sizeText(space.available)) are free, and \(sizeText(reserve)) must stay free for collecting; "
                 + "retire versions and run castree gc")
     }

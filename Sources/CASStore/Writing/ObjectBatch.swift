@@ -213,7 +213,7 @@ final class SpaceBudget: Sendable {
             return left >= 0
         }
         if isCovered { return }
-        try store.checkSpace(for: byteCount)
+        try store.checkSpace(for: byteCount, isAll: false)
         // Asks more often on a small disk: it never grants more than a quarter of the free space.
         let free = try fileSystem.freeSpace(store.directories.root.raw).available
         left.withLock { $0 = min(Self.step, free / 4) }
