@@ -42,6 +42,23 @@ import VersionTree
         try temporary.expectClean()
     }
 
+    @Test func `counts in what a collection frees, and in its plan`() throws {
+        let temporary = try TemporaryStore()
+        try add("1", executable: true, to: temporary)
+        try temporary.versions.retire("1")
+        let address = try address(of: script)
+        let copy = temporary.objectPath(address, executable: true)
+        shell("cp '\(temporary.objectPath(address))' '\(copy)' && sync '\(copy)'")
+        let before = try temporary.versions.store.planCollection()
+        shell("rm -f '\(copy)'")
+        let without = try temporary.versions.store.planCollection()
+        expect(before.diskByteCount, equals: without.diskByteCount + 4096)
+        shell("cp '\(temporary.objectPath(address))' '\(copy)'")
+        let collected = try temporary.versions.store.collect()
+        expect(collected.diskByteCount, equals: before.diskByteCount)
+        expect(collected.byteCount, equals: before.byteCount)
+    }
+
     @Test func `stays while a checkout links to it, and comes back when it is needed`() throws {
         let temporary = try TemporaryStore()
         try add("1", executable: true, to: temporary)

@@ -82,18 +82,18 @@ extension Store {
         }
         guard let last else { return nil }
         try keepUnlessProven(after: after, through: last)
-        let gone = try writing(rows: Self.batch) {
-            (index) throws(StoreError) -> [ObjectRow] in
+        let (gone, copied) = try writing(rows: Self.batch) {
+            (index) throws(StoreError) -> ([ObjectRow], Set<ObjectID>) in
             // Writers take objects back under this same lock, so none takes one back in between.
             let claimed = try self.claimedAddresses()
             let gone = try index.doomed(after: after, through: last)
                 .filter { !claimed.contains($0.address) }
             try index.refuseNamed(gone.map(\.id))
-            try self.objects.remove(gone.lazy.map(\.address))
+            let copied = try self.objects.remove(gone.lazy.map(\.address))
             try index.forget(gone.map(\.id))
             try index.forgetGarbageOrigins()
             try index.connection.execute(IndexSchema.cache)
-            return gone
+            return (gone, copied)
         } syncing: { (index) throws(StoreError) in
             // The deletions become durable together with the rows: a power cut must not leave files that nothing
             // knows of.
@@ -102,7 +102,8 @@ extension Store {
         for row in gone where row.state != .absent {
             collected.objectCount += 1
             collected.byteCount += row.byteCount
-            collected.diskByteCount += unit.diskBytes(row.byteCount)
+            let fileCount: Int64 = copied.contains(row.address) ? 2 : 1
+            collected.diskByteCount += unit.diskBytes(row.byteCount) * fileCount
         }
         return isLast ? nil : last
     }

@@ -25,7 +25,12 @@ extension Store {
         ) { _ in true }
         plan.staged = try unwantedPartials(removing: false)
         for index in plan.objects.indices {
-            plan.objects[index].diskByteCount = unit.diskBytes(plan.objects[index].byteCount)
+            let garbage = plan.objects[index]
+            plan.objects[index].diskByteCount = unit.diskBytes(garbage.byteCount)
+            // With a version that is retired first, its executable copies go, too.
+            if case .retiring = garbage.reason { continue }
+            let copy = try objects.status(garbage.address, executable: true)
+            plan.objects[index].diskByteCount += (copy?.blocks ?? 0) * 512
         }
         plan.packing = try unusedPacking()
         return plan

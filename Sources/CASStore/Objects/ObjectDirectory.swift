@@ -208,12 +208,18 @@ package struct ObjectDirectory: Sendable {
     /// Deletes the files of objects and their executable copies; it is no error if they are already gone.
     ///
     /// Deletes nothing through a link in place of a shard: what is behind it is not the store's.
-    package func remove(_ addresses: some Sequence<ObjectID>) throws(StoreError) {
+    /// - Returns: those that had executable copies.
+    @discardableResult
+    package func remove(
+        _ addresses: some Sequence<ObjectID>
+    ) throws(StoreError) -> Set<ObjectID> {
         let shards = Set(try shards())
+        var copied: Set<ObjectID> = []
         for address in addresses where shards.contains(Self.shard(of: address)) {
             try deleteFile(of: address, executable: false)
-            try deleteFile(of: address, executable: true)
+            if try deleteFile(of: address, executable: true) { copied.insert(address) }
         }
+        return copied
     }
 
     /// Deletes one file of an object: its own, or its executable copy; like ``remove(_:)``.
@@ -224,16 +230,23 @@ package struct ObjectDirectory: Sendable {
         try deleteFile(of: address, executable: executable)
     }
 
-    private func deleteFile(of address: ObjectID, executable: Bool) throws(StoreError) {
+    /// - Returns: whether there was one.
+    @discardableResult
+    private func deleteFile(
+        of address: ObjectID, executable: Bool
+    ) throws(StoreError) -> Bool {
         try StoreLayout.withObjectPath(address, executable: executable) {
-            (path) throws(StoreError) in
+            (path) throws(StoreError) -> Bool in
             do throws(StoreError) {
-                try fileSystem.removeIfPresent(objects, path)
+                return try fileSystem.ifPresent { () throws(StoreError) in
+                    try fileSystem.remove(objects, path, directory: false)
+                } != nil
             } catch {
                 guard error.isDirectory else { throw error }
                 try fileSystem.move(
                     objects, String(cString: path), to: directories.quarantine.raw,
                     quarantineName(address))
+                return false
             }
         }
     }
