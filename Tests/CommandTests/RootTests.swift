@@ -79,6 +79,24 @@ import Testing
     }
 
     @Test(
+        "checks out files of root's own, unless links are asked for",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func checkedOut() throws {
+        let place = try prepared()
+        let directory = place.directory.path
+        try expect(place.castree("checkout", "1", "\(directory)/own").status, equals: 0)
+        let linked = try place.castree("checkout", "1", "\(directory)/linked", "--mode", "link")
+        expect(linked.status, equals: 0, "\(linked)")
+        for path in Release.first.keys where path != "empty" {
+            var (own, object) = (stat(), stat())
+            expect(lstat("\(directory)/own/\(path)", &own), equals: 0)
+            expect(lstat("\(directory)/linked/\(path)", &object), equals: 0)
+            expect(own.st_uid == 0 && own.st_nlink == 1, "\(path)")
+            expect(object.st_uid == Self.owner && object.st_nlink > 1, "\(path)")
+        }
+    }
+
+    @Test(
         "makes the index, the locks and lost directories again for the owner",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func again() throws {

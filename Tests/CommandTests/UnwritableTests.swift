@@ -47,7 +47,7 @@ import Testing
     }
 
     /// Every verb that changes nothing, of stores and of origins.
-    private static let looks: [[String]] = [
+    private static let verbs: [[String]] = [
         ["versions"], ["status"], ["show", "1"], ["diff", "1", "2"], ["cat", "1:index.html"],
         ["missing", "1"], ["du"], ["log"], ["lifecycle"], ["fsck"], ["fsck", "--deep"],
         ["fsck", "--repair", "--dry-run"], ["gc", "--dry-run"], ["gc", "--keep", "1", "--dry-run"],
@@ -59,8 +59,8 @@ import Testing
 
     @Test(
         "works where nothing can be written", .disabled(if: reason != nil, "\(reason ?? "")"),
-        arguments: looks)
-    func looks(_ words: [String]) throws {
+        arguments: verbs)
+    func everyVerb(_ words: [String]) throws {
         let place = try prepared()
         let usual = try place.run(.castree, words)
         let finished = try Self.readOnly(place, words)
@@ -70,7 +70,7 @@ import Testing
 
     @Test(
         "at an origin needs no right to write there",
-        .disabled(if: reason != nil, "\(reason ?? "")"),
+        .disabled(if: OtherUserTests.reason != nil, "\(OtherUserTests.reason ?? "")"),
         arguments: [
             ["prune", "origin", "--dry-run"], ["channels", "./origin"],
             ["prune", "origin", "--keep", "1", "--dry-run", "--json"],

@@ -10,6 +10,9 @@ private struct UnfinishedCheckout: ~Copyable {
 extension VersionStore {
     private var outside: any FileSystem { fileSystem.outside }
 
+    /// How the files of a tree elsewhere are made, if nobody says how.
+    package var checkoutMode: LinkMode { fileSystem is OwnersFileSystem ? .reflink : .link }
+
     /// Builds the version's tree elsewhere.
     ///
     /// The target must not exist; it appears in one step.
@@ -18,11 +21,17 @@ extension VersionStore {
     /// beside it removes what a killed one has left there.
     ///
     /// With mode `.link` its files are the store's own: do not write to them. If links are impossible
-    /// (another file system), each file is cloned or copied instead.
+    /// (another file system), each file is cloned or copied instead. Without a mode that is the way, but for root in
+    /// another user's store: its owner could change those files, so they are cloned or copied.
+    /// - Parameters:
+    ///   - name: the version.
+    ///   - target: the directory to make.
+    ///   - mode: how to make the files.
     /// - Throws: `.targetExists`; `.noVersion`; `.incompleteVersion`; `.pathCollision`; `.outOfSpace`.
     public func checkout(
-        _ name: String, to target: String, mode: LinkMode = .link
+        _ name: String, to target: String, mode: LinkMode? = nil
     ) throws(StoreError) -> TreeReport {
+        let mode = mode ?? checkoutMode
         let row = try row(of: name)
         guard row.isComplete else { throw try incomplete(name) }
         let manifest = try registeredManifest(of: name, row)

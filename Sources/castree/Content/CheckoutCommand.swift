@@ -12,7 +12,8 @@ extension Command {
 
             With --mode link, its files are the store's own: they take no space and are read-only. \
             Never write to them. For a tree to write to, use reflink (copy-on-write if the file \
-            system can, else a copy) or copy.
+            system can, else a copy) or copy. Without --mode, root in another user's store gets \
+            reflink: what is linked, the store's owner can change.
 
             Only what is copied, or was changed by another program, is read and compared with its \
             address: a damaged object ends the command. Other linked and cloned files are as sound \
@@ -23,14 +24,16 @@ extension Command {
         arguments: [.version, Argument("TARGET", "the directory to create", completion: .files)],
         options: [
             .choice(
-                "mode", of: LinkMode.allCases.map(\.rawValue), "how to make the files",
-                fallback: LinkMode.link.rawValue)
+                "mode", of: LinkMode.allCases.map(\.rawValue),
+                "how to make the files; link if not given, reflink for root in another user's store"
+            )
         ]
     ) { invocation in
         let name = try invocation.version()
         let target = invocation.argument("TARGET")
-        let mode = LinkMode(rawValue: try invocation.requiredValue("mode")) ?? .link
-        let tree = try invocation.openStore().checkout(name, to: target, mode: mode)
+        let versions = try invocation.openStore()
+        let mode = try invocation.value("mode").flatMap(LinkMode.init) ?? versions.checkoutMode
+        let tree = try versions.checkout(name, to: target, mode: mode)
         return try invocation.report(
             "Built \(target): \(counted(tree.files, "file")) of version \(name)\(tree.ways)."
         ) { writer in
