@@ -59,6 +59,11 @@ import Testing
         let unknown = try told()
         expect(unknown.reaches == nil && unknown.text.contains("--device ID says it"), "\(unknown)")
         expect(!place.exists("device"))
+        // A name that cannot be read is no reason to say nothing of the origin.
+        try expect(place.device("init", "--no-sync").status, equals: 0)
+        try place.write(["device.json": String(repeating: " ", count: 5000)], to: "device")
+        try expect(told().reaches == nil)
+        try FileManager.default.removeItem(at: place.directory.appending(path: "device"))
         try expect(place.device("pull", "site").status, equals: 0)
         let passedOver = try told()
         expect(

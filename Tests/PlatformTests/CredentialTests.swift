@@ -26,9 +26,13 @@ import Testing
             ("https://u:a/b#c@h/x", "https://…@h/x"), ("https://u:a#b/c@h/x", "https://…@h/x"),
             ("https://u:a/b?c@h/x: no", "https://…@h/x: no"), ("u:a/b#c@h/x", "u:…@h/x"),
             ("https://u:a/b c@h/x", "https://…@h/x"), ("//u:a/b#c@h, //u:d/e@h", "//…@h, //…@h"),
+            ("http://u:#ab@h/x", "http://…@h/x"), ("http://u:?b@h", "http://…@h"),
+            ("http://u:12#b@h/x", "http://…@h/x"),
             ("http://u:a<b>c@h", "http://…@h"), ("//u:a b@h, //u:c#d@h", "//…@h, //…@h"),
             // What looks so and is none.
             ("http://h:80 is of me@h", "http://h:80 is of me@h"),
+            ("\"http://h:80\", me@h", "\"http://h:80\", me@h"),
+            ("http://h:80?x, me@h", "http://h:80?x, me@h"),
             ("http://h: no, me@h", "http://h: no, me@h"), ("//h and a: b@c", "//h and a: b@c"),
             ("http://[::1] is of me@h", "http://[::1] is of me@h"),
             ("http://[::1]/a@b", "http://[::1]/a@b"),

@@ -109,6 +109,22 @@ import VersionTree
         try expect(add([:]) { $0.excluded = ["alias"] }.paths, equals: ["a", "real/x"])
     }
 
+    @Test func `is not passed over because a .castreeignore is a link or no file: that is refused`()
+        throws
+    {
+        try writeTree(source, ["a": "1", "secret": "1", "rules": "secret\n"])
+        let file = source + "/.castreeignore"
+        symlink("rules", file)
+        expectRefusal(.unsupportedFile) { try add([:]) }
+        try expect(add([:]) { $0.followsLinks = true }.paths, equals: ["a", "rules"])
+        Damage.remove(file)
+        mkfifo(file, 0o644)
+        expectRefusal(.unsupportedFile) { try add([:]) }
+        Damage.remove(file)
+        mkdir(file, 0o755)
+        expectRefusal(.unsupportedFile) { try add([:]) }
+    }
+
     @Test func `is what systems leave behind, if asked; otherwise that is told`() throws {
         let double = "\u{0}\u{5}\u{16}\u{7}\u{0}\u{2}\u{0}\u{0}"
         let files = [

@@ -1,6 +1,7 @@
 import CASStore
 import Expectations
 import StorageTestSupport
+import Synchronization
 import Testing
 import VersionTree
 
@@ -191,6 +192,25 @@ struct ServiceWorkerTests {
         try expect(browser.post("/_castree/stale-page").status, equals: 403)
         try expect(browser.post(stale, origin: "http://evil.example").status, equals: 403)
         try expect(browser.ask("GET", stale).status, equals: 405)
+    }
+
+    @Test("that keeps pages is told of however many were told of half a day ago")
+    func staleAfterOthers() throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try store.versions.activate("2")
+        try expect(app.browser().navigate().text.contains("2"))
+        let before = SystemClock.now - .seconds(43_201)
+        app.server.handler.stalePages.withLock { told in
+            for number in 0..<1000 { told["\(number) 2"] = before }
+        }
+        _ = try tellStale(browser)
+        try app.wait(for: "the notice") {
+            app.notices.all.contains { $0.contains("a service worker shows version 1") }
+        }
+        expect(app.server.handler.stalePages.withLock { $0.count }, equals: 1)
     }
 
     @Test("is 404 where the server refuses it, and nothing of the app's is cleared")
