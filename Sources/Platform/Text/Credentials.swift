@@ -27,7 +27,7 @@ func endsWord(_ byte: UInt8) -> Bool {
 
 /// Removes names and passwords that a blank, a quotation mark, `<`, `>`, `?` or `#` would cut in two.
 ///
-/// What begins with a port is none, nor what begins with an IPv6 address.
+/// What begins with a port, or nothing, and has one of the first four is none, nor what begins with an IPv6 address.
 private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8] {
     var (result, rest) = ([UInt8](), text[...])
     while let slashes = rest.firstRange(of: [slash, slash]) {
@@ -40,8 +40,9 @@ private func withoutUnencodedSecrets(_ text: [UInt8], _ mark: String?) -> [UInt8
         let isCut = { (byte: UInt8) in endsWord(byte) || endsPath(byte) }
         let secret = run[(middle + 1)..<sign]
         let beginning = secret.prefix { !isCut($0) }
+        let isPort = beginning.allSatisfy { (0x30...0x39).contains($0) }
         guard beginning.count < secret.count, !run[..<middle].contains(where: isCut),
-            !beginning.allSatisfy({ (0x30...0x39).contains($0) })
+            !isPort || !secret.contains(where: endsWord)
         else { continue }
         if let mark { result += Array(mark.utf8) + [atSign] }
         rest = rest[(sign + 1)...]
