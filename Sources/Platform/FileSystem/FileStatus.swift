@@ -12,7 +12,7 @@ package struct FileStatus: Hashable, Sendable {
             case .regular: "a file"
             case .directory: "a directory"
             case .symbolicLink: "a symbolic link"
-            case .fifo: "a fifo"
+            case .fifo: "a named pipe"
             case .socket: "a socket"
             case .device: "a device"
             case .unknown: "something unknown"

@@ -29,12 +29,16 @@ extension DirectoryWalk {
         return names
     }
 
-    /// The lines of the `.castreeignore` of a directory; `nil` if it is no file.
+    /// The lines of the `.castreeignore` of a directory; `nil` if it has gone meanwhile.
+    ///
+    /// Refuses what is no file: what it was to leave out would be in the version.
     private func ignoreFile(in directory: Int32) throws(StoreError) -> [UInt8]? {
         let name = String(decoding: UnwantedName.nameOfIgnoreFile, as: UTF8.self)
         guard let status = try fileSystem.status(directory, name) else { return nil }
         guard status.kind == .regular || status.kind == .symbolicLink && followsLinks else {
-            return nil
+            throw refuse(
+                "a \(name) here is \(status.kind.noun), and only a file says what is left out; make it one, or remove it"
+            )
         }
         let file = try fileSystem.open(
             directory, name, followsLinks ? .readingFollowingLinks : .reading, mode: 0)
@@ -153,7 +157,7 @@ extension DirectoryWalk {
         from file: Int32?
     ) throws(StoreError) {
         guard status.kind == .regular else {
-            throw refuse("it is a \(Self.word(status.kind)); versions hold regular files only")
+            throw refuse("it is \(status.kind.noun); versions hold regular files only")
         }
         var verdict = verdict
         if verdict == .asItBegins, let file {
@@ -185,17 +189,6 @@ extension DirectoryWalk {
         }
         if let objection = path.withUnsafeBufferPointer({ TreePath.objection(to: $0) }) {
             throw StoreError(.badPath, objection)
-        }
-    }
-
-    private static func word(_ kind: FileStatus.Kind) -> String {
-        switch kind {
-        case .fifo: "named pipe"
-        case .socket: "socket"
-        case .device: "device"
-        case .symbolicLink: "symbolic link"
-        case .directory: "directory"
-        default: "special file"
         }
     }
 }
