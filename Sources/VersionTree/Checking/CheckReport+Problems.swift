@@ -5,23 +5,28 @@ package import CASStore
 extension CheckReport {
     /// What is wrong, each thing once: the findings about one object as one that names every place.
     package var problems: [Finding] {
-        var result: [Finding] = []
-        var groups: [ObjectID: [Finding]] = [:]
-        for finding in findings where finding.isOfPlace {
-            guard let object = finding.object else { continue }
-            groups[object, default: []].append(finding)
-        }
+        var groups: [[Finding]] = []
+        var positions: [Subject: Int] = [:]
         for finding in findings {
             guard finding.isOfPlace, let object = finding.object else {
-                result.append(finding)
+                groups.append([finding])
                 continue
             }
-            // Its executable copy may be damaged besides.
-            let same = groups[object]?.filter { $0.kind == finding.kind } ?? []
-            guard same.first == finding else { continue }
-            result.append(finding.naming(same))
+            let subject = Subject(object: object, kind: finding.kind)
+            if let position = positions[subject] {
+                groups[position].append(finding)
+            } else {
+                positions[subject] = groups.count
+                groups.append([finding])
+            }
         }
-        return result
+        return groups.map { $0[0].naming($0) }
+    }
+
+    /// What is one problem: an object's executable copy may be damaged besides it.
+    private struct Subject: Hashable {
+        let object: ObjectID
+        let kind: Finding.Kind
     }
 }
 
