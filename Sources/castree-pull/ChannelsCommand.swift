@@ -60,7 +60,8 @@ extension Invocation {
         besides others: [ChannelPointer] = []
     ) throws -> ExitStatus {
         let all = pointers + others
-        let device = try value("device") ?? storeIfAny()?.drawnDevice
+        // A name that cannot be read is none here, as a store is: the origin's offers are what was asked for.
+        let device = try value("device") ?? storeIfAny().flatMap { try? $0.drawnDevice }
         return try reportDocument { writer in
             try writer.objects(pointers) { writer, pointer in
                 try pointer.writeMembers(
