@@ -26,9 +26,12 @@ static inline int castree_set_modified(int directory, const char *path, int64_t 
 #endif
 
 // setpriority(2), "C library/kernel differences": on Linux of this thread alone; elsewhere the thread says what it is for.
+// More than 19 is 19.
 #ifdef __linux__
 #include <sys/resource.h>
-static inline void castree_give_way(void) { setpriority(PRIO_PROCESS, 0, 10); }
+static inline void castree_give_way(void) {
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 10);
+}
 #else
 #include <pthread/qos.h>
 static inline void castree_give_way(void) { pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0); }

@@ -44,7 +44,7 @@ package enum Parallel {
         if let error = work.firstError { throw error }
     }
 
-    /// Lets this thread have a processor only where no other of the process wants it.
+    /// Lets this thread have little of a processor that others of the process want, for as long as it lives.
     package static func giveWay() { castree_give_way() }
 
     /// Calls `body` on a thread of its own, for work that blocks: threads of tasks must not block.
