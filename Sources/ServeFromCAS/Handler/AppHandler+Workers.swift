@@ -4,7 +4,7 @@ import VersionTree
 
 // Service workers that keep pages, as far as their pages tell, and servers that refuse workers.
 extension AppHandler {
-    /// So many pages of different versions are told of at most, each again after half a day.
+    /// So many pages of different versions are told of in half a day at most, each once.
     private static let stalePageCountMax = 16
     private static let stalePagePause = Duration.seconds(43_200)
 
@@ -31,8 +31,8 @@ extension AppHandler {
         let now = SystemClock.now
         let isNew = stalePages.withLock { told in
             let key = "\(shown ?? "") \(version)"
-            if let at = told[key], now - at < Self.stalePagePause { return false }
-            guard told[key] != nil || told.count < Self.stalePageCountMax else { return false }
+            told = told.filter { now - $0.value < Self.stalePagePause }
+            guard told[key] == nil, told.count < Self.stalePageCountMax else { return false }
             told[key] = now
             return true
         }

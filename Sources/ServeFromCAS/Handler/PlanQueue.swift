@@ -104,12 +104,11 @@ package final class PlanQueue: Sendable {
     /// What was done for a key is over: the next that waits for it, or another key.
     private func goOn(_ key: String) {
         let next = state.withLock { state -> Work? in
-            guard let place = state.places[key] else { return nil }
-            guard place.following.isEmpty else {
+            if state.places[key]?.following.isEmpty == false {
                 state.waiting -= 1
                 return state.places[key]?.following.removeFirst()
             }
-            state.places[key] = nil
+            guard let place = state.places.removeValue(forKey: key) else { return nil }
             let count = state.counts[place.client, default: 0] - 1
             state.counts[place.client] = count > 0 ? count : nil
             return nil
