@@ -73,10 +73,6 @@ extension Invocation {
         telling.signers[system] = signer
     }
 
-    private func isDeclared(_ name: String) -> Bool {
-        command.options.contains { $0.name == name }
-    }
-
     private func ofSystem(
         _ text: String, _ option: String, _ placeholder: String
     ) throws(CommandError) -> (ClientSystem, String) {

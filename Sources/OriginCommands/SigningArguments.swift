@@ -59,9 +59,9 @@ extension Invocation {
         sealing.signers = try signers()
         sealing.expiry = try expiry()
         for file in values("trust") { sealing.trusted.append(try VerificationKey(file: file)) }
-        sealing.adopts = isDeclaredHere("adopt") && flag("adopt")
-        sealing.allowsFewer = isDeclaredHere("unsigned") && flag("unsigned")
-        if isDeclaredHere("origin-id"), let id = try value("origin-id") {
+        sealing.adopts = isDeclared("adopt") && flag("adopt")
+        sealing.allowsFewer = isDeclared("unsigned") && flag("unsigned")
+        if isDeclared("origin-id"), let id = try value("origin-id") {
             guard ChannelPointer.isOriginID(id) else {
                 throw CommandError.usage(
                     "--origin-id takes 32 lower-case hexadecimal digits, not '\(id)'")
@@ -70,7 +70,7 @@ extension Invocation {
         }
         let needsSigner = ["adopt", "trust", "origin-id", "valid-for"]
         if sealing.signers.isEmpty,
-            let option = needsSigner.first(where: { isDeclaredHere($0) && isGiven($0) })
+            let option = needsSigner.first(where: { isDeclared($0) && isGiven($0) })
         {
             throw CommandError.usage("--\(option) needs --sign-key or --sign-command")
         }
@@ -78,15 +78,11 @@ extension Invocation {
         return sealing
     }
 
-    private func isDeclaredHere(_ name: String) -> Bool {
-        command.options.contains { $0.name == name }
-    }
-
     private func signers() throws -> [any PointerSigner] {
         var files = values("sign-key")
         let commands = values("sign-command")
         let keys = values("sign-command-key")
-        let isUnsigned = isDeclaredHere("unsigned") && flag("unsigned")
+        let isUnsigned = isDeclared("unsigned") && flag("unsigned")
         // The variable is for every command; who says --unsigned means to do without it.
         if files.isEmpty, commands.isEmpty, !isUnsigned, let file = try value("sign-key") {
             files = [file]

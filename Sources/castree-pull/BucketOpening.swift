@@ -59,9 +59,6 @@ extension Invocation {
         try refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
     }
 
-    /// Whether the command has an option of that name.
-    func isDeclared(_ name: String) -> Bool { command.options.contains { $0.name == name } }
-
     private func certified(_ options: TransportOptions) -> TransportOptions {
         var options = options
         options.userAgent = "castree/\(program.version)"

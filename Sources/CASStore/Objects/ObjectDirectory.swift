@@ -118,8 +118,12 @@ package struct ObjectDirectory: Sendable {
 
     /// What giving a file an object's name has come to.
     package enum Publication: Sendable {
-        /// There was none, or what is there is right, or it had other bytes and is replaced.
-        case new, known, healed
+        /// There was none.
+        case new
+        /// What was there is right, and stays.
+        case known
+        /// What was there had other bytes, and is replaced.
+        case healed
     }
 
     /// - Returns: `false` if a file of that name is there.

@@ -21,6 +21,11 @@ package struct Invocation: Sendable {
     /// Looks up an environment variable.
     package var environment: @Sendable (String) -> String? { surroundings.environment }
 
+    /// Whether the command has an option of that name.
+    package func isDeclared(_ name: String) -> Bool {
+        command.options.contains { $0.name == name }
+    }
+
     /// Returns whether a flag was given.
     package func flag(_ name: String) -> Bool {
         precondition(!option(name).takesValue, "--\(name) takes a value")
