@@ -81,12 +81,18 @@ final class StrangerGround {
         }
     }
 
-    /// What is not as it must be with a stranger at a path.
-    func problems(of kind: Kind, at pattern: String) throws -> [String] {
+    /// How many verbs there are.
+    var verbCount: Int { verbs.count }
+
+    /// What is not as it must be with a stranger at a path; `nil` if it would be none, or cannot be made here.
+    ///
+    /// - Parameter turn: which of the verbs is run; all are if it is `nil`.
+    func problems(of kind: Kind, at pattern: String, turn: Int? = nil) throws -> [String]? {
         var problems: [String] = []
+        let verbs = turn.map { [self.verbs[$0 % verbCount]] } ?? self.verbs
         let path = try resolved(pattern)
         try reset(to: "sound")
-        guard try put(kind, at: path) else { return [] }
+        guard try put(kind, at: path) else { return nil }
         try shell("rm -rf strange; cp -a s strange")
         let outside = try files("outside")
         for verb in verbs {
