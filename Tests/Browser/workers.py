@@ -37,8 +37,10 @@ def site(version, worker):
     return {"index.html": PAGE % (version, version), "worker.js": worker}
 
 
-def register(tab):
-    """Registers the worker, and waits until it controls the page."""
+def register(tab, url):
+    """Shows a page, registers its worker, and waits until that controls the page."""
+    tab.go(url)
+    tab.wait("window.isGood")
     tab.run("navigator.serviceWorker.register('/worker.js').then(() => true)")
     tab.wait("!!navigator.serviceWorker.controller")
 
@@ -72,9 +74,7 @@ def dropped(suite, worker):
     with store.serve("--confirm-within", "20s") as server:
         with suite.browser(profile=profile) as browser:
             tab = browser.tab()
-            tab.go(server.url)
-            tab.wait("window.isGood")
-            register(tab)
+            register(tab, server.url)
         store("activate", "v2", "--at-next-boot")
         # The browser asks for the page while the worker starts, and drops the answer.
         with suite.browser(profile=profile) as browser:
@@ -178,7 +178,7 @@ def strategy(suite, name):
     profile = f"profile-{suite.count}-kept"
 
     def show(tab, version, within=40):
-        """Waits until the page is a version; loads it again now and then, as somebody does who wants to see it."""
+        """Waits until the page is a version."""
         deadline = time.monotonic() + within
         while tab.run("window.version") != version:
             demand(
@@ -190,9 +190,7 @@ def strategy(suite, name):
         tab = browser.tab()
         with store.serve(*options) as server:
             url = server.url
-            tab.go(url)
-            tab.wait("window.isGood")
-            register(tab)
+            register(tab, url)
             tab.reload()
             # Update: the page reloads itself when it hears of it.
             store("activate", "v2", "--at-next-boot")
@@ -238,9 +236,7 @@ def stuck(suite):
         tab = browser.tab()
         with store.serve(*options) as server:
             url = server.url
-            tab.go(url)
-            tab.wait("window.isGood")
-            register(tab)
+            register(tab, url)
             tab.reload()
             tab.run("localStorage.setItem('kept', 'the data of the app')")
             store("activate", "v2", "--at-next-boot")

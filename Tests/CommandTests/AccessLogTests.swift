@@ -1,7 +1,6 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -28,11 +27,8 @@ import Testing
         try place.add("1", Release.first)
         try place.castree("activate", "1")
         try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
-        let origin = [
-            ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen", "127.0.0.1:0",
-        ]
         try work(Served(place, arguments))
-        try work(Served(origin + arguments, in: place.directory))
+        try work(Served(origin: "site", place, arguments))
     }
 
     /// Waits for what another thread writes.
@@ -121,7 +117,7 @@ import Testing
     /// With --json, too: a log has one form.
     @Test
     func
-        `each line of either server ends with the address that asked, or that a named proxy names`()
+        `each line of either server ends with the address that asked, whatever a request says of it`()
         throws
     {
         func ends(_ arguments: [String], _ forwarded: String) throws -> [Substring] {
@@ -154,10 +150,7 @@ import Testing
         try place.add("1", Release.first)
         try place.castree("publish", "1", "site", "--no-sync", "--no-packs")
         let served = try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
-                "127.0.0.1:0", "--access-log", "log", "--forwarded-by", "127.0.0.0/8",
-            ], in: place.directory)
+            origin: "site", place, ["--access-log", "log", "--forwarded-by", "127.0.0.0/8"])
         let cases = [
             ("192.0.2.1", "192.0.2.1"), ("198.51.100.1, 192.0.2.1", "192.0.2.1"),
             ("192.0.2.1, 127.0.0.2", "192.0.2.1"), ("\u{9b}31m", "127.0.0.1"),

@@ -33,7 +33,6 @@ import Testing
     }
 
     private struct Document: Decodable {
-        let files: Int
         let leftOut: [String]
         let unwanted: [String]
     }
@@ -117,13 +116,8 @@ import Testing
         }
         let other = try place.castree(
             "adopt", "v", "--version", "2", "--json", "--exclude", "node_modules")
-        try expect(other.document(AdoptedDocument.self).leftOut.contains(".git/"))
-        try expect(other.document(AdoptedDocument.self).unwanted.contains(".env"))
-    }
-
-    private struct AdoptedDocument: Decodable {
-        let leftOut: [String]
-        let unwanted: [String]
+        try expect(other.document(Document.self).leftOut.contains(".git/"))
+        try expect(other.document(Document.self).unwanted.contains(".env"))
     }
 
     @Test func `is named by a pattern that can match something, or nothing is done`() throws {

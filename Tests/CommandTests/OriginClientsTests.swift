@@ -37,11 +37,7 @@ import Testing
     private struct Refused: Error { let outcome: Finished }
 
     private func serve() throws -> Served {
-        try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "origin", "--listen",
-                "127.0.0.1:0",
-            ], in: place.directory)
+        try Served(origin: "origin", place)
     }
 
     private static let check =
@@ -81,23 +77,12 @@ import Testing
     private func fetch(
         _ served: Served, _ target: [UInt8], _ fields: [String] = [], method: String = "GET"
     ) throws -> (status: Int, head: String, bytes: [UInt8]) {
-        let socket = try TestSocket.connected(to: served.port)
-        defer { close(socket) }
         let request =
             Array("\(method) ".utf8) + target
             + Array(
                 (" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n"
                     + fields.map { $0 + "\r\n" }.joined() + "\r\n").utf8)
-        guard write(socket, request, request.count) == request.count else {
-            throw POSIXError(.EIO)
-        }
-        var all: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(socket, &piece, piece.count)
-            guard count > 0 else { break }
-            all += piece[..<count]
-        }
+        let all = try RawAnswer.bytes(served, request)
         let end = try require(all.firstRange(of: Array("\r\n\r\n".utf8)))
         let head = String(decoding: all[..<end.lowerBound], as: UTF8.self)
         return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, Array(all[end.upperBound...]))

@@ -27,11 +27,7 @@ import Testing
     }
 
     private func serve() throws -> Served {
-        try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
-                "127.0.0.1:0",
-            ], in: place.directory)
+        try Served(origin: "site", place)
     }
 
     private static let check =

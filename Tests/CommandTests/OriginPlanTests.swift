@@ -76,11 +76,11 @@ import Testing
         try publish(9)
         let web = try WebOrigin(place.directory)
         let served = try Served(
+            origin: "s3://bucket/app", place,
             [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "s3://bucket/app",
                 "--endpoint", web.url, "--anonymous", "--cache", "cache", "--refresh", "1h",
-                "--timeout", "10m", "--listen", "127.0.0.1:0", "--forwarded-by", "127.0.0.1",
-            ], in: place.directory)
+                "--timeout", "10m", "--forwarded-by", "127.0.0.1",
+            ])
         try expect(served.get(Self.check).status, equals: 200)
         web.pause()
         var paths = try archives()
@@ -121,11 +121,7 @@ import Testing
         throws
     {
         try publish(2)
-        let served = try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "bucket/app", "--listen",
-                "127.0.0.1:0",
-            ], in: place.directory)
+        let served = try Served(origin: "bucket/app", place)
         let object = try require(
             FileManager.default.enumerator(
                 at: place.directory.appending(path: "bucket/app/objects"),

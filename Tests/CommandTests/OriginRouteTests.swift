@@ -117,11 +117,7 @@ import Testing
 
     @Test func `every answer of every system says its length or closes, whoever asks how`() throws {
         try publish()
-        let served = try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "origin", "--listen",
-                "127.0.0.1:0",
-            ], in: place.directory)
+        let served = try Served(origin: "origin", place)
         expect(served.ready.contains("capgo, chcp, codepush, expo, hot-updater, meteor"))
         let right = try routes(served)
         // Each leads somewhere, and beside it nowhere.

@@ -1,14 +1,7 @@
 import Expectations
 import Foundation
 import ProgramTestSupport
-import SocketTestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// `castree origin serve` as a process, with the files that castree's own devices ask for.
 @Suite struct OriginServerTests {
@@ -21,11 +14,7 @@ import Testing
     }
 
     private func serve(_ arguments: String...) throws -> Served {
-        try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "origin", "--listen",
-                "127.0.0.1:0",
-            ] + arguments, in: place.directory)
+        try Served(origin: "origin", place, arguments)
     }
 
     /// The address of the object with `<h1>one</h1>`, and its path.
@@ -39,33 +28,6 @@ import Testing
                         == Release.first["index.html"]
             })
         return (String(address), "/objects/\(address.prefix(2))/\(address.dropFirst(2))")
-    }
-
-    /// Sends bytes and reads all that comes.
-    private func exchange(_ served: Served, _ request: [UInt8]) throws -> String {
-        let socket = try TestSocket.connected(to: served.port)
-        defer { close(socket) }
-        // A server that has refused may have closed already.
-        var sent = 0
-        while sent < request.count {
-            let count = request[sent...].withUnsafeBytes {
-                send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { break }
-            sent += count
-        }
-        var answer: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(socket, &piece, piece.count)
-            guard count > 0 else { break }
-            answer += piece[..<count]
-        }
-        return String(decoding: answer, as: UTF8.self)
-    }
-
-    private func exchange(_ served: Served, _ request: String) throws -> String {
-        try exchange(served, Array(request.utf8))
     }
 
     @Test func `it says when it is ready, devices pull from it, and a signal ends it`() throws {
@@ -161,7 +123,7 @@ import Testing
             "/objects/" + String(repeating: "a", count: 7000), "/ü", "/channels/no-such.json",
             "/e/1/objects/aa/" + String(repeating: "b", count: 62),
         ] {
-            let answer = try exchange(
+            let answer = try RawAnswer.exchange(
                 served, "GET \(target) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             expect(answer.hasPrefix("HTTP/1.1 404 "), "\(target.prefix(80)) \(answer.prefix(200))")
             expect(!answer.contains("mine") && !answer.contains("deployments"), "\(target)")
@@ -193,7 +155,7 @@ import Testing
             ),
         ]
         for (request, status) in cases {
-            let answer = try exchange(served, request)
+            let answer = try RawAnswer.exchange(served, request)
             expect(
                 answer.hasPrefix("HTTP/1.1 \(status) "),
                 "\(request.prefix(60)): \(answer.prefix(60))")
@@ -201,7 +163,7 @@ import Testing
         }
         // Bytes beyond ASCII are no request unless they are UTF-8.
         let torn = Array("GET /".utf8) + [0xc3] + Array(" HTTP/1.1\r\n\(end)".utf8)
-        try expect(exchange(served, torn).hasPrefix("HTTP/1.1 400 "))
+        try expect(RawAnswer.bytes(served, torn).starts(with: "HTTP/1.1 400 ".utf8))
         try expect(served.get(path).status, equals: 200)
     }
 

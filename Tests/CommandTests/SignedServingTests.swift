@@ -28,10 +28,7 @@ import Testing
     @Test("follows a change of keys while it runs, and answers from what they have signed alone")
     func serving() throws {
         let served = try Served(
-            [
-                ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
-                "127.0.0.1:0", "--trust", "release.key.pub",
-            ], in: place.directory)
+            origin: "site", place, ["--trust", "release.key.pub"])
         func label() throws -> String? {
             let answer = try served.get(Self.check)
             guard answer.status == 200 else { return "\(answer.status)" }

@@ -33,6 +33,17 @@ package final class Served {
             in: place.directory, environment: environment, errors: errors)
     }
 
+    /// Starts `castree origin serve` on a port of its own and waits for its ready line.
+    package convenience init(
+        origin: String, _ place: Workplace, _ arguments: [String] = [],
+        environment: [String: String] = [:]
+    ) throws {
+        try self.init(
+            [ProgramUnderTest.castree.url.path, "origin", "serve", origin]
+                + ["--listen", "127.0.0.1:0"] + arguments,
+            in: place.directory, environment: environment)
+    }
+
     /// Starts a server and waits for its ready line.
     package init(
         _ command: [String], in directory: URL, environment: [String: String] = [:],

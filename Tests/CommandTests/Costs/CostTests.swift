@@ -168,10 +168,7 @@ import Testing
                     "--deployment", deployment)
             }
             let server = try Served(
-                [
-                    ProgramUnderTest.castree.url.path, "origin", "serve", "site", "--listen",
-                    "127.0.0.1:0",
-                ], in: place.directory, environment: counter.environment)
+                origin: "site", place, environment: counter.environment)
             func get() throws {
                 let answer = try server.get(
                     "/v0.1/public/codepush/update_check?deployment_key=KEY&app_version=1.0.0", [:])

@@ -10,15 +10,14 @@ import SocketTestSupport
 
 /// Answers as they come over the wire.
 enum RawAnswer {
-    /// Sends bytes on a connection of its own and reads all that comes: a letter for each byte.
-    static func exchange(_ served: Served, _ request: String) throws -> String {
+    /// Sends bytes on a connection of its own and reads all that comes.
+    static func bytes(_ served: Served, _ request: [UInt8]) throws -> [UInt8] {
         let socket = try TestSocket.connected(to: served.port)
         defer { close(socket) }
-        let bytes = Array(request.utf8)
         var sent = 0
         // A server that has refused may have closed already.
-        while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
+        while sent < request.count {
+            let count = request[sent...].withUnsafeBytes {
                 send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { break }
@@ -29,8 +28,13 @@ enum RawAnswer {
         while case let count = read(socket, &piece, piece.count), count > 0 {
             answer += piece[..<count]
         }
+        return answer
+    }
+
+    /// The same as text: a letter for each byte.
+    static func exchange(_ served: Served, _ request: String) throws -> String {
         var text = String.UnicodeScalarView()
-        for byte in answer { text.append(Unicode.Scalar(byte)) }
+        for byte in try bytes(served, Array(request.utf8)) { text.append(Unicode.Scalar(byte)) }
         return String(text)
     }
 
