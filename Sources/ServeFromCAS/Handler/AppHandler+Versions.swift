@@ -22,29 +22,8 @@ extension AppHandler {
     }
 
     func respondCurrent(_ head: borrowing RequestHead, _ state: LoopState) -> Response {
-        let generation = shelf.currentGeneration
-        if state.generation != generation {
-            state.current = shelf.current.map { Responder(site: $0.site) }
-            state.others = [:]
-            state.generation = generation
-        }
-        guard state.current != nil else { return nothingCurrent(head.method) }
-        return state.current?.respond(to: head) ?? nothingCurrent(head.method)
-    }
-
-    private func respond(
-        _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ state: LoopState
-    ) -> Response {
-        if entry.site === state.current?.site, state.generation == shelf.currentGeneration {
-            return respondCurrent(head, state)
-        }
-        let version = entry.site.version
-        if state.others[version]?.site !== entry.site {
-            if state.others.count >= 8 { state.others = [:] }
-            state.others[version] = Responder(site: entry.site, headCountMax: 256)
-        }
-        return state.others[version]?.respond(to: head)
-            ?? Responder.respond(to: head, site: entry.site)
+        state.renew(shelf)
+        return state.respondCurrent(to: head) ?? nothingCurrent(head.method)
     }
 
     /// Answers a request of a page.
@@ -138,7 +117,9 @@ extension AppHandler {
     ) -> Response {
         // The decision has pinned it: versions that left the shelf since the fetch belong there again.
         if !fetched.entries.isEmpty { shelf.keep(entry) }
-        return respond(head, entry, loops[exchange.loop.number])
+        let state = loops[exchange.loop.number]
+        state.renew(shelf)
+        return state.respond(to: head, from: entry.site)
     }
 
     /// The version that a request belongs to, for the page's own requests to the server.

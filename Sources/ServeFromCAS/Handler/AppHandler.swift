@@ -67,18 +67,6 @@ final class AppHandler: RequestHandler {
     /// `nil` if starts are not watched.
     var startup: StartWatch? { starting.withLock { $0.watch } }
 
-    /// What each thread keeps for itself.
-    ///
-    /// `@unchecked Sendable`: only the loop's own thread answers its requests.
-    final class LoopState: @unchecked Sendable {
-        var generation = -1
-        @exclusivity(unchecked) var current: Responder?
-        /// For versions that are not current.
-        var others: [VersionName: Responder] = [:]
-        /// The Host field that was last allowed; a browser sends the same one with every request.
-        var allowedHost: [UInt8] = []
-    }
-
     init(_ parts: Parts, port: UInt16, workers: Int, _ late: Late) {
         self.parts = parts
         self.port = port
