@@ -21,14 +21,23 @@ package enum HashedName {
 
     /// Whether a script or style has such digits after a name of its own: `app.3f2a9c1b.js`.
     ///
-    /// Bundlers write them, and what else does is rarely code. Immutable it is only where the versions of a store bear it
-    /// out (``Site/Names``).
+    /// Bundlers write them, and what else does is rarely code. Digits that are a word and a number (`face2face`, `feed2024`)
+    /// are none. Immutable it is only where the versions of a store bear it out (``Site/Names``).
     static func isOfBuild(_ path: ArraySlice<UInt8>) -> Bool {
         guard let name = path.lastIndex(of: 47).map({ path[($0 + 1)...] }),
             [".js", ".mjs", ".css"].contains(where: { Array(name).hasEnding($0.utf8) }),
             let mark = name.firstIndex(where: { $0 == 45 || $0 == 46 }), mark > name.startIndex
         else { return false }
-        return matches([47] + name[(mark + 1)...])
+        let rest = name[(mark + 1)...]
+        guard matches([47] + rest) else { return false }
+        return rest.split(whereSeparator: { !isAlphanumeric($0) }).contains {
+            isMixed($0) && matches(Array("/x.".utf8) + $0)
+        }
+    }
+
+    /// Whether letters and digits take turns at least three times: what people write does so once or twice.
+    private static func isMixed(_ run: ArraySlice<UInt8>) -> Bool {
+        zip(run, run.dropFirst()).count { (48...57).contains($0) != (48...57).contains($1) } >= 3
     }
 
     /// Whether there is a run of 40 lower-case hexadecimal digits anywhere: Meteor's rule.

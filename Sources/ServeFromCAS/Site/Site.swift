@@ -13,6 +13,8 @@ package import VersionTree
 package final class Site: Sendable {
     /// The version shown.
     package let version: VersionName
+    /// Orders it among versions: a later one has a larger number.
+    let ordinal: Int64
     /// How it is shown.
     package let options: SiteOptions
 
@@ -35,7 +37,9 @@ package final class Site: Sendable {
     struct Names: Sendable {
         /// Below a prefix that the operator has named, by the manifest, or with a digest of the content.
         var said: [Int] = []
-        /// Like a bundler's: immutable where another version lacks the path, so that the name is known to go.
+        /// Like a bundler's: immutable where a later version lacks the path, so that the name has gone with its bytes.
+        ///
+        /// That an earlier one lacks it says nothing: the file was new then, and the next version may have other bytes.
         var likely: [Int] = []
 
         var isEmpty: Bool { said.isEmpty && likely.isEmpty }
@@ -62,6 +66,7 @@ package final class Site: Sendable {
         builder.markImmutable(digests)
         names = builder.names
         version = manifest.version
+        ordinal = manifest.ordinal
         self.options = options
         heads = CommonHeads(options)
         table = builder.table
@@ -76,6 +81,7 @@ package final class Site: Sendable {
     /// The same site, with these keys immutable and no others.
     private init(_ other: Site, immutable: Set<Int>) {
         version = other.version
+        ordinal = other.ordinal
         options = other.options
         table = other.table
         var destinations = other.destinations
@@ -104,7 +110,7 @@ package final class Site: Sendable {
                 let path = table.key(key)
                 let own = resources[Int(destinations[key].resource)].address
                 let theirs = routes[path] ?? other.address(ofPath: path.dropFirst())
-                if theirs == nil { borneOut.insert(key) }
+                if theirs == nil, other.ordinal > ordinal { borneOut.insert(key) }
                 if let theirs, theirs != own { contested.insert(key) }
             }
         }

@@ -26,7 +26,7 @@ struct SampleSite {
     let contents: [ObjectID: [UInt8]]
 
     static func manifest(
-        _ files: [File], version: String, createdAt: Int64
+        _ files: [File], version: String, ordinal: Int64 = 1, createdAt: Int64
     ) throws -> (VersionTree.Manifest, [ObjectID: [UInt8]]) {
         var contents: [ObjectID: [UInt8]] = [:]
         var entries: [VersionTree.Manifest.Entry] = []
@@ -41,7 +41,8 @@ struct SampleSite {
                     foreign: file.foreign.map { JSONValue.Member(key: $0.0, value: $0.1) }))
         }
         let manifest = try VersionTree.Manifest(
-            version: try VersionName(version), ordinal: 1, createdAt: createdAt, entries: entries)
+            version: try VersionName(version), ordinal: ordinal, createdAt: createdAt,
+            entries: entries)
         return (manifest, contents)
     }
 

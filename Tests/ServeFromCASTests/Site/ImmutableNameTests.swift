@@ -77,25 +77,28 @@ import WebTestSupport
 
     /// What other versions have at a path, and what that makes of it.
     @Test(
-        "is not where another version has other bytes there, nor a bundler's until another version lacks it"
+        "is not where another version has other bytes there, nor a bundler's until a later version lacks it"
     )
     func beside() throws {
         var options = SiteOptions()
         options.immutablePrefixes = ["/keep/"]
         let digits = Hex.string(try Self.digest(.sha256)).prefix(8)
         let paths = ["app.\(digits).js", "keep/a.txt", "js/app.3f2a9c1b.js", "data/feed2024.json"]
-        func manifest(_ version: String, _ files: [SampleSite.File]) throws -> VersionTree.Manifest
+        func manifest(_ version: String, _ ordinal: Int64, _ files: [SampleSite.File]) throws
+            -> VersionTree.Manifest
         {
-            try SampleSite.manifest(files, version: version, createdAt: 1).0
+            try SampleSite.manifest(files, version: version, ordinal: ordinal, createdAt: 1).0
         }
-        let own = Site(try manifest("v1", paths.map { .init($0, Self.text) }), options: options)
-        let same = try manifest("same", paths.map { .init($0, Self.text) })
-        let other = try manifest("other", paths.map { .init($0, "other") })
-        let lacking = try manifest("lacking", [.init("index.html", "x")])
+        let own = Site(try manifest("v1", 5, paths.map { .init($0, Self.text) }), options: options)
+        let same = try manifest("same", 6, paths.map { .init($0, Self.text) })
+        let other = try manifest("other", 7, paths.map { .init($0, "other") })
+        let lacking = try manifest("lacking", 8, [.init("index.html", "x")])
+        let before = try manifest("before", 4, [.init("index.html", "x")])
         let routed = try manifest(
-            "routed", [.init("x.js", "other", routes: paths.map { "/\($0)?hash=1" })])
+            "routed", 9, [.init("x.js", "other", routes: paths.map { "/\($0)?hash=1" })])
         for (others, wanted) in [
             ([], [true, true, false, false]), ([same], [true, true, false, false]),
+            ([before], [true, true, false, false]), ([same, before], [true, true, false, false]),
             ([lacking], [true, true, true, false]), ([same, lacking], [true, true, true, false]),
             ([other], [false, false, false, false]),
             ([lacking, other], [false, false, false, false]),
@@ -108,6 +111,42 @@ import WebTestSupport
             try expect(
                 paths.map { try isImmutable(back, $0) }, equals: [true, true, false, false])
         }
+    }
+
+    /// Names that look hashed; only the last may be a bundler's.
+    static let lookalikes: [String] = [
+        "lib-face2face.js", "i18n.feed2024.js", "app.cafe2025.css", "v1-2-3-4.decade80.js",
+        "app.3f2a9c1b.js",
+    ]
+
+    @Test(
+        "is not kept by a browser into the version that has other bytes there, whichever versions had none",
+        arguments: lookalikes, [[], [1], [1, 2], [2], [3], [1, 3]])
+    func reused(_ name: String, _ lacking: [Int]) throws {
+        // Version 4 will bring the name with other bytes. Each before it is asked while it is the newest.
+        var known: [VersionTree.Manifest] = []
+        for number in 1...3 {
+            var files = [SampleSite.File("index.html", "\(number)")]
+            if !lacking.contains(number) { files.append(.init(name, Self.text)) }
+            let manifest = try SampleSite.manifest(
+                files, version: "v\(number)", ordinal: Int64(number), createdAt: 1
+            ).0
+            let site = Site(manifest)
+            let shown = site.beside(known) ?? site
+            if !lacking.contains(number) { try expect(!isImmutable(shown, name)) }
+            known.append(manifest)
+        }
+    }
+
+    @Test(
+        "is no word and number, even where a later version has none",
+        arguments: lookalikes.dropLast())
+    func words(_ name: String) throws {
+        let own = try SampleSite.manifest([.init(name, Self.text)], version: "v1", createdAt: 1).0
+        let lacking = try SampleSite.manifest(
+            [.init("index.html", "x")], version: "v2", ordinal: 2, createdAt: 1
+        ).0
+        expect(Site(own).beside([lacking]) == nil)
     }
 
     @Test("loses that as soon as a version with other bytes has come, also while it is served")
