@@ -33,7 +33,7 @@ extension AppHandler {
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
         _ fetched: Fetched = Fetched()
     ) -> Answer {
-        let request = PinRequest(
+        var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         let begins =
             request.load == .page
@@ -54,6 +54,9 @@ extension AppHandler {
         }
         guard let current = shelf.current else {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
+        }
+        if request.load == .page {
+            request.leadsToPage = Responder(site: current.site).leadsToPage(head)
         }
         var unknown: [VersionName] = []
         let decision = decide(request, current) { version, path in

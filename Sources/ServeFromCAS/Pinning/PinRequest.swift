@@ -18,6 +18,24 @@ struct PinRequest: Sendable, Hashable {
     var connection: UInt64 = 0
     /// Which client hints it carries; see ``PageMark``.
     var hints: UInt8 = 0
+    /// Whose request it is, or, of a page in a frame, who has embedded it.
+    var sender = Sender.unsaid
+    /// Whether a navigation leads to a document that may ask for more: not to a download, an error, a redirection.
+    var leadsToPage = true
+
+    /// Who sends a request, as far as a browser says so (Referer; Fetch Metadata, section 2.4).
+    enum Sender: Sendable, Hashable {
+        /// A page of this origin.
+        case page
+        /// A page of another origin, by its Referer.
+        case stranger
+        /// An origin that has no name here: another site's, or that of a sandboxed frame in one of our own pages.
+        case nameless
+        /// No page: somebody has typed the address.
+        case nobody
+        /// The request does not say: a tool, an older browser, plain http to a name other than localhost.
+        case unsaid
+    }
 }
 
 extension PinRequest {
@@ -34,6 +52,7 @@ extension PinRequest {
         isWorkerScript = request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
+        sender = Self.sender(request, referrer)
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
             cookie = cookie ?? seal.content(of: value[...]).flatMap { PinCookie($0) }
@@ -43,18 +62,29 @@ extension PinRequest {
 
     /// Whether the pins have a say about a request.
     ///
-    /// Without a cookie and a Referer, and if it is no navigation, it belongs to no page: it gets
-    /// the current version, and the table is not needed.
+    /// Without a cookie, a Referer and Fetch Metadata, and if it is no navigation, it belongs to no page: it
+    /// gets the current version, and the table is not needed.
     static func isOfPage(_ request: borrowing RequestHead) -> Bool {
         for field in request.fields {
             switch field.name.count {
             case 6 where request.matches(field.name, "cookie"): return true
             case 7 where request.matches(field.name, "referer"): return true
-            case 14 where request.matches(field.name, "service-worker"): return true
+            case 14
+            where request.matches(field.name, "service-worker")
+                || request.matches(field.name, "sec-fetch-site"):
+                return true
             default: continue
             }
         }
         return request.load != .subresource
+    }
+
+    private static func sender(_ request: borrowing RequestHead, _ referrer: [UInt8]?) -> Sender {
+        if referrer != nil { return .page }
+        if let field = request.value(of: "referer"), !field.isEmpty { return .stranger }
+        guard let site = request.value(of: "sec-fetch-site") else { return .unsaid }
+        if request.matches(site, "same-origin") { return .page }
+        return request.matches(site, "none") ? .nobody : .nameless
     }
 
     /// The path in the Referer if its authority is the request's own.

@@ -14,8 +14,11 @@ extension PinTable {
         _ request: PinRequest, current: VersionName, now: Duration,
         newBrowser: @autoclosure () -> String, contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        let isPage =
-            request.load == .page || (request.load == .frame && request.referrer == nil)
+        // The page that is open stays, and what it asks for is not this one's.
+        if request.load == .page, !request.leadsToPage {
+            return .serve(current, cookie: nil, mark: nil)
+        }
+        let isPage = request.load == .page || request.load == .frame && !isInPage(request, now)
         recallPages(request, isPage: isPage, now)
         if isPage {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
@@ -40,7 +43,9 @@ extension PinTable {
         }
         browsers.values[place].hasShownCookie = true
         browsers.values[place].usedAt = now
-        if request.load != .frame, let load = onlyVersion(at: place, request, now) {
+        if request.load != .frame, !isEarlier(cookie, browsers.values[place], now),
+            let load = onlyVersion(at: place, request, now)
+        {
             browsers.values[place].loads[load].asks(at: now)
             let number = browsers.values[place].loads[load].number
             let version = browsers.values[place].loads[load].version
@@ -50,11 +55,24 @@ extension PinTable {
         return byExclusion(request, cookie, browsers.values[place], now, contains)
     }
 
+    /// Whether what is loaded into a frame has a page of ours around it, whose version it gets.
+    ///
+    /// A mark says so too: a frame inherits it, where a sandbox has taken away all else.
+    private func isInPage(_ request: PinRequest, _ now: Duration) -> Bool {
+        switch request.sender {
+        case .page: true
+        case .stranger, .nobody: false
+        case .nameless: !marked(request, now).isEmpty
+        case .unsaid: request.cookie != nil
+        }
+    }
+
     /// Loads a page: it gets the current version, and its browser a cookie that says so.
     private mutating func beginPage(
         _ request: PinRequest, _ browser: String, _ current: VersionName, _ now: Duration
     ) -> Decision {
         begin(request, browser, current, now)
+        browsers[browser]?.told = current
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
         let cookie = PinCookie(
@@ -84,11 +102,21 @@ extension PinTable {
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
         var browser = known
-        let live = browser.loads.indices.filter { isLive(browser.loads[$0], now) }
+        let isEarlier = isEarlier(cookie, known, now)
+        let live = browser.loads.indices.filter {
+            // The page that a reload ends is there until the new one has come.
+            isLive(browser.loads[$0], now)
+                || isEarlier && browser.loads[$0].version == cookie.version
+                    && isHeld(browser.loads[$0], now)
+        }
         guard let possible = Self.possible(live.map { browser.loads[$0] }, request, contains)
         else { return nil }
         let versions = Self.versions(possible)
-        if let newest = possible.last, versions.count == 1 || isLoading(newest, now) {
+        if let newest = possible.last,
+            versions.count == 1
+                || isLoading(newest, now) && !isEarlier
+                    && !Self.isOfOther(than: newest, possible, request)
+        {
             // Of that version's loads, the one whose path is the Referer.
             let own = possible.last { $0.version == newest.version && $0.path == request.referrer }
             let number = (own ?? newest).number
@@ -104,6 +132,21 @@ extension PinTable {
         }
         browsers[cookie.browser] = browser
         return doubt(versions, of: request, cookie)
+    }
+
+    /// Whether a request was sent before its browser had the answer that set its cookie anew: then an older page has
+    /// sent it, and the navigation that was answered may come to nothing.
+    private func isEarlier(_ cookie: PinCookie, _ browser: Browser, _ now: Duration) -> Bool {
+        guard let told = browser.told, told != cookie.version else { return false }
+        return browser.loads.contains { $0.version == cookie.version && isHeld($0, now) }
+    }
+
+    /// Whether the Referer is an older page's address, and not one of the newest version.
+    private static func isOfOther(
+        than newest: Load, _ loads: [Load], _ request: PinRequest
+    ) -> Bool {
+        let named = loads.filter { $0.path == request.referrer }
+        return !named.isEmpty && !named.contains { $0.version == newest.version }
     }
 
     /// Serves a request whose version is known, and corrects its browser's cookie.
@@ -134,20 +177,27 @@ extension PinTable {
         return newest >= 0 ? newest : nil
     }
 
-    /// Decides a request without a cookie: without a Referer it belongs to no page, else to any
-    /// page there is (browsers fetch a web app manifest without cookies).
+    /// Decides a request without a cookie.
+    ///
+    /// If a page of ours may have sent it, its mark tells the version; else it is any page's there is. Browsers fetch a web
+    /// app manifest without cookies, scripts what they like (`credentials: 'omit'`), and a sandboxed frame has none.
     private func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        guard request.referrer != nil else { return .serve(current, cookie: nil, mark: nil) }
-        var live: [Load] = []
-        for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
-        live.sort { $0.number < $1.number }
-        guard let possible = Self.possible(live, request, contains) else { return nil }
-        let versions = Self.versions(possible)
+        guard request.sender == .page || request.sender == .nameless else {
+            return .serve(current, cookie: nil, mark: nil)
+        }
+        var versions = marked(request, now)
+        if versions.isEmpty {
+            var live: [Load] = []
+            for browser in browsers.values { live += browser.loads.filter { isLive($0, now) } }
+            live.sort { $0.number < $1.number }
+            guard let possible = Self.possible(live, request, contains) else { return nil }
+            versions = Self.versions(possible)
+        }
         if versions.count > 1 { return .doubt(versions) }
-        return .serve(versions.first ?? current, cookie: nil, mark: nil)
+        return .serve(versions.first ?? current, cookie: nil, mark: request.mark)
     }
 
     /// The loads to which a request may belong.

@@ -33,6 +33,18 @@ extension PinTable {
         return found
     }
 
+    /// The versions that a request's mark names in the browsers that have pages.
+    ///
+    /// Without a cookie it may be of any of these. None if it has no mark.
+    func marked(_ request: PinRequest, _ now: Duration) -> [VersionName] {
+        guard let mark = request.mark else { return [] }
+        var versions: Set<VersionName> = []
+        for browser in browsers.values where browser.loads.contains(where: { isLive($0, now) }) {
+            for known in browser.marks where known.mark == mark { versions.insert(known.version) }
+        }
+        return versions.sorted()
+    }
+
     /// After a restart of the server, the cookie tells which mark the newest page's version had.
     ///
     /// It does not tell the marks of the others; if there were any, no further version gets a mark.

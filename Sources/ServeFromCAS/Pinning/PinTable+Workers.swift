@@ -15,6 +15,7 @@ extension PinTable {
     ) -> Decision {
         var browser = browsers[name] ?? Browser(usedAt: now)
         browser.usedAt = now
+        browser.told = current
         browser.workers.removeAll { $0.path == request.path }
         browser.workers.append((request.path, current))
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }

@@ -18,14 +18,16 @@ import WebServer
 ///    everything but two tabs, or one that has just navigated, on both sides of a switch.
 /// 2. A script or style as Referer excludes the versions that do not have it.
 /// 3. While the newest page is loading (no pause of `loading` yet, and not for longer than
-///    `loadingMax`) the request counts as its, if it can be.
+///    `loadingMax`) the request counts as its, if it can be: not if its cookie is one from before that page, nor if its
+///    Referer is an older page's address and not the newest's. The navigation may have come to nothing.
 /// 4. Otherwise there is doubt. If the versions agree about the path, all is well; if they differ, the
 ///    caller refuses with ``refusal(_:)``: a person sees a failed request, but not a mixed page.
 ///
 /// A reload ends the load it replaces if only one page had that path. A page with the bridge itself
 /// says when it goes, and until then its session holds its load, however often its connection
-/// breaks. A frame is part of what a person sees as one page: it gets the version of the page
-/// around it. So does a page fetched ahead, because its visit sends no navigation. After a restart
+/// breaks. A navigation to something that is no document (a download) begins nothing. A frame is part of what a person
+/// sees as one page: it gets the version of the page around it. So does a page fetched ahead, because its visit sends no
+/// navigation. After a restart
 /// of the server, only the cookie says which versions were open; if there were several, the rules
 /// above continue from there (``recallPages``).
 ///
@@ -101,6 +103,8 @@ struct PinTable: Sendable {
     struct Browser: Sendable {
         var loads: [Load] = []
         var hasShownCookie = false
+        // The version in the cookie that this run gave it last; what its requests say comes later.
+        var told: VersionName?
         var usedAt: Duration
         // The marks given to pages, the oldest first. They outlive the loads, because a page may
         // come back from the browser's history without a request for itself.

@@ -43,6 +43,17 @@ struct Representation {
         contentType.hasPrefix("text/html") || contentType.hasPrefix("application/xhtml+xml")
     }
 
+    /// Whether a browser that goes there has another page then: a document that may ask for more files, and not
+    /// something to download, which leaves the page where it is.
+    var beginsPage: Bool {
+        let type = contentType.prefix { $0 != ";" }
+        guard isDocument || type.hasSuffix("/xml") || type.hasSuffix("+xml") else { return false }
+        return !site.options.fields(for: path).contains {
+            $0.name.lowercased() == "content-disposition"
+                && $0.value.lowercased().hasPrefix("attachment")
+        }
+    }
+
     /// Whether it exists in other codings.
     var hasVariants: Bool { site.resources[Int(base)].variants >= 0 }
 

@@ -53,6 +53,22 @@ package struct Responder: Sendable {
         }
     }
 
+    /// Whether a navigation leads to a page (``Representation/beginsPage``).
+    func leadsToPage(_ request: borrowing RequestHead) -> Bool {
+        let base: Int32
+        switch find(request) {
+        case .resource(_, let resource): base = resource
+        case .nothing:
+            guard let key = site.index, getsIndex(request) else { return false }
+            base = site.destinations[key].resource
+        case .directory, .malformed: return false
+        }
+        return Representation(
+            site: site, resource: site.resources[Int(base)], base: base, coding: .identity,
+            isImmutable: false
+        ).beginsPage
+    }
+
     private func find(_ request: borrowing RequestHead) -> Site.Found {
         let path = request.path
         return request.bytes.withUnsafeBufferPointer { [site] bytes in

@@ -92,10 +92,52 @@ struct PinRequestTests {
         for (fields, isOfPage) in [
             ([], false), ([("Accept", "*/*"), ("User-Agent", "curl")], false), (navigation, true),
             ([("Cookie", "a=b")], true), ([("Referer", "http://localhost:1234/")], true),
+            ([("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "script")], true),
         ] {
             let request = try RequestHead(method: "GET", target: "/", fields: fields)
             expect(PinRequest.isOfPage(request), equals: isOfPage)
         }
+    }
+
+    static let senders: [(fields: [(String, String)], sender: PinRequest.Sender)] = [
+        ([], .unsaid), ([("Referer", "")], .unsaid),
+        ([("Referer", "http://localhost:1234/x")], .page),
+        ([("Referer", "http://localhost:1234/x"), ("Sec-Fetch-Site", "cross-site")], .page),
+        ([("Sec-Fetch-Site", "same-origin")], .page), ([("Sec-Fetch-Site", "none")], .nobody),
+        ([("Referer", "http://localhost:1235/x"), ("Sec-Fetch-Site", "same-site")], .stranger),
+        ([("Referer", "https://example.org/")], .stranger),
+        ([("Sec-Fetch-Site", "same-site")], .nameless),
+        ([("Sec-Fetch-Site", "cross-site")], .nameless),
+    ]
+
+    @Test("is who sends it, as far as the browser says", arguments: senders)
+    func sender(_ row: (fields: [(String, String)], sender: PinRequest.Sender)) throws {
+        try expect(read(row.fields).sender, equals: row.sender)
+    }
+
+    /// Where a navigation leads, in a site with the fallback for navigations.
+    static let ends: [(path: String, isPage: Bool)] = [
+        ("/", true), ("/index.html", true), ("/route", true), ("/a.xhtml", true), ("/a.svg", true),
+        ("/a.xml", true), ("/report.zip", false), ("/a.pdf", false), ("/a.png", false),
+        ("/a.txt", false), ("/a.json", false), ("/a.mp4", false), ("/a.unknown", false),
+        ("/docs", false), ("/docs/", true), ("/missing.js", false),
+        ("/saved/a.html", false),
+    ]
+
+    @Test("is whether a navigation leads to a document that may ask for more", arguments: ends)
+    func leading(_ row: (path: String, isPage: Bool)) throws {
+        var options = SiteOptions()
+        try options.add("Content-Disposition", "attachment", toFiles: "/saved")
+        let names = ["index", "docs/index", "saved/a"].map { $0 + ".html" }
+        let others = ["xhtml", "svg", "xml", "pdf", "png", "txt", "json", "mp4", "unknown"].map {
+            "a." + $0
+        }
+        let site = try SampleSite(
+            (names + others + ["report.zip"]).map { SampleSite.File($0, $0) }, options: options
+        ).site
+        let head = try RequestHead(
+            method: "GET", target: row.path, fields: [("Accept", "text/html")])
+        expect(Responder(site: site).leadsToPage(head), equals: row.isPage, "\(row.path)")
     }
 
     static let loads: [(fields: [(String, String)], load: RequestHead.Load, isReload: Bool)] = [

@@ -46,7 +46,8 @@ struct PinTableTests {
             let request = PinRequest(
                 load: .subresource, path: Array(path.utf8),
                 referrer: referrer.map { Array($0.utf8) },
-                cookie: browser.cookie, connection: connection ?? browser.connection)
+                cookie: browser.cookie, connection: connection ?? browser.connection,
+                sender: referrer == nil ? .unsaid : .page)
             switch ask(request) {
             case .serve(let version, let cookie, _):
                 // Only pages set it, and who finds that others are gone.
@@ -66,12 +67,14 @@ struct PinTableTests {
         /// Goes somewhere in a tab; the version's name.
         mutating func go(
             _ path: String, in browser: inout Browser, isReload: Bool = false,
-            load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil
+            load: RequestHead.Load = .page, from referrer: String? = nil, connection: UInt64? = nil,
+            sender: PinRequest.Sender? = nil, leadsToPage: Bool = true
         ) -> String {
             let request = PinRequest(
                 load: load, isReload: isReload, path: Array(path.utf8),
                 referrer: referrer.map { Array($0.utf8) }, cookie: browser.cookie,
-                connection: connection ?? browser.connection)
+                connection: connection ?? browser.connection,
+                sender: sender ?? (referrer == nil ? .unsaid : .page), leadsToPage: leadsToPage)
             switch ask(request) {
             case .serve(let version, let cookie, _):
                 browser.cookie = cookie ?? browser.cookie
@@ -236,7 +239,8 @@ struct PinTableTests {
         expect(server.go("/frame.html", in: &browser, load: .frame, from: "/"), equals: "A")
         expect(server.get("/frame.js", by: browser, from: "/frame.html"), equals: "A")
         expect(
-            server.go("/frame.html", in: &browser, load: .frame), equals: "B", "embedded elsewhere")
+            server.go("/frame.html", in: &browser, load: .frame, sender: .stranger), equals: "B",
+            "embedded elsewhere")
     }
 
     @Test("see whether versions agree about a request in doubt")

@@ -47,7 +47,8 @@ struct SwitchingUnderLoadTests {
         // At least so often, and until there was a switch, however late it comes.
         while round < 40 || (Set(seen.all).count < 2 && round < 100_000) {
             defer { round += 1 }
-            let page = try browser.navigate(round % 2 == 0 ? "/" : "/help/").text
+            let address = round % 2 == 0 ? "/" : "/help/"
+            let page = try browser.navigate(address).text
             let name = page.contains("one") ? "one" : "two"
             seen.add(name)
             let files = [
@@ -56,7 +57,7 @@ struct SwitchingUnderLoadTests {
                 ("/same.txt", "the same in all"),
             ]
             for (path, text) in files {
-                let answer = try browser.load(path)
+                let answer = try browser.load(path, from: address)
                 if answer.status != 200 || answer.text != text {
                     problems.add("\(path) of \(name): \(answer.status) \(answer.text)")
                 }
