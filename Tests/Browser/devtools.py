@@ -223,6 +223,12 @@ class Tab:
     def reload(self, within=30):
         self.leave_for(lambda: self.call("Page.reload"), within)
 
+    def back(self, within=30):
+        """Goes back in the tab's history, and waits until the page has loaded."""
+        history = self.call("Page.getNavigationHistory")
+        entry = history["entries"][history["currentIndex"] - 1]
+        self.leave_for(lambda: self.call("Page.navigateToHistoryEntry", entryId=entry["id"]), within)
+
     def follow(self, expression, within=30):
         """Runs a script that makes the page go somewhere, and waits until it has loaded."""
         self.leave_for(lambda: self.run(expression), within)

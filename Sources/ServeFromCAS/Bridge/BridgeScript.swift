@@ -26,12 +26,24 @@ package enum BridgeScript {
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
-          const [{ serverTiming, workerStart } = {}] = performance.getEntriesByType('navigation');
+          const [{ serverTiming, workerStart, type } = {}] = performance.getEntriesByType('navigation');
           const said = (() => {
             if (!serverTiming) return '';
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
           })();
+          // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
+          // has had pages of two versions loads such a page again.
+          const isRestored = type === 'back_forward' && !frameElement;
+          let isTurned = false;
+          try {
+            const tab = sessionStorage;
+            if (said && !frameElement) {
+              if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
+              tab.castreeVersion = said;
+            }
+            isTurned = isRestored && !!tab.castreeTurned;
+          } catch (error) {}
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
@@ -42,7 +54,7 @@ package enum BridgeScript {
           };
 
           // In: the last number received and the last told. Out: what is not acked.
-          let session = '', received = 0, told = 0, heard = '';
+          let session = '', received = 0, told = 0, heard = '', wasHeard = false;
           let queue = [], queued = 0, acked = 0, sent = 0, highest = 0;
           let link = null, failures = 0, misses = 0, timer = 0;
 
@@ -109,7 +121,8 @@ package enum BridgeScript {
             ack(+second);
             if (+first <= received) { told = -1; return; }
             if (+first !== received + 1) throw new Error('gap');
-            received++;
+            const isFirst = !received++ && !wasHeard;
+            wasHeard = true;
             const rest = frame.slice(end + 1);
             if (kind === 'E') {
               if (!names.test(name)) return;
@@ -117,8 +130,10 @@ package enum BridgeScript {
               if (name === 'version-ready') {
                 // Our page around a frame gets this event itself; the frame gets that page's version.
                 if (frameElement) return;
-                // Once in a tab: a page that a service worker keeps would reload for ever.
-                try {
+                // The way back led to a copy that the browser kept, without asking. Else once in a tab: a page that a
+                // service worker keeps would reload for ever.
+                if (isFirst && isRestored) detail.reload = true;
+                else try {
                   const tab = sessionStorage, before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
                   if (tab.castreeReady === (tab.castreeReady = heard)) {
@@ -263,7 +278,7 @@ package enum BridgeScript {
           };
 
           const connect = () => {
-            if (link) return;
+            if (link || isTurned) return;
             link = { isOpen: false, flush() {}, drop() {} };
             const here = link;
             try { (misses < 2 ? openSocket : openPoll)(here); } catch (error) {
@@ -353,6 +368,7 @@ package enum BridgeScript {
           }
 
           window.castree = { bridge, confirm, check, update };
+          if (isTurned) location.reload();
           connect();
         })();
         """#

@@ -92,6 +92,9 @@ extension AppHandler {
                 // Also on a 304: the stored response may have another one.
                 response.head.add("Permissions-Policy", PageMark.policy(mark))
             }
+            if cookie == nil, !request.mayBeKept(version), !response.head.isPublic {
+                response.head.add("Cache-Control", "no-store")
+            }
             // An answer that a cache may give to others must not contain anybody's cookie.
             if let cookie, request.load != .subresource || !response.head.isPublic {
                 response.head.add(

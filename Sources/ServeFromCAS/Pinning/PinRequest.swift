@@ -1,3 +1,4 @@
+import VersionTree
 import WebServer
 
 /// What the pins need to know about a request.
@@ -85,6 +86,15 @@ extension PinRequest {
         guard let site = request.value(of: "sec-fetch-site") else { return .unsaid }
         if request.matches(site, "same-origin") { return .page }
         return request.matches(site, "none") ? .nobody : .nameless
+    }
+
+    /// Whether a browser may keep the answer of a version for later requests with the same cookie, also those that it then
+    /// does not send (`Vary: Cookie`): what it keeps is of the version that the cookie names.
+    ///
+    /// Navigations that change the version change the cookie with it.
+    func mayBeKept(_ version: VersionName) -> Bool {
+        if load == .page || cookie?.version == version { return true }
+        return cookie == nil && sender != .page && sender != .nameless
     }
 
     /// The path in the Referer if its authority is the request's own.

@@ -120,7 +120,11 @@ struct Representation {
 
     private func identify(_ head: inout ResponseHead, hasTag: Bool) {
         if hasTag { head.add("ETag", tag) }
-        if hasVariants { head.add("Vary", "Accept-Encoding") }
+        // A browser's way back takes what it has kept without asking, but not for requests with another cookie: that
+        // names the version of its newest page.
+        let varies = [hasVariants ? "Accept-Encoding" : nil, isImmutable ? nil : "Cookie"]
+        let names = varies.compactMap { $0 }
+        if !names.isEmpty { head.add("Vary", names.joined(separator: ", ")) }
         // Also in a 304: the stored copy may be another version's, with the same bytes.
         if isDocument { head.add(PageWord.field, PageWord.value(for: site.version)) }
     }

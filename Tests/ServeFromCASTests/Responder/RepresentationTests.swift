@@ -16,7 +16,7 @@ struct RepresentationTests {
             "ETag": try SampleSite.tag("let a = 1"), "Cache-Control": "no-cache",
             "Content-Type": "text/javascript; charset=utf-8", "Content-Length": "9",
             "Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",
+            "Referrer-Policy": "same-origin", "Vary": "Cookie",
         ]
         for (name, value) in expected { expect(answer[name], equals: value, "\(name)") }
         expect(answer.head.fields.count, equals: expected.count)
