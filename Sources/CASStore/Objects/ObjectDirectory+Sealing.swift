@@ -23,8 +23,12 @@ extension ObjectDirectory {
 
     /// Seals a file whose bytes are those of an object.
     ///
-    /// - Parameter time: nanoseconds since 1970 when it was written; its second stays.
-    func seal(
+    /// - Parameters:
+    ///   - directory: where it stands.
+    ///   - name: its name there.
+    ///   - address: the object.
+    ///   - time: nanoseconds since 1970 when it was written; its second stays.
+    package func seal(
         _ directory: Int32, _ name: UnsafePointer<CChar>, as address: ObjectID, at time: Int64
     ) {
         let nanoseconds = max(0, time) / Self.second * Self.second + Self.seal(of: address)

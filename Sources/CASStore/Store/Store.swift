@@ -16,6 +16,8 @@ public final class Store: Sendable {
     /// The first sync that failed.
     private let failedSync = Mutex<StoreError?>(nil)
     private let keepingCount = Atomic<Int>(0)
+    /// Objects that were written anew, and whose trees nobody has looked at since.
+    let healed = Mutex<Set<ObjectID>>([])
 
     init(
         path: String, options: StoreOptions, fileSystem: any FileSystem,

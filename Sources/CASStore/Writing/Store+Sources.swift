@@ -45,8 +45,16 @@ extension Store {
 
     /// Tells that a writer has replaced an object whose bytes were wrong.
     func noteHealed(_ address: ObjectID) {
+        healed.withLock { _ = $0.insert(address) }
         options.notice(
-            "object \(address) had other bytes than its address says, and was written anew; "
-                + "castree fsck --repair finds the trees that still show the old ones")
+            "object \(address) had other bytes than its address says, and was written anew")
+    }
+
+    /// The objects that were written anew since the last call: trees that showed them have the old files.
+    package func takeHealed() -> [ObjectID] {
+        healed.withLock { healed in
+            defer { healed = [] }
+            return healed.sorted()
+        }
     }
 }

@@ -3,11 +3,14 @@ public import CASStore
 extension VersionStore {
     /// Makes a version current in one step: its tree is complete and in place before anyone is sent
     /// to it.
+    ///
+    /// A tree that somebody wrote into is built again first.
     /// - Returns: the version that was current before.
-    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if the objects were written to, too.
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
+        try mendTree(of: name)
         let previous = try changeLifecycle { (lifecycle) throws(StoreError) -> String? in
             try self.refuseUnfit(name, lifecycle)
             let previous = lifecycle.current
@@ -20,9 +23,10 @@ extension VersionStore {
 
     /// Makes a version the one that the next ``boot(strikes:)`` switches to; if it is the current one, nothing
     /// waits any longer.
-    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`.
+    /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`, `.damagedObject`.
     public func activateAtNextBoot(_ name: String) throws(StoreError) {
         try materialize(name)
+        try mendTree(of: name)
         let (before, after) = try changeLifecycle {
             (lifecycle) throws(StoreError) -> (String?, String?) in
             try self.refuseUnfit(name, lifecycle)

@@ -44,6 +44,7 @@ extension VersionStore {
         request.isLockTaken = lock == nil
         let begun = try begin(request)
         withExtendedLifetime(lock) {}
+        if begun.switchedFrom == nil { try mendShownTree(of: begun.version) }
         if begun.kind == .joined, let watcher = try startWatcher(), watcher.isStopped {
             store.options.notice(watcher.watching)
         }
@@ -77,6 +78,8 @@ extension VersionStore {
         note(
             .booted(
                 version: begun.version, switchedFrom: begun.switchedFrom, left: begun.left))
+        // Whoever shows the directory gets it, whatever is wrong with it.
+        if begun.switchedFrom != nil { try mendShownTree(of: begun.version) }
         return begun
     }
 
@@ -92,7 +95,7 @@ extension VersionStore {
         let left = try changeLifecycle { (lifecycle) throws(StoreError) -> LeftVersion in
             try lifecycle.leaveOrRefuse(reason, request, self)
         }
-        note(left)
+        try noteAndMend(left)
         return (current: left.current, from: left.from)
     }
 
@@ -117,7 +120,7 @@ extension VersionStore {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(unconfirmed: version, token: token, reason, request, self)
         }
-        if let left { note(left) }
+        if let left { try noteAndMend(left) }
         return left
     }
 
@@ -135,7 +138,7 @@ extension VersionStore {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.takeBack(start: version, token: token, request, self)
         }
-        if let left { note(left) }
+        if let left { try noteAndMend(left) }
         return left
     }
 
@@ -151,7 +154,7 @@ extension VersionStore {
             (lifecycle) throws(StoreError) -> LeftVersion? in
             try lifecycle.leave(unshown: version, token: token, reason, request, self)
         }
-        if let left { note(left) }
+        if let left { try noteAndMend(left) }
         return left
     }
 
@@ -166,10 +169,11 @@ extension VersionStore {
         return bounded
     }
 
-    private func note(_ left: LeftVersion) {
+    private func noteAndMend(_ left: LeftVersion) throws(StoreError) {
         note(
             .rolledBack(
                 version: left.current, from: left.from, reason: left.reason, ban: left.ban))
+        try mendShownTree(of: left.current)
     }
 }
 

@@ -146,8 +146,8 @@ extension VersionStore {
     }
 
     /// What the tree of a version must show: its manifest; of an incomplete version, what is there of it.
-    private func shownManifest(
-        of name: String, _ parsed: Manifest?
+    func shownManifest(
+        of name: String, _ parsed: Manifest? = nil
     ) throws(StoreError) -> Manifest? {
         let readAgain = parsed == nil ? try readable(name) : nil
         guard let manifest = parsed ?? readAgain, let row = try store.versionRow(name) else {

@@ -4,11 +4,12 @@ extension VersionStore {
     /// What is wrong with the versions that are shown or may be gone back to, as far as names and the index tell, and
     /// with the store's small files.
     ///
-    /// Reads no content, so that it can be asked every minute; a check finds the rest.
+    /// Reads no content but files of the shown tree that somebody has touched, so that it can be asked every minute; a
+    /// check finds the rest.
     package func evidentFindings() throws(StoreError) -> [Finding] {
         let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         return try checkLostManifests(lost, repairing: false) + checkLifecycle(repairing: false)
-            + checkNotes(repairing: false) + checkTrust()
+            + checkShownTree() + checkNotes(repairing: false) + checkTrust()
     }
 
     /// Checks that the lifecycle is readable and names registered versions that have their trees,

@@ -33,6 +33,7 @@ extension Import {
         try store.uninterrupted { () throws(StoreError) in
             try store.keepStaged(
                 staged, of: batch, lease: lease, cached: found.cacheable, ordinal: ordinal)
+            try self.versions.rebuildHealedTrees()
         }
     }
 }

@@ -261,7 +261,8 @@ extension VersionStore {
         fileSystem.unlock(tree.directory.raw)
     }
 
-    /// Builds the trees of versions that have become complete again.
+    /// Builds the trees of versions that have become complete again, and those that show what an object was before it was
+    /// written anew.
     ///
     /// Passes over versions that somebody has retired, replaced, damaged or edited: that is no failure of the
     /// caller's, and a check names them.
@@ -286,6 +287,7 @@ extension VersionStore {
                 guard codes.contains(error.code) else { throw error }
             }
         }
+        try rebuildHealedTrees()
         return restored
     }
 

@@ -10,7 +10,7 @@ extension Command {
     static let status = Command(
         "status", summary: "shows what runs, what waits and what is wrong",
         discussion: """
-            At most ten lines, and nothing is read but names and the index, so a timer may ask \
+            At most ten lines, and little is read but names and the index, so a timer may ask \
             every minute: castree fsck reads the content. A line 'wrong' is something that does \
             not mend itself: what is shown lacks something, the last check left problems, the \
             newest version is banned, starts of the current one fail and there is none to go back to, \
