@@ -198,7 +198,8 @@ let package = Package(
             ],
             path: "Tests/BucketTestSupport", swiftSettings: settings),
         .target(
-            name: "SocketTestSupport", path: "Tests/SocketTestSupport", swiftSettings: settings),
+            name: "SocketTestSupport", dependencies: ["Platform"],
+            path: "Tests/SocketTestSupport", swiftSettings: settings),
         .target(
             name: "WebTestSupport", dependencies: ["WebServer", "Platform"],
             path: "Tests/WebTestSupport", swiftSettings: settings),

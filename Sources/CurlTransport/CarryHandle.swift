@@ -135,9 +135,7 @@ final class CarryHandle: @unchecked Sendable {
     }
 
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Fields after a chunked body.
-        if hasHead { return true }
-        switch reader.read(line) {
+        switch hasHead ? reader.readTrailer(line) : reader.read(line) {
         case .more: return true
         case .malformed(let text):
             verdict = .failed(failure(.malformed, text))

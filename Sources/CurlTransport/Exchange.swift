@@ -151,8 +151,7 @@ final class Exchange {
     // MARK: Called by libcurl
 
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Fields after a chunked body (RFC 9112, section 7.1.2). They are not progress.
-        guard case .asking = phase else { return true }
+        guard case .asking = phase else { return takeTrailer(line) }
         switch reader.read(line) {
         case .more:
             return true
@@ -163,6 +162,14 @@ final class Exchange {
             lastActivity = state.now
             return takeHead(TransferHead(status: status, fields: fields, url: visited.last ?? ""))
         }
+    }
+
+    /// Takes a field after a chunked body, which is no progress.
+    private func takeTrailer(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard case .malformed(let text) = reader.readTrailer(line) else { return true }
+        // Where only the head was wanted, what follows it decides nothing.
+        guard case .taking = phase else { return false }
+        return end(.failed(failure(.malformed, text)))
     }
 
     private func takeHead(_ head: TransferHead) -> Bool {

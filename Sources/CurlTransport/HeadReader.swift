@@ -3,8 +3,8 @@ internal import HotPush
 /// Reads response heads line by line and keeps the final one.
 ///
 /// It drops interim responses (1xx; RFC 9110, section 15.2). What it has read is bounded, and so
-/// are all interim responses together: a server can neither fill the memory with fields nor send
-/// responses that are no answer for ever.
+/// are all interim responses together, and the trailer: a server can neither fill the memory with
+/// fields nor send responses that are no answer for ever.
 struct HeadReader {
     /// The result of a line.
     enum Progress {
@@ -23,11 +23,24 @@ struct HeadReader {
     private var bytes: [UInt8] = []
     /// The bytes of the interim responses that were dropped.
     private var interimByteCount = 0
+    private var trailerByteCount = 0
 
     /// Forgets what has been read.
     mutating func reset() {
         bytes.removeAll(keepingCapacity: true)
         interimByteCount = 0
+        trailerByteCount = 0
+    }
+
+    /// Takes a line that comes after the final head, of the trailer of a chunked body (RFC 9112, section 7.1.2).
+    ///
+    /// Nobody reads it here, but libcurl keeps each of its fields, as those of heads, until the transfer ends.
+    mutating func readTrailer(_ line: UnsafeRawBufferPointer) -> Progress {
+        trailerByteCount += line.count
+        guard trailerByteCount <= Self.byteCountMax else {
+            return .malformed("the response's trailer is larger than \(Self.byteCountMax) bytes")
+        }
+        return .more
     }
 
     /// Takes a line with its line end, as libcurl passes it.

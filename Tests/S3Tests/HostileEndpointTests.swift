@@ -2,6 +2,7 @@ import CurlTransport
 import Expectations
 import Platform
 import S3
+import SocketTestSupport
 import Storage
 import StorageTestSupport
 import Synchronization
@@ -18,6 +19,8 @@ import Testing
         case fields = "a head without an end"
         case field = "a field without an end"
         case interim = "interim answers without an end"
+        case trailer = "a trailer without an end"
+        case errorTrailer = "a refusal's trailer without an end"
         case more = "more bytes than its length"
         case fewer = "fewer bytes than its length"
         case negative = "a negative length"
@@ -35,11 +38,15 @@ import Testing
         var testDescription: String { rawValue }
 
         private static let gigabyte = 1 << 30
+        private static let chunked = "Transfer-Encoding: chunked\r\n\r\n0\r\n"
+        private static let trailerField = Array(
+            "x: \(String(repeating: "y", count: 1000))\r\n".utf8)
 
         /// Whether HTTP has no such answer to a GET without a condition.
         var isNoAnswer: Bool {
             switch self {
-            case .longError, .longFailure, .fields, .field, .interim, .fewer, .negative, .unasked,
+            case .longError, .longFailure, .fields, .field, .interim, .trailer, .errorTrailer,
+                .fewer, .negative, .unasked,
                 .beyond, .redirects, .otherPart:
                 true
             default: false
@@ -75,6 +82,9 @@ import Testing
             case .fields: return endless(head, Array("x: y\r\n".utf8))
             case .field: return endless(head + "x: ", [UInt8](repeating: 97, count: 65_536))
             case .interim: return endless("", Array("HTTP/1.1 102 Processing\r\n\r\n".utf8))
+            case .trailer: return endless(head + Self.chunked, Self.trailerField)
+            case .errorTrailer:
+                return endless("HTTP/1.1 403 Forbidden\r\n" + Self.chunked, Self.trailerField)
             case .more: return endless(head + "Content-Length: 5\r\n\r\n")
             case .fewer:
                 return FloodServer.Flood(beginning: head + "Content-Length: 100\r\n\r\nshort")

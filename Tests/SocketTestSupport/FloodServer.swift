@@ -1,5 +1,4 @@
 import Platform
-import SocketTestSupport
 import Synchronization
 
 #if canImport(Glibc)
@@ -9,27 +8,44 @@ import Synchronization
 #endif
 
 /// A server that answers every request with the same flood, until the peer goes, and counts what it could send.
-final class FloodServer: Sendable {
+public final class FloodServer: Sendable {
     /// What is sent: a beginning, then a piece again and again.
-    struct Flood: Sendable {
-        var beginning: String
-        var piece: [UInt8] = []
-        var count = 0
+    public struct Flood: Sendable {
+        /// What comes first.
+        public var beginning: String
+        /// What comes then, so often.
+        public var piece: [UInt8]
+        /// How often the piece comes.
+        public var count: Int
         /// Waits so long before each piece.
-        var pauseMilliseconds: Int32 = 0
+        public var pauseMilliseconds: Int32
+
+        /// Describes a flood.
+        public init(
+            beginning: String, piece: [UInt8] = [], count: Int = 0, pauseMilliseconds: Int32 = 0
+        ) {
+            self.beginning = beginning
+            self.piece = piece
+            self.count = count
+            self.pauseMilliseconds = pauseMilliseconds
+        }
     }
 
-    let port: UInt16
+    /// Where it listens, on the IPv4 loopback.
+    public let port: UInt16
     private let listener: Int32
     private let sent = Mutex((byteCount: 0, requestCount: 0))
 
-    var byteCount: Int { sent.withLock { $0.byteCount } }
-    var requestCount: Int { sent.withLock { $0.requestCount } }
+    /// How many bytes it could send, and how many requests have come.
+    public var byteCount: Int { sent.withLock { $0.byteCount } }
+    /// See ``byteCount``.
+    public var requestCount: Int { sent.withLock { $0.requestCount } }
 
-    init(_ flood: Flood) throws {
+    /// Starts it.
+    public init(_ flood: Flood) throws {
         listener = TestSocket.make()
         guard TestSocket.bind(listener, to: 0), listen(listener, 16) == 0 else {
-            throw StoreError(.io, "no port for a test server")
+            throw TestSocket.Refusal(description: "no port for a test server", number: errno)
         }
         port = TestSocket.port(of: listener)
         Parallel.detach { [self] in
@@ -47,7 +63,7 @@ final class FloodServer: Sendable {
     }
 
     /// Takes no further connections; the thread frees the port.
-    func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
+    public func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
 
     private func serve(_ raw: Int32, _ flood: Flood) {
         var chunk = [UInt8](repeating: 0, count: 65_536)
