@@ -19,6 +19,7 @@ final class CarryHandle: @unchecked Sendable {
     private var onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in false }
     private var hasHead = false
     private var offset: Int64 = 0
+    private var pace = CarryPace(CarriedRequest(method: "GET", url: ""))
     /// This side's decision, made before libcurl reports an error for it.
     private var verdict: CarryEnd?
 
@@ -75,7 +76,7 @@ final class CarryHandle: @unchecked Sendable {
             self.onHead = { _ in false }
             self.onBytes = { _ in false }
         }
-        (hasHead, verdict) = (false, nil)
+        (hasHead, verdict, pace) = (false, nil, CarryPace(request))
         offset = request.body?.range.lowerBound ?? 0
         reader.reset()
         easy.clearError()
@@ -149,8 +150,12 @@ final class CarryHandle: @unchecked Sendable {
     }
 
     private func takeBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if hasHead, onBytes(bytes) { return true }
-        verdict = .refused
+        guard hasHead, onBytes(bytes) else {
+            verdict = .refused
+            return false
+        }
+        if pace.keeps(bytes.count) { return true }
+        verdict = .failed(failure(.noAnswer, "the answer comes too slowly to finish"))
         return false
     }
 

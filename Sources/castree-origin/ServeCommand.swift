@@ -48,11 +48,14 @@ extension Invocation {
             await withTaskCancellationHandler {
                 let cleaning = Task { await Self.closeRemoved(contents) }
                 let looking = served.mirror.map { mirror in
-                    Task { await Self.keepLooking(at: mirror, every: refresh) }
+                    [
+                        Task { await Self.keepLooking(at: mirror, every: refresh) },
+                        Task { await Self.watchLooks(of: mirror, every: refresh) },
+                    ]
                 }
                 await server.waitUntilStopped()
                 cleaning.cancel()
-                looking?.cancel()
+                for task in looking ?? [] { task.cancel() }
             } onCancel: {
                 server.stop()
             }
@@ -81,6 +84,17 @@ extension Invocation {
                     continuation.resume()
                 }
             }
+        }
+    }
+
+    /// Says when looks do not end: a bucket that drips its answers would leave clients with what it withdrew, in silence.
+    private static func watchLooks(of mirror: OriginMirror, every interval: Duration) async {
+        let limit = max(interval * 4, .seconds(10))
+        while !Task.isCancelled {
+            // As above.
+            try? await Task.sleep(for: max(interval, .seconds(1)))
+            if Task.isCancelled { return }
+            mirror.tellIfLate(after: limit.milliseconds)
         }
     }
 

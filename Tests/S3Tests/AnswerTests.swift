@@ -40,6 +40,35 @@ import Testing
         try expect(script.bucket.text("o"), equals: String(repeating: "a", count: 20))
     }
 
+    /// Answers from a script, each time after a while.
+    private struct SlowCarrier: BucketCarrier {
+        let script: ScriptedCarrier
+
+        func carry(
+            _ request: CarriedRequest, onHead: (AnswerHead) -> Bool,
+            onBytes: (UnsafeRawBufferPointer) -> Bool
+        ) -> CarryEnd {
+            pause(milliseconds: 20)
+            return script.carry(request, onHead: onHead, onBytes: onBytes)
+        }
+    }
+
+    @Test func `bytes that come below the least rate do not keep a read going`() throws {
+        var steps = [ScriptedCarrier.Step.cut(200, Self.whole(20), "a")]
+        for index in 1..<20 { steps.append(.cut(206, Self.part(index, 20), "a")) }
+        let script = ScriptedCarrier(steps)
+        var options = BucketOptions()
+        options.failureCountMax = 3
+        options.pause = { _ in }
+        let bucket = S3Storage(
+            try BucketLocation(parsing: "s3://updates/app"),
+            at: try BucketEndpoint(bucket: "updates", endpoint: "http://store:9000", region: nil),
+            keys: FixedKeys(nil), carrier: SlowCarrier(script: script), options)
+        let error = #expect(throws: StoreError.self) { try bucket.text("o") }
+        expect(error?.code, equals: .network)
+        expect(script.requests.count, equals: 3)
+    }
+
     @Test func `a store without ranges is read from the beginning, no byte twice`() throws {
         let script = try ScriptedBucket([
             .cut(200, Self.whole(10), "0123"), .answer(200, Self.whole(10), "0123456789"),

@@ -198,6 +198,73 @@ import Testing
         }
     }
 
+    /// Where an answer comes byte by byte.
+    enum Drip: String, CaseIterable, Sendable {
+        case head, interim, body, chunks, refusal, trailer
+
+        private static let chunked = "Transfer-Encoding: chunked\r\n\r\n"
+
+        var flood: FloodServer.Flood {
+            let (beginning, piece) =
+                switch self {
+                case .head: ("HTTP/1.1 200 OK\r\n", "x: y\r\n")
+                case .interim: ("", "HTTP/1.1 102 Processing\r\n\r\n")
+                case .body: ("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", "a")
+                case .chunks:
+                    ("HTTP/1.1 200 OK\r\n" + Self.chunked, "1\r\na\r\n")
+                case .refusal: ("HTTP/1.1 403 No\r\nContent-Length: 1000000\r\n\r\n", "a")
+                case .trailer:
+                    ("HTTP/1.1 200 OK\r\n" + Self.chunked + "0\r\n", "x: y\r\n")
+                }
+            return FloodServer.Flood(
+                beginning: beginning, piece: Array(piece.utf8), count: 1_000_000,
+                pauseMilliseconds: 50)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Drip.allCases)
+    func `that drips its answer is given up at the least rate, wherever it drips`(
+        _ drip: Drip
+    ) throws {
+        let server = try FloodServer(drip.flood)
+        defer { server.stop() }
+        var request = CarriedRequest(
+            method: "GET", url: "http://127.0.0.1:\(server.port)/a", fields: [])
+        request.usesProxy = false
+        request.stallSeconds = 1
+        request.paceMilliseconds = 1_000
+        let end = try CurlBucketCarrier().carry(request) { _ in
+            true
+        } onBytes: { _ in
+            true
+        }
+        guard case .failed(let failure) = end else {
+            Issue.record("it has ended as \(end)")
+            return
+        }
+        expect(failure.kind, equals: .noAnswer, "\(failure.message)")
+    }
+
+    @Test func `that brings as much as the least rate asks for is waited for`() throws {
+        let server = try FloodServer(
+            FloodServer.Flood(
+                beginning: "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n", piece: [97],
+                count: 40, pauseMilliseconds: 50))
+        defer { server.stop() }
+        var request = CarriedRequest(
+            method: "GET", url: "http://127.0.0.1:\(server.port)/a", fields: [])
+        request.usesProxy = false
+        request.stallSeconds = 1
+        request.paceMilliseconds = 1_000
+        request.leastByteCount = 5
+        let end = try CurlBucketCarrier().carry(request) { _ in
+            true
+        } onBytes: { _ in
+            true
+        }
+        expect(end, equals: .finished)
+    }
+
     @Test func `that sends a byte now and then is given up when its time is over`() throws {
         let server = try FloodServer(
             FloodServer.Flood(

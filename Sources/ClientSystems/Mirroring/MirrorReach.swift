@@ -100,6 +100,11 @@ final class MirrorReach: Sendable {
         tell(sentence(error.message), known: known, of: part)
     }
 
+    /// Says a sentence about a part while something is so, once; `nil`: it is so no more.
+    func tell(_ known: String?, of part: String, saying sentence: String) {
+        tell(sentence, known: known, of: part)
+    }
+
     private func tell(_ sentence: String?, known: String?, of part: String) {
         let isNews = state.withLock { state in
             if state.told.count >= Self.toldMax { state.told = [:] }

@@ -63,6 +63,8 @@ package final class OriginMirror: Sendable {
         var channels: Set<ChannelName> = []
         /// Those whose pointers castree's own devices have asked for.
         var others: Set<ChannelName> = []
+        /// When the last look ended, by the monotonic clock, and how long it took.
+        var looked = (at: SystemClock.milliseconds, time: Int64(0))
         /// What is being sent, by the tags of archives.
         var holds: [ObjectID: SharedHold] = [:]
         /// The holds of archives that were sent last, whether or not somebody sends them now; counted by their files.
@@ -167,6 +169,7 @@ package final class OriginMirror: Sendable {
     /// - Returns: the origin in the directory.
     /// - Throws: `.noOrigin`; what the bucket throws if there is nothing here to answer from.
     package func begin() throws(StoreError) -> DirectoryOrigin {
+        defer { noteLook(since: SystemClock.milliseconds) }
         try directory.replace(OriginLayout.logMark, with: [])
         try shelf.scan()
         let isWarm = try takeOver()
@@ -184,6 +187,8 @@ package final class OriginMirror: Sendable {
 
     /// Looks whether something has changed in the bucket, and says what keeps it from that.
     package func look() {
+        let began = SystemClock.milliseconds
+        defer { noteLook(since: began) }
         do throws(StoreError) {
             try lookOnce()
             reach.note(nil)
@@ -191,6 +196,25 @@ package final class OriginMirror: Sendable {
         } catch {
             if error.code != .interrupted { tell(error) }
         }
+    }
+
+    /// Says that no look has ended for so long, in milliseconds; once, until they end in time again.
+    ///
+    /// A bucket that answers, but so slowly that a look takes very long, is neither reached nor out of reach.
+    package func tellIfLate(after limit: Int64) {
+        let looked = state.withLock { $0.looked }
+        let time = SystemClock.milliseconds - looked.at
+        // One that took very long is no sign of the next one's end.
+        guard time >= limit || looked.time < limit else { return }
+        reach.tell(
+            time >= limit ? "late" : nil, of: "the time of looks",
+            saying: "\(bucket.place) answers too slowly: no look for changes has ended for "
+                + "\(time / 1_000) s; what is in the cache goes on being answered")
+    }
+
+    private func noteLook(since began: Int64) {
+        let now = SystemClock.milliseconds
+        state.withLock { $0.looked = (now, now - began) }
     }
 
     private func tell(_ error: StoreError) {

@@ -28,6 +28,10 @@ package struct CarriedRequest: Sendable {
     package var body: CarriedBody?
     /// How long nothing may move in either direction, in seconds.
     package var stallSeconds = 30
+    /// The fewest bytes of an answer that must come in ``paceMilliseconds``; 0 for any.
+    package var leastByteCount: Int64 = 8 * 1024
+    /// In what time ``leastByteCount`` must come, if that is longer than nothing may move.
+    package var paceMilliseconds = 60_000
     /// How long connecting may take, in milliseconds.
     package var connectMilliseconds = 20_000
     /// How long the whole may take, in milliseconds; nil for no limit.

@@ -20,6 +20,8 @@ final class RequestRunner: Sendable {
     private static let clockOffsetMax: Int64 = 10 * 31_556_952
     /// A day: who is on a line without TLS must not gather signatures that count years from now.
     private static let clockOffsetMaxWithoutTLS: Int64 = 86_400
+    /// The fewest bytes a minute that are progress, as in pulls: who has one brought by each try would ask for weeks.
+    private static let leastRate: Int64 = 8 * 1024
 
     let options: BucketOptions
     let keys: any KeySource
@@ -48,7 +50,7 @@ final class RequestRunner: Sendable {
     /// Makes a call until it is answered or given up.
     ///
     /// - Parameters:
-    ///   - progress: grows while a repeated call gets on; then its failures count anew.
+    ///   - progress: grows while a repeated call gets on; then its failures count anew, unless that takes too long.
     ///   - make: the call of each try.
     ///   - onHead: what to do with a body; asked for answers without an error only.
     ///   - onBytes: takes the bytes that are streamed; `false` ends the request.
@@ -60,11 +62,12 @@ final class RequestRunner: Sendable {
         onBytes: (UnsafeRawBufferPointer) -> Bool = { _ in true }
     ) throws(StoreError) -> CallEnd {
         var tries = Tries()
+        // What had come, and when, at the last try that was not in vain.
+        var last = (count: progress(), at: SystemClock.milliseconds)
         while true {
             if options.isStopped() { throw stopped }
             let call = make()
             let signing = try keys.keys(at: now)
-            let before = progress()
             let sent = try send(call, signing, onHead, onBytes, isRepeated: tries.count > 0)
             tries.count += 1
             let verdict = Verdict(sent, call, wasUndecided: tries.isUndecided)
@@ -74,7 +77,11 @@ final class RequestRunner: Sendable {
                 return .answer(answer)
             case .again(let reason, let isUndecided, let retryAfter):
                 if isUndecided { tries.isUndecided = true }
-                if progress() > before { tries.failureCount = 0 }
+                let (gained, now) = (progress() - last.count, SystemClock.milliseconds)
+                if gained >= max(1, Self.leastRate * (now - last.at) / 60_000) {
+                    tries.failureCount = 0
+                    last = (last.count + gained, now)
+                }
                 tries.failureCount += 1
                 guard mayRepeat(&tries) else { return try givenUp(call, reason, tries) }
                 waitForTheNext(of: call, reason, retryAfter, tries)
@@ -155,6 +162,8 @@ final class RequestRunner: Sendable {
             call.fields + (try signer.fields(for: target, by: signing, at: sent.signedAt))
         request.body = call.body
         request.stallSeconds = call.stallSeconds ?? options.stallSeconds
+        // Blanks that come before a late answer are no body.
+        if call.mayFailLate { request.leastByteCount = 0 }
         request.totalMilliseconds = call.totalMilliseconds ?? Self.patience(call, request)
         if !call.isSentWhenStopped { request.isStopped = options.isStopped }
         var use = BodyUse.keep

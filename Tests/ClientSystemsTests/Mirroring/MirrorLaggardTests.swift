@@ -53,6 +53,36 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func `looks that do not end are told once, until they end in time again`() throws {
+        let place = try BucketPlace()
+        try place.publish("1", ["a": "one"])
+        let silence = Silence()
+        let notices = MirrorNotices()
+        let (mirror, _) = try place.mirror(
+            place.bucket { silence.meet($0) }, patience: 3_600_000, notices: notices)
+        mirror.look()
+        mirror.tellIfLate(after: 3_600_000)
+        expect(notices.all, equals: [])
+        silence.fail(BucketPlace.pointerKey)
+        silence.fallSilent()
+        Parallel.detach { mirror.look() }
+        try wait { silence.isAsked }
+        for _ in 0..<3 { mirror.tellIfLate(after: 0) }
+        expect(notices.all.count == 1 && notices.all[0].contains("too slowly"), "\(notices.all)")
+        silence.end()
+        try wait { !silence.isAsked }
+        // It has ended, late.
+        mirror.tellIfLate(after: 0)
+        expect(notices.all.count, equals: 1)
+        // Another one ends in time; the next late one is news.
+        mirror.look()
+        mirror.tellIfLate(after: 3_600_000)
+        expect(notices.all.count, equals: 1)
+        mirror.tellIfLate(after: 0)
+        expect(notices.all.count, equals: 2)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func `a file that does not answer delays one look, and counts when it answers again`() throws {
         let model = try BucketPlace()
         try model.publish("1", ["a": "one"])
