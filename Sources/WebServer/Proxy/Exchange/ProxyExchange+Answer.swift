@@ -33,11 +33,24 @@ extension ProxyExchange {
                 return
             case .head(let consumed):
                 position += consumed
+                if link.parser.head.status < 200, !countInterim(consumed) { return }
                 take(link.parser.head, rest, after: bytes.extracting(position...))
                 link.parser.reset()
             }
         }
         if case .body = phase { readBody(bytes.extracting(position...)) }
+    }
+
+    /// Counts the bytes of an interim answer; an upstream that sends nothing else is given up.
+    private func countInterim(_ count: Int) -> Bool {
+        interimByteCount += count
+        guard interimByteCount > UpstreamHeadParser.byteLimit else { return true }
+        refuse(
+            MessageFailure(
+                502,
+                "there are more than \(UpstreamHeadParser.byteLimit) bytes of interim answers (1xx) and no other"
+            ))
+        return false
     }
 
     /// Whether the browser is at an http address of this machine: no proxy before this server says that it is at https.

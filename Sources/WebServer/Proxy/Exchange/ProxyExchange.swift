@@ -30,6 +30,8 @@ final class ProxyExchange: ExchangeStreamHandler {
     /// A head that goes out with the first piece of its body.
     var pendingHead: PendingHead?
     var scratch: [UInt8] = []
+    /// Bytes of the interim answers so far.
+    var interimByteCount = 0
     private var isClientPaused = false
     private var waitsToContinue: Bool
     private var hasRepeated = false
