@@ -2,9 +2,9 @@ package import Platform
 
 /// Replaces a file with one of these bytes, in one step: until then the old one stays.
 ///
-/// Follows symbolic links to the file. Writes into what is no regular file, such as a pipe, a device or
-/// a file that is open already (`/dev/stdout`), and into a file that cannot be replaced: its directory
-/// takes no other one, or it is a mount point.
+/// Follows symbolic links to the file, but takes nothing that a stranger has put where everybody may write. Writes into
+/// what is no regular file, such as a pipe, a device or a file that is open already (`/dev/stdout`), and into a file
+/// that cannot be replaced: its directory takes no other one, or it is a mount point.
 /// - Returns: whether it is a file of its own; otherwise this program may print to the same place.
 /// - Throws: what the file system says; a file that can be replaced is unchanged then.
 package func replaceFile(
@@ -27,6 +27,7 @@ package func replaceFile(
         return false
     }
     let old = try system.status(here, place)
+    if let old { try system.refuseStrangers(old, at: place) }
     if let old, old.kind != .regular {
         try write(into: place, system, writeBytes)
         return false
@@ -102,6 +103,10 @@ private func resolved(
     var path = path
     // As many as Linux follows (path_resolution(7)).
     for _ in 0..<40 {
+        // Looked at after it was read: whoever made it cannot have made one of somebody else's since.
+        if let link = try system.status(here, path) {
+            try system.refuseStrangers(link, at: path)
+        }
         // Links of the system lead to open files, whatever they say (proc(5)).
         for place in ["/proc/", "/dev/"] where path.hasPrefix(place) { return nil }
         path = target.hasPrefix("/") ? target : directory(of: path) + target
@@ -111,6 +116,24 @@ private func resolved(
         target = next
     }
     return nil
+}
+
+extension FileSystem {
+    /// Refuses what belongs to somebody else, in a directory where everybody makes names and nobody takes another's.
+    ///
+    /// As Linux refuses it to whoever opens such a link, or makes such a file (proc_sys_fs(5), protected_symlinks,
+    /// protected_regular, protected_fifos): links are followed by name here, so no system call would meet one.
+    fileprivate func refuseStrangers(_ status: FileStatus, at path: String) throws(StoreError) {
+        guard status.owner != effectiveUser() else { return }
+        let above = directory(of: path)
+        let place = try self.status(
+            POSIXFileSystem.workingDirectory, above.isEmpty ? "." : above + ".")
+        guard let place, place.mode & 0o1002 == 0o1002, status.owner != place.owner else { return }
+        throw StoreError(
+            .permission,
+            "unable to write \(printable(path)): \(status.kind.noun) of another user stands there, in a directory where "
+                + "everybody may write; remove it, or name another place")
+    }
 }
 
 /// The directory of a path, with the slash; nothing for the working directory.
