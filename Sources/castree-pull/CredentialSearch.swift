@@ -95,6 +95,11 @@ struct CredentialSearch {
     /// A netrc file, if it is there.
     private func netrc(_ file: String, _ url: String) throws -> OriginCredentials? {
         guard let mode = System.mode(of: file) else { return nil }
+        // libcurl reads it for each request, and waits for whoever writes.
+        guard !System.isFifo(file) else {
+            throw CommandError.usage(
+                "\(printable(file)) is a fifo; a netrc file is read more than once")
+        }
         if mode & 0o004 != 0 {
             invocation.diagnostics.warn(
                 code: "netrcReadable",

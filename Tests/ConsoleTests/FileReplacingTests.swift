@@ -119,6 +119,29 @@ import Testing
         expect(Damage.names(directory.path), equals: ["link"])
     }
 
+    @Test("is not waited for where it is a fifo that nobody reads, and has all where somebody does")
+    func fifo() throws {
+        try require(mkfifo(path("fifo"), 0o600) == 0)
+        let error = #expect(throws: StoreError.self) { try replaceFile(path("fifo"), with: [1]) }
+        expect(error?.message.contains("a fifo that nobody reads"), equals: true)
+        let reader = open(path("fifo"), O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        try expect(!replaceFile(path("fifo"), with: Array("new".utf8)))
+        var bytes = [UInt8](repeating: 0, count: 9)
+        expect(read(reader, &bytes, 9) == 3 && bytes.starts(with: "new".utf8))
+    }
+
+    @Test("on a full disk says to make room there, and names no command for the store")
+    func full() throws {
+        let full = Refusing(.write, watched: directory.path)
+        let error = #expect(throws: StoreError.self) {
+            try replaceFile(path("page"), with: Array("new".utf8), on: full)
+        }
+        expect(error?.code, equals: .outOfSpace)
+        expect(error?.message.contains("make room there"), equals: true)
+        expect(error?.message.contains("castree gc"), equals: false)
+    }
+
     private func inode(_ name: String) throws -> UInt64 {
         try require(
             try POSIXFileSystem().status(POSIXFileSystem.workingDirectory, path(name))

@@ -22,6 +22,19 @@ package func replaceFile(
     _ writeBytes: (Int32) throws(StoreError) -> Int64
 ) throws(StoreError) -> Bool {
     let here = POSIXFileSystem.workingDirectory
+    do throws(StoreError) {
+        return try replace(path, here, system, writeBytes)
+    } catch {
+        // The disk that is full need not be the store's.
+        guard error.code == .outOfSpace else { throw error }
+        throw error.advising("make room there, or name another place, and repeat the command")
+    }
+}
+
+private func replace(
+    _ path: String, _ here: Int32, _ system: any FileSystem,
+    _ writeBytes: (Int32) throws(StoreError) -> Int64
+) throws(StoreError) -> Bool {
     guard let place = try resolved(path, system) else {
         try write(into: path, system, writeBytes)
         return false
@@ -80,6 +93,18 @@ private func write(
 ) throws(StoreError) {
     let here = POSIXFileSystem.workingDirectory
     let isThere = try system.status(here, path) != nil
+    // A reader may be just about to open it: a second.
+    var tries = 0
+    while System.isUnreadFifo(path) {
+        tries += 1
+        guard tries < 50 else {
+            throw StoreError(
+                .io,
+                "unable to write \(printable(path)): it is a fifo that nobody reads; start its reader first"
+            )
+        }
+        pause(milliseconds: 20)
+    }
     let target: Descriptor
     do throws(StoreError) {
         target = try system.open(

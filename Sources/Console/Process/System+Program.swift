@@ -52,6 +52,26 @@ extension System {
         return stat(path, &status) == 0 ? UInt32(status.st_mode) & 0o7777 : nil
     }
 
+    /// Whether a path is a fifo that nobody reads: opening it to write would wait, whatever signals come (fifo(7)).
+    static func isUnreadFifo(_ path: String) -> Bool {
+        guard isFifo(path) else { return false }
+        let raw = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        if raw >= 0 {
+            #if canImport(Glibc)
+                _ = Glibc.close(raw)
+            #else
+                _ = Darwin.close(raw)
+            #endif
+        }
+        return raw < 0 && errno == ENXIO
+    }
+
+    /// Whether a path is a fifo, links followed.
+    package static func isFifo(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
     /// Replaces the running program by another, with the same arguments (execv(3)).
     ///
     /// - Parameter words: its arguments; nil for those of this program, as they were given.

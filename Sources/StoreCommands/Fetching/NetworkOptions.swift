@@ -70,7 +70,7 @@ extension Invocation {
     /// The file of `--cacert`; nil if it is not given.
     package func certificatesFile() throws(CommandError) -> String? {
         guard let file = try value("cacert") else { return nil }
-        guard System.isReadable(file) else {
+        guard System.isReadable(file), !System.isFifo(file) else {
             throw .usage("--cacert takes a file that can be read, not '\(file)'")
         }
         return file

@@ -61,7 +61,9 @@ extension VersionStore {
                 guard error.code == .missingObject, mode == .link,
                     tries < Self.executableCopyTriesMax
                 else {
-                    throw error
+                    // The disk that is full is the target's.
+                    guard error.code == .outOfSpace else { throw error }
+                    throw error.advising("make room there, or check out elsewhere")
                 }
             }
         }
