@@ -37,6 +37,34 @@ import Testing
         try expect(place.castree("retire", "1").status, equals: 1)
     }
 
+    @Test func `a directory without files is refused, and leaves no store behind`() throws {
+        let empties: [(files: [String: String], options: [String])] = [
+            ([:], []), (["a/b.txt": "x"], ["--exclude", "*"]), ([".git/HEAD": "x"], []),
+            ([".DS_Store": "x"], ["--skip-junk"]),
+        ]
+        for (files, options) in empties {
+            let directory = place.directory.appending(path: "shipped")
+            try? FileManager.default.removeItem(at: directory)
+            try FileManager.default.createDirectory(
+                at: directory, withIntermediateDirectories: true)
+            try place.write(files, to: "shipped")
+            let words = ["adopt", "shipped", "--version", "1"] + options
+            let refused = try place.run(.castree, words)
+            expect(refused.status, equals: 1, "\(options) \(refused)")
+            expect(refused.errors.contains("shipped has no files"), "\(refused)")
+            expect(!place.exists(".castree"))
+        }
+        // In a store that is there, nothing changes; what was adopted needs its directory no more.
+        try place.write(Release.first, to: "shipped")
+        try expect(adopt("shipped", "--version", "1").status, equals: 0)
+        try FileManager.default.removeItem(at: place.directory.appending(path: "shipped"))
+        try FileManager.default.createDirectory(
+            at: place.directory.appending(path: "shipped"), withIntermediateDirectories: true)
+        try expect(adopt("shipped", "--version", "1").status, equals: 0)
+        try expect(adopt("shipped", "--version", "2").status, equals: 1)
+        try expect(lifecycle().embedded == "1" && lifecycle().current == "1")
+    }
+
     @Test func `an app update wins over a download, unless the download comes first by choice`()
         throws
     {

@@ -116,6 +116,80 @@ import Testing
         try Data(text.utf8).write(to: place.directory.appending(path: ".castree/events.jsonl"))
     }
 
+    @Test func `a clock that was ahead for one answer neither silences nor raises a problem`()
+        throws
+    {
+        try place.castree("init", "--no-sync")
+        let now = Int64(Date().timeIntervalSince1970)
+        let ahead: Int64 = 10 * 365 * 86_400
+        // Problems that time brings: the first of the failures was told by a clock that was ahead, or the origin's answer before.
+        let failing = Self.histories + Self.neighbours
+        for history in failing where ["noAnswer", "failingUpdates"].contains(history.code) {
+            for event in [history.events[0].event, Self.nothing] {
+                var event = event
+                if let times = event.firstRange(of: ",\"times\"") {
+                    event = String(event[..<times.lowerBound])
+                }
+                try write([(-ahead, event)] + history.events, now)
+                let codes = try status().problems.map(\.code)
+                expect(codes, equals: [history.code ?? ""], "\(history.name) \(event)")
+            }
+        }
+        // An origin that another has replaced does not come back for ten years.
+        try write(
+            [(9, Self.other), (8, Self.failed), (7, Self.other), (-ahead, Self.untrusted)]
+                + (0..<3).map { (200_000 - $0, Self.other) }, now)
+        try expect(status().problems.map(\.code), equals: [])
+        let asked = try place.castree("status").text.split(separator: "\n")
+            .first { $0.hasPrefix("asked") }
+        expect(asked?.contains("https://b.example"), equals: true, "\(asked ?? "")")
+    }
+
+    /// What a server noted, and what it came to, by the order of the log and not by clocks.
+    @Test func `what could not be shown is wrong until a check, whatever a clock said`() throws {
+        try place.add("1", Release.first, "--activate")
+        let now = Int64(Date().timeIntervalSince1970)
+        let damage =
+            #""event":"failed","deed":"show","code":"damagedObject","ofStore":true,"message":"wrong bytes""#
+        for ago: Int64 in [-10 * 365 * 86_400, 0, 10 * 365 * 86_400] {
+            // Numbers begin anew.
+            let file = place.directory.appending(path: ".castree/last-check.json")
+            try? FileManager.default.removeItem(at: file)
+            try write([(5, Self.nothing), (ago, damage)], now)
+            try expect(status().problems.map(\.code), equals: ["damagedObject"], "\(ago)")
+            try expect(place.castree("fsck").status, equals: 0)
+            try expect(status().well, "\(ago)")
+            // The check's own clock was wrong; then it happens again.
+            let check = try String(contentsOf: file, encoding: .utf8)
+            try Data(
+                check.replacing(/"(ended|wholeEnded)At":\d+/) {
+                    "\"\($0.1)At\":\(now - ago)"
+                }.utf8
+            ).write(to: file)
+            try expect(status().well, "\(ago)")
+            try write([(5, Self.nothing), (9, damage), (2, damage)], now)
+            try expect(status().problems.map(\.code), equals: ["damagedObject"], "\(ago)")
+        }
+    }
+
+    @Test
+    func `a page that was kept is said for a day, also if a clock was ahead when it was seen`()
+        throws
+    {
+        try place.add("1", Release.first, "--activate")
+        let now = Int64(Date().timeIntervalSince1970)
+        let stale = #""event":"stalePage","version":"1""#
+        for (ago, code) in [(2 * 86_400, nil), (3600, "stalePage")] as [(Int64, String?)] {
+            try write([(-10 * 365 * 86_400, stale), (ago, Self.nothing)], now)
+            try expect(status().problems.map(\.code), equals: [code].compactMap { $0 })
+        }
+        // Neither does the log show what is old among what is new, nor hide that.
+        try write(
+            [(-10 * 365 * 86_400, stale), (2 * 86_400, Self.pending), (60, Self.nothing)], now)
+        let lines = try place.castree("log", "--since", "1d").text.split(separator: "\n")
+        expect(lines.count == 1 && lines[0].contains("nothing new"), "\(lines)")
+    }
+
     /// An origin A that fails, and another that is asked beside it: `nil` if A counts no more.
     static let neighbours: [(name: String, events: [(ago: Int64, event: String)], code: String?)] =
         [

@@ -217,6 +217,50 @@ import Testing
     }
 
     @Test(
+        "signs by a key of the owner as its owner, who goes on, and makes keys that the owner can use",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func signed() throws {
+        let place = try prepared()
+        let directory = place.directory.path
+        let files = FileManager.default
+        for name in ["keys", "origin"] {
+            try files.createDirectory(
+                atPath: "\(directory)/\(name)", withIntermediateDirectories: true)
+            chown("\(directory)/\(name)", Self.owner, Self.owner)
+        }
+        try expect(place.castree("key", "new", "keys/k").status, equals: 0)
+        try expect(place.castree("add", "release-2", "--version", "2").status, equals: 0)
+        let verbs = [
+            ["publish", "1", "origin"], ["publish", "2", "origin"], ["withdraw", "1", "origin"],
+            ["resign", "origin", "--valid-for", "3d"], ["prune", "origin"],
+        ]
+        for words in verbs {
+            for isRoot in [true, false] {
+                // The memory is made by root first, then replaced by root.
+                let words = words + ["--sign-key", "keys/k"]
+                let finished =
+                    isRoot
+                    ? try place.run(.castree, words)
+                    : try Running(
+                        URL(filePath: Self.setpriv),
+                        Self.identity + [ProgramUnderTest.castree.url.path] + words,
+                        in: place.directory
+                    ).finished()
+                let isRepeated = words[0] == "withdraw" && !isRoot
+                expect(isRepeated || finished.status == 0, "\(words) \(isRoot): \(finished)")
+                expect(!finished.errors.contains("denied"), "\(words) \(isRoot): \(finished)")
+                for name in try files.contentsOfDirectory(atPath: "\(directory)/keys") {
+                    var status = stat()
+                    expect(lstat("\(directory)/keys/\(name)", &status), equals: 0)
+                    expect(status.st_uid, equals: Self.owner, "\(words) \(name)")
+                    let isPublic = name.hasSuffix(".pub")
+                    expect(status.st_mode & 0o777, equals: isPublic ? 0o644 : 0o600, "\(name)")
+                }
+            }
+        }
+    }
+
+    @Test(
         "keeps what it makes elsewhere, and what was root's before",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func elsewhere() throws {

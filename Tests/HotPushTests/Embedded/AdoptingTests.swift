@@ -45,6 +45,24 @@ import VersionTree
         if isConfirmed { try store.versions.confirm(name, token: store.versions.boot().token) }
     }
 
+    @Test("of no files, which an older castree took, is not done by its name")
+    func empty() throws {
+        let store = try TemporaryStore()
+        let embedded = try Self.ship("1", in: store)
+        let nothing = store.directory.appending("nothing")
+        try FileManager.default.createDirectory(
+            atPath: nothing, withIntermediateDirectories: true)
+        try store.versions.add(directory: nothing, version: "1")
+        try store.versions.markEmbedded("1") { (_) throws(StoreError) -> EmbeddedChange in
+            var change = EmbeddedChange()
+            change.becomesCurrent = true
+            return change
+        }
+        let report = try store.versions.adopt(embedded)
+        expect(report.isNew && report.becameCurrent && report.version == "1+shipped.1")
+        try expect(!store.versions.adopt(embedded).isNew)
+    }
+
     @Test("is current after the first start of an app, and costs nothing at the next ones")
     func firstStart() throws {
         let store = try TemporaryStore()

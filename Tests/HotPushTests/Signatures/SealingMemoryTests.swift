@@ -167,8 +167,18 @@ import VersionTree
         let pointer = try place.pointer()
         let fileSystem = POSIXFileSystem()
         let directory = URL(filePath: place.alice).deletingLastPathComponent().path
-        let other = try fileSystem.open(
-            POSIXFileSystem.workingDirectory, directory, .directory, mode: 0)
+        // Whoever may read the directory or the key's other files can hold their locks, and stops nobody.
+        for file in [directory, place.alice, try place.memoryFile(place.alice)] {
+            let reader = try fileSystem.open(
+                POSIXFileSystem.workingDirectory, file,
+                file == directory ? .directory : .reading, mode: 0)
+            try expect(fileSystem.lock(reader.raw, exclusive: true), "\(file)")
+            try place.memory(place.alice, patience: .milliseconds(20)).note(pointer, at: "here")
+            fileSystem.unlock(reader.raw)
+        }
+        let path = "\(directory)/\(try place.key(place.alice).id).lock"
+        let other = try fileSystem.open(POSIXFileSystem.workingDirectory, path, .reading, mode: 0)
+        try expect(fileSystem.status(other.raw).mode & 0o777, equals: 0o600)
         try expect(fileSystem.lock(other.raw, exclusive: true))
         let memory = try place.memory(place.alice, patience: .milliseconds(20))
         let refused = refusal { try memory.note(pointer, at: "here") }
