@@ -10,6 +10,8 @@ package struct LastCheck: Sendable, Hashable {
     package var endedAt: Int64
     /// When a check that read every object ended last; `nil` if nobody remembers.
     package var wholeEndedAt: Int64?
+    /// The number of the last event in the log when that check began: clocks do not tell what came after it.
+    package var wholeEvent: Int64?
     /// Whether SHA-256 was computed anew; otherwise sizes and fingerprints were compared.
     package var isDeep: Bool
     /// Whether it was a repair.
@@ -86,6 +88,7 @@ package struct LastCheck: Sendable, Hashable {
             writer.member("repairedCount", repairedCount)
             writer.member("skippedObjects", skippedObjects)
             if let wholeEndedAt { writer.member("wholeEndedAt", wholeEndedAt) }
+            if let wholeEvent { writer.member("wholeEvent", wholeEvent) }
         }
         return writer.drain() + [10]
     }
@@ -117,6 +120,7 @@ package struct LastCheck: Sendable, Hashable {
         leftoverCount = count("leftoverCount") ?? 0
         wholeEndedAt =
             skippedObjects == 0 ? endedAt : document["wholeEndedAt"]?.asInt64
+        wholeEvent = document["wholeEvent"]?.asInt64
         // A kind that only a newer castree knows counts, but is not shown.
         self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
     }
@@ -141,11 +145,34 @@ extension VersionStore {
         return bytes.flatMap { LastCheck(parsing: $0) }
     }
 
+    /// The number of the last event in the log (HotPush writes it); `nil` if nobody can tell.
+    func lastEvent() -> Int64? {
+        for name in [StoreLayout.events, StoreLayout.olderEvents] {
+            // Without the log there is nothing that a check could answer.
+            let bytes = try? fileSystem.contents(
+                directories.root.raw, name, limit: LastCheck.fileByteCountMax)
+            for line in (bytes ?? []).split(separator: 10).reversed() {
+                // A line that a power cut has torn is none.
+                if let number = (try? JSONValue.parse(Array(line)))?["sequence"]?.asInt64 {
+                    return number
+                }
+            }
+        }
+        return nil
+    }
+
     /// Remembers a check, and tells the store's observer what it found.
-    func conclude(_ report: CheckReport, _ options: CheckOptions, repairing: Bool) {
+    /// - Parameter event: the number of the log's last event when it began.
+    func conclude(
+        _ report: CheckReport, _ options: CheckOptions, repairing: Bool, after event: Int64?
+    ) {
         var memory = LastCheck(
             report, isDeep: options.isDeep, isRepair: repairing, endedAt: secondsNow())
-        memory.wholeEndedAt = memory.wholeEndedAt ?? lastCheck()?.wholeEndedAt
+        if memory.wholeEndedAt != nil {
+            memory.wholeEvent = event
+        } else if let before = lastCheck() {
+            (memory.wholeEndedAt, memory.wholeEvent) = (before.wholeEndedAt, before.wholeEvent)
+        }
         // The caller has the report; a check that is not remembered is only not shown later.
         if let token = try? randomToken() {
             // As above.

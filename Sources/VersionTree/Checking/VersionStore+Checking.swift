@@ -12,8 +12,9 @@ extension VersionStore {
     public func check(
         _ options: CheckOptions = CheckOptions(), repairing: Bool = false
     ) throws(StoreError) -> CheckReport {
+        let event = lastEvent()
         let report = try look(options, repairing: repairing)
-        conclude(report, options, repairing: repairing)
+        conclude(report, options, repairing: repairing, after: event)
         return report
     }
 

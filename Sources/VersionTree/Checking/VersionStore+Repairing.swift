@@ -14,6 +14,7 @@ extension VersionStore {
         _ options: CheckOptions = CheckOptions(), from source: RepairSource? = nil,
         proceeds: (RepairPlan) -> Bool
     ) throws(StoreError) -> CheckReport {
+        let event = lastEvent()
         var report = try look(options, repairing: false)
         let unnamed = try versionsToRecover() + forgottenVersions(report.findings)
         let copies = try copiesOfLost(report.findings, shownBy: unnamed)
@@ -26,7 +27,7 @@ extension VersionStore {
         let plan = RepairPlan(
             report.findings, try means(report.findings, lost, manifests, waiting, copies, unnamed))
         guard proceeds(plan), !report.findings.isEmpty || !lost.isEmpty || !copies.isEmpty else {
-            conclude(report, options, repairing: false)
+            conclude(report, options, repairing: false, after: event)
             return report
         }
         var fetched: Set<ObjectID> = []
@@ -57,7 +58,7 @@ extension VersionStore {
                 return finding.kind != .missingInTree
                     || !incomplete.contains { $0 == finding.version }
             }
-        conclude(report, options, repairing: true)
+        conclude(report, options, repairing: true, after: event)
         return report
     }
 

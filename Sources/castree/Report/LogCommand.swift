@@ -28,10 +28,15 @@ extension Command {
             .flag("utc", "tell times in UTC"),
         ]
     ) { invocation in
-        let since = try invocation.moment("since", now: secondsNow())
+        let now = secondsNow()
+        let since = try invocation.moment("since", now: now)
         let count = try invocation.integer("last")
         var entries = try Journal(invocation.openStore()).entries()
-        if let since { entries.removeAll { $0.at < since } }
+        if let since {
+            // A clock that was wrong once neither adds what is old nor hides what is new.
+            let first = entries.believed(until: max(now, since)).firstIndex { $0.at >= since }
+            entries.removeFirst(first ?? entries.count)
+        }
         if let count { entries = entries.suffix(count) }
         return try invocation.reportDocument { writer in
             writer.objects(entries) { writer, entry in entry.writeMembers(to: &writer) }

@@ -23,6 +23,8 @@ struct StoreStatus {
         let isFetched: Bool
         /// When its download ended, or began, if nobody knows how it ended.
         let at: Int64?
+        /// Whether a clock that was ahead has told that, and nothing since then says how long ago it was.
+        let isUndated: Bool
     }
 
     let path: String
@@ -75,13 +77,16 @@ struct StoreStatus {
         versions = found { () throws(StoreError) in try store.versions(by: known) } ?? versions
         uses = found { () throws(StoreError) in try store.uses() } ?? uses
         // A damaged event log is one of the findings, too.
-        let events = (try? Journal(store).entries()) ?? []
+        let told = (try? Journal(store).entries()) ?? []
+        let events = told.believed(until: now)
         let progress = found { () throws(StoreError) in try store.progress() } ?? []
         downloads = progress.map { each in
-            Download(
+            let last = events.lastIndex { $0.event.isAboutDownload(of: each.version) }
+            return Download(
                 progress: each,
                 isFetched: uses.contains { $0.kind == .fetches && $0.version == each.version },
-                at: events.last { $0.event.isAboutDownload(of: each.version) }?.at)
+                at: last.map { events[$0].at },
+                isUndated: last.map { told[$0].at > now && events[$0].at == now } ?? false)
         }
         origins = AskedOrigin.all(in: events, now)
         space = found { () throws(StoreError) in
@@ -165,21 +170,25 @@ struct StoreStatus {
     private mutating func judgeDownloads(_ now: Int64) {
         for download in downloads where !download.isFetched {
             guard let at = download.at, at >= JournalEntry.clockIsSetFrom,
-                now - max(at, asked?.at ?? 0) > Self.restMax
+                download.isUndated || now - max(at, asked?.at ?? 0) > Self.restMax
             else { continue }
+            let time = download.isUndated ? "while the clock was ahead" : "at \(timestamp(at))"
             note(
                 "stoppedDownload", version: download.progress.version,
-                "the download of version \(download.progress.version) stopped at \(timestamp(at)), "
-                    + "and nobody has asked for the rest since; castree pull goes on with it")
+                "the download of version \(download.progress.version) stopped \(time), and nobody has asked for the rest since; castree pull goes on with it"
+            )
         }
     }
 
     /// Finds what servers could not show since a check has read every object.
     ///
-    /// From then on the findings of checks say what is wrong.
+    /// From then on the findings of checks say what is wrong. Which came first, the order of the log tells.
     private mutating func judgeDamage(_ events: [JournalEntry]) {
+        // Without a number (of an older castree, or of a log that is gone) only the clocks are left.
+        let event = lastCheck?.wholeEvent.flatMap { $0 <= events.last?.sequence ?? 0 ? $0 : nil }
         let damage = events.filter { entry in
             guard case .failed(JournalEvent.showing, _, _) = entry.event else { return false }
+            if let event { return entry.sequence > event }
             return entry.at > lastCheck?.wholeEndedAt ?? .min
         }
         guard let last = damage.last, case .failed(_, let failure, let message) = last.event else {
