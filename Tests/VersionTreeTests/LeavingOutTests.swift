@@ -189,7 +189,7 @@ import VersionTree
         expectRefusal(.unsupportedFile) {
             try add(files) {
                 $0.excluded = ["*"]
-                $0.takesEmpty = false
+                $0.emptyRefusal = .emptySource("the directory")
             }
         }
     }

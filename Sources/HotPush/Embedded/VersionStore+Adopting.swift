@@ -15,7 +15,7 @@ extension VersionStore {
     /// listed there, and what an origin offers is compared with it.
     ///
     /// If it is interrupted or killed, just repeat it.
-    /// - Throws: what importing throws; then the lifecycle is unchanged.
+    /// - Throws: what importing throws, `.unsupportedFile` for a directory without files; then the lifecycle is unchanged.
     @discardableResult
     public func adopt(
         _ embedded: EmbeddedVersion, app: AppTraits = AppTraits()
@@ -74,9 +74,11 @@ extension VersionStore {
 
     private static let shippedMark = "+shipped."
 
-    /// Whether a version can be shown without a look at its files.
+    /// Whether a version can be shown without a look at its files; one of none shows nothing.
     private func isWhole(_ name: String) throws(StoreError) -> Bool {
-        try versions().first { $0.version == name }?.state == .materialized
+        try versions().contains {
+            $0.version == name && $0.state == .materialized && $0.files > 0
+        }
     }
 
     private func addEmbedded(
@@ -84,6 +86,7 @@ extension VersionStore {
     ) throws(StoreError) -> AddReport {
         var options = AddOptions()
         (options.excluded, options.skipsJunk) = (embedded.excluded, embedded.skipsJunk)
+        options.emptyRefusal = .emptyShipment(embedded.directory)
         // It was made for this app: another app with other native code cannot go back to it.
         var terms = ReleaseTerms(order: embedded.order)
         if let key = app.compatibility {

@@ -12,8 +12,10 @@ public struct AddOptions: Sendable {
     public var excluded: [String] = []
     /// Leave out what systems leave behind: `.DS_Store`, AppleDouble files, `__MACOSX`, `Thumbs.db`, `desktop.ini`.
     public var skipsJunk = false
-    /// Take a directory without files; a version of nothing is seldom meant.
-    package var takesEmpty = true
+    /// What to throw at a directory without files; `nil` takes it.
+    ///
+    /// A version of nothing is seldom meant.
+    package var emptyRefusal: StoreError?
     /// Believe the stat cache about files that have not changed since they were last read.
     package var usesCache = true
     /// The time that the manifest records, in seconds since 1970.
@@ -119,9 +121,7 @@ extension VersionStore {
         _ files: consuming SourceFiles, _ root: borrowing Descriptor, _ version: VersionName,
         _ options: AddOptions, _ lease: borrowing Lease
     ) throws(StoreError) -> AddReport {
-        guard options.takesEmpty || files.count > 0 else {
-            throw .emptySource("the directory")
-        }
+        if files.count == 0, let refusal = options.emptyRefusal { throw refusal }
         var importing = Import(
             versions: self, root: root.raw, version: version, options: options, found: files)
         let report = try importing.run(lease)

@@ -44,4 +44,12 @@ extension StoreError {
             "\(source) has no files, so the version would be empty; give --allow-empty if that is meant"
         )
     }
+
+    /// What an app was shipped with has no file.
+    package static func emptyShipment(_ directory: String) -> StoreError {
+        StoreError(
+            .unsupportedFile,
+            "\(printable(directory)) has no files, and there would be nothing to go back to: repeat this when they are there "
+                + "(is it a mount that comes later?)")
+    }
 }

@@ -63,7 +63,7 @@ extension Invocation {
         options.excluded = try excluded()
         options.skipsJunk = flag("skip-junk")
         options.usesCache = !flag("no-cache")
-        options.takesEmpty = flag("allow-empty")
+        if !flag("allow-empty") { options.emptyRefusal = .emptySource(printable(directory)) }
         options.progress = { bar.report($0.bytes, of: $0.bytesTotal) }
         guard let listing else {
             return try versions.add(directory: directory, version: name, options: options)

@@ -20,7 +20,8 @@ extension Command {
             with its URLs and what it requires; --version may be left out. Name it all the same if \
             you like: the name there counts.
 
-            Files are left out as by castree add: --exclude, --skip-junk, .castreeignore.
+            Files are left out as by castree add: --exclude, --skip-junk, .castreeignore. A directory without \
+            files is refused: a mount may come later than the app.
 
                 castree adopt /usr/share/kiosk/app --version 2025.11.1
             """,
@@ -49,6 +50,13 @@ extension Command {
         }
         let opened = try invocation.openOrCreateStore {
             try ImportSource(directory).checkIsOutside(store: $0)
+            // An adoption that is refused must not leave an empty store behind.
+            let listing = try DirectoryListing(
+                of: directory, followingLinks: false,
+                obeying: SourceRules(
+                    excluding: excluded, skippingJunk: invocation.flag("skip-junk")),
+                isInterrupted: { Interruption.isRequested })
+            if listing.isEmpty { throw StoreError.emptyShipment(directory) }
         }
         let versions = opened.recordingEvents()
         var embedded = EmbeddedVersion(
