@@ -7,7 +7,8 @@ import StrictJSON
 /// by whatever name it is called, and whether it signs itself or a program signs by it.
 ///
 /// Whoever can write to an origin can put an old pointer back, or that of another origin. A publisher that remembers does
-/// not build upon it. The file is changed under a lock on the directory, replaced as a whole, and never goes back.
+/// not build upon it. The file is changed under a lock (`<id>.lock`, which nobody else can open), replaced as a whole, and
+/// never goes back. Both belong to the owner of the directory, also where root signs.
 ///
 /// A pointer is noted twice. Before it is written: that its sequence is used, that nothing older than what it was built
 /// upon may be built upon again, and the pointer itself. After it was written: that nothing older than itself may. Whoever
@@ -22,6 +23,7 @@ package struct SignedSequences: Sendable {
     private let patience: Duration
 
     private static let suffix = ".signed"
+    private static let lockSuffix = ".lock"
     private static let formatVersion: Int64 = 1
     private static let byteCountMax = 16 << 20
 
@@ -128,21 +130,24 @@ package struct SignedSequences: Sendable {
         guard let origin = pointer.origin else { return }
         let path = try memoryFile()
         let directory = try fileSystem.openDirectory(holding: path)
+        let owners = try fileSystem.owners(of: directory.raw, path)
+        // Not the directory itself: whoever may read that could hold its lock.
+        let lock = try owners.open(directory.raw, key + Self.lockSuffix, .updating, mode: 0o600)
         let deadline = SuspendingClock.now + patience
-        while try !fileSystem.lock(directory.raw, exclusive: true) {
+        while try !owners.lock(lock.raw, exclusive: true) {
             guard SuspendingClock.now < deadline else {
                 throw StoreError(
                     .busy,
-                    "another publisher has held the lock of the directory of \(printable(path)) for too long: if it is "
-                        + "stopped, let it continue or end it, and repeat the command")
+                    "another publisher has held the lock \(key)\(Self.lockSuffix) beside \(printable(path)) for too long: "
+                        + "if it is stopped, let it continue or end it, and repeat the command")
             }
             pause(milliseconds: 5)
         }
-        defer { fileSystem.unlock(directory.raw) }
+        defer { owners.unlock(lock.raw) }
         var memory = try all()
         body(&memory, Self.name(pointer.channel, origin), origin)
-        try fileSystem.replaceFile(
-            directory.raw, fileSystem.fileName(in: path),
+        try owners.replaceFile(
+            directory.raw, owners.fileName(in: path),
             with: JSONWriter.serialize(memory.document, sortedKeys: true) + [10], mode: 0o600,
             token: "new", durably: true)
     }

@@ -28,9 +28,12 @@ extension Command {
                 "\(printable(publicFile)) exists, and no key is written over: choose another name"
             )
         }
-        try key.write(to: file)
+        // The directory's owner signs with it, also where root has made it.
+        let directory = file.lastIndex(of: "/").map { String(file[...$0]) } ?? "."
+        let owners = OwnersFileSystem.around(POSIXFileSystem(), directory: directory)
+        try key.write(to: file, owners)
         do throws(StoreError) {
-            try key.verificationKey.write(to: publicFile)
+            try key.verificationKey.write(to: publicFile, owners)
         } catch {
             throw StoreError(
                 error.code,
