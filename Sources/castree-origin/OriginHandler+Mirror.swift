@@ -7,8 +7,8 @@ import WebServer
 // What a mirror has to do before an answer may be sent; without one, all files are here.
 extension OriginHandler {
     /// What a request for a file of the origin needs first.
-    func lack(_ head: RequestHead) -> OriginMirror.Lack? {
-        guard let mirror, let file = responder.servedFile(head) else { return nil }
+    func lack(_ asked: Asked) -> OriginMirror.Lack? {
+        guard let mirror, let file = asked.responder.servedFile(asked.head) else { return nil }
         return mirror.lack(file)
     }
 

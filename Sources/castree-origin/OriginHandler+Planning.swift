@@ -11,6 +11,8 @@ extension OriginHandler {
         let head: RequestHead
         let body: [UInt8]
         let exchange: Exchange
+        /// Answers from the origin that stood at its path when this was asked.
+        let responder: OriginResponder
     }
 
     /// What is planned for the first time takes as long as its files take to read.
@@ -69,7 +71,7 @@ extension OriginHandler {
     ) {
         let (head, exchange) = (asked.head, asked.exchange)
         do throws(StoreError) {
-            let response = try responder.response(
+            let response = try asked.responder.response(
                 to: head, asked.body, mayRead: true, mayPlan: mayPlan)
             if !mayPlan, response.isUnproven {
                 exchange.answer { [self] in plan(asked) }
@@ -113,7 +115,7 @@ extension OriginHandler {
             let hold = try proven(response, hold)
             if let plan = response.plan {
                 // Where nothing of it is sent, nothing of it is read.
-                responder.answers.remember(plan, isProven: response.source != nil)
+                asked.responder.answers.remember(plan, isProven: response.source != nil)
             }
             asked.exchange.answer { [self] in made(response, hold) }
         } catch {

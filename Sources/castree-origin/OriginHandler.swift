@@ -7,7 +7,7 @@ import WebServer
 
 /// Answers requests: on the loop what is known, on a thread beside it what has to be read first.
 final class OriginHandler: RequestHandler {
-    let responder: OriginResponder
+    private let standing: StandingOrigin
     let contents: ContentCache
     /// Brings files from a bucket; `nil` if the origin is all here.
     let mirror: OriginMirror?
@@ -35,10 +35,10 @@ final class OriginHandler: RequestHandler {
     private static let toldMax = 256
 
     init(
-        _ responder: OriginResponder, _ contents: ContentCache, _ mirror: OriginMirror? = nil,
+        _ standing: StandingOrigin, _ contents: ContentCache, _ mirror: OriginMirror? = nil,
         notice: @escaping @Sendable (String) -> Void
     ) {
-        self.responder = responder
+        self.standing = standing
         self.contents = contents
         self.mirror = mirror
         self.notice = notice
@@ -54,8 +54,15 @@ final class OriginHandler: RequestHandler {
     }
 
     private func answer(_ head: RequestHead, _ body: [UInt8], _ exchange: Exchange) -> Answer {
-        let asked = Asked(head: head, body: body, exchange: exchange)
-        let lack = lack(head)
+        let responder: OriginResponder
+        do throws(StoreError) {
+            responder = try standing.look()
+        } catch {
+            // What is wrong there has been said.
+            return .response(Self.noOrigin(head))
+        }
+        let asked = Asked(head: head, body: body, exchange: exchange, responder: responder)
+        let lack = lack(asked)
         if lack == nil {
             do throws(StoreError) {
                 let response = try responder.response(to: head, body, mayRead: false)
@@ -93,6 +100,12 @@ final class OriginHandler: RequestHandler {
     }
 
     // MARK: Trouble
+
+    private static func noOrigin(_ head: RequestHead) -> Response {
+        PlainAnswer.response(
+            503, "There is no origin here at the moment.", method: head.method,
+            fields: [("Retry-After", "30")] + CrossOrigin.fields(head))
+    }
 
     static func busy(_ head: RequestHead) -> Response {
         PlainAnswer.response(

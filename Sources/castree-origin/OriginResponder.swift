@@ -17,6 +17,12 @@ struct OriginResponder: Sendable {
     static let bodyByteCountMax = 64 << 10
     private static let allow = "GET, HEAD, POST"
 
+    /// Answers from another origin.
+    func moved(to origin: DirectoryOrigin) -> OriginResponder {
+        OriginResponder(
+            answers: answers.moved(to: origin), origin: origin, isMirror: isMirror)
+    }
+
     /// The answer to a request.
     ///
     /// - Parameters:

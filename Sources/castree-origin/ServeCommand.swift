@@ -27,7 +27,11 @@ extension Invocation {
         let log = try accessLog(notices)
         defer { log?.end() }
 
-        let contents = ContentCache(OriginObjects(origin: served.origin))
+        let standing = try StandingOrigin(
+            OriginResponder(
+                answers: served.answers, origin: served.origin, isMirror: served.mirror != nil),
+            notice: { notices.tell($0) })
+        let contents = ContentCache(standing)
         var options = HTTPServer.Options()
         options.addresses = [address]
         options.loops = try integer("workers") ?? 1
@@ -36,9 +40,7 @@ extension Invocation {
         options.forwarded = ForwardedClients(by: try proxies())
         options.onDamage = { notices.tell($0.message) }
         let handler = OriginHandler(
-            OriginResponder(
-                answers: served.answers, origin: served.origin, isMirror: served.mirror != nil),
-            contents, served.mirror, notice: { notices.tell($0) })
+            standing, contents, served.mirror, notice: { notices.tell($0) })
         let server = try HTTPServer(options, objects: contents) { _, _ in handler }
         try server.start()
         try reportReady(

@@ -1,5 +1,5 @@
 package import CASStore
-import HotPush
+package import HotPush
 import Synchronization
 
 /// What a server sends to a client, before ranges and conditions.
@@ -62,6 +62,11 @@ package final class OriginAnswers: Sendable {
         self.reader = reader
         self.deciders = deciders
         self.planned = Mutex(BoundedCache(limit: planned, keepsOneLarger: true))
+    }
+
+    /// Answers by the same rules from another origin, of which nothing is known yet.
+    package func moved(to origin: DirectoryOrigin) -> OriginAnswers {
+        OriginAnswers(reader.moved(to: origin), deciders: deciders)
     }
 
     /// The systems that are enabled, in the order of their names.

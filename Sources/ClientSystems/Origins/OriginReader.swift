@@ -125,6 +125,13 @@ package final class OriginReader: Sendable {
                 archiveByteCounts: BoundedCache(limit: limits.archiveByteCounts),
                 encoded: BoundedCache(limit: limits.encoded, keepsOneLarger: true)))
     }
+
+    /// Reads another origin by the same rules.
+    func moved(to origin: DirectoryOrigin) -> OriginReader {
+        OriginReader(
+            origin, trust: trust, baseURL: baseURL, limits: limits, now: now,
+            whyUnseen: whyUnseen, afterPointer: afterPointer)
+    }
 }
 
 extension StoreError.Code {
