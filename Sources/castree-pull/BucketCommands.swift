@@ -104,7 +104,9 @@ extension Invocation {
         let copy: OriginCopy.Report
         switch reference.location {
         case .directory(let path):
-            copy = try OriginCopy(publisher, from: path).run()
+            copy = try askedOrigin { () throws(StoreError) in
+                try OriginCopy(publisher, from: path).run()
+            }
         case .bucket(let location):
             let target = try bucketOrigin(argument("ORIGIN"))
             guard !location.overlaps(target) else {
@@ -112,9 +114,11 @@ extension Invocation {
                     "\(location) and \(target) are one place, or one is within the other; choose another prefix"
                 )
             }
-            copy = try BucketCopy(
-                publisher, from: openBucket(location), scratch: environment("TMPDIR") ?? "/tmp"
-            ).run()
+            let source = try openBucket(location)
+            let scratch = environment("TMPDIR") ?? "/tmp"
+            copy = try askedOrigin { () throws(StoreError) in
+                try BucketCopy(publisher, from: source, scratch: scratch).run()
+            }
         case .web:
             throw CommandError.usage(
                 "--all-of takes the directory of an origin, or its bucket: s3://BUCKET/PREFIX")

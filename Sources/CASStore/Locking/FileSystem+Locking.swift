@@ -31,6 +31,15 @@ extension FileSystem {
         return file
     }
 
+    /// Closes a lock in a directory to which a group may write to all who may not write there: whoever could take it
+    /// could stop everybody else.
+    package func closeLock(_ lock: Int32) throws(StoreError) {
+        let mode = try status(lock).mode
+        let closed = mode & (mode & 0o020 != 0 ? 0o660 : 0o600)
+        // Only its owner can; the owner's next command does.
+        if mode != closed { try? setMode(lock, closed) }
+    }
+
     private static func refusal(
         ofLock name: String, _ kind: FileStatus.Kind, cause: StoreError.Cause? = nil
     ) -> StoreError {

@@ -5,7 +5,8 @@ import VersionTree
 /// Copies an origin that is a directory whole into a bucket that has none: the first step from one to the other.
 ///
 /// Files first, then entry 1 of the log, then the pointers. Until the entry stands, the bucket offers nothing, and the
-/// call may be repeated: what is there is not sent again.
+/// call may be repeated: what is there is not sent again. Publishers of the directory wait meanwhile: what they said would
+/// be in no log.
 package struct OriginCopy: Sendable {
     private let publisher: BucketPublisher
     private let path: String
@@ -42,9 +43,10 @@ package struct OriginCopy: Sendable {
     ///   something that it offers is missing, or a file is not what its name says; `.badOrigin` if the bucket has an
     ///   origin already; `.unsuitableStore`; what a bucket throws.
     package func run() throws(StoreError) -> Report {
+        let looking = try OriginWriter(lookingAt: path, publisher.options, fileSystem)
+        defer { withExtendedLifetime(looking) {} }
         let root = try fileSystem.open(
             POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
-        try OriginMarker.refuseCopyOfBucket(root.raw, path, fileSystem)
         let origin = try DirectoryOrigin(path, fileSystem: fileSystem)
         let pointers = try origin.pointers()
         let clients = try CopiedClients(root.raw, path, fileSystem)

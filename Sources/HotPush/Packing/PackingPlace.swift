@@ -41,11 +41,13 @@ final class PackingPlace: Sendable {
         _ publishing: consuming Descriptor, _ name: Name, _ fileSystem: any FileSystem,
         isInterrupted: () -> Bool
     ) throws(StoreError) {
-        let lock = PackingLock(
-            try fileSystem.open(publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666),
-            fileSystem)
+        let file = try fileSystem.open(
+            publishing.raw, OriginLayout.packingLock, .updating, mode: 0o666)
+        try fileSystem.closeLock(file.raw)
+        let lock = PackingLock(file, fileSystem)
         if try lock.take(exclusive: true) {
-            try Self.dropLeftovers(publishing.raw, fileSystem)
+            try Self.dropLeftovers(
+                publishing.raw, fileSystem, Self.leaving(publishing.raw, fileSystem))
         }
         while try !lock.take(exclusive: false) {
             if isInterrupted() { throw .packingInterrupted }
@@ -76,7 +78,7 @@ final class PackingPlace: Sendable {
     ) throws(StoreError) {
         guard let lock = try lockAlone(publishing, fileSystem) else { return }
         defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem)
+        try dropLeftovers(publishing, fileSystem, leaving(publishing, fileSystem))
         var record = try PackingRecord.read(publishing, fileSystem)
         let before = record
         record.works = record.works.filter { offered.contains($0.key) }
@@ -86,11 +88,12 @@ final class PackingPlace: Sendable {
 
     /// Removes what dead publishers have left, unless somebody packs.
     static func dropLeftovers(
-        in publishing: Int32, _ fileSystem: any FileSystem
+        in publishing: Int32, _ fileSystem: any FileSystem,
+        removing: ((String) throws(StoreError) -> Void)? = nil
     ) throws(StoreError) {
         guard let lock = try lockAlone(publishing, fileSystem) else { return }
         defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem)
+        try dropLeftovers(publishing, fileSystem, removing ?? leaving(publishing, fileSystem))
     }
 
     /// - Returns: `nil` if somebody packs, or nobody ever did.
@@ -107,11 +110,23 @@ final class PackingPlace: Sendable {
     }
 
     private static func dropLeftovers(
-        _ publishing: Int32, _ fileSystem: any FileSystem
+        _ publishing: Int32, _ fileSystem: any FileSystem,
+        _ removing: (String) throws(StoreError) -> Void
     ) throws(StoreError) {
         for left in try fileSystem.names(in: publishing)
-        where left.hasPrefix(OriginLayout.packingPrefix) {
-            try fileSystem.removeTree(publishing, left)
+        where left.hasPrefix(OriginLayout.packingPrefix) { try removing(left) }
+    }
+
+    /// Removes what can be removed: the next one tries again.
+    private static func leaving(
+        _ publishing: Int32, _ fileSystem: any FileSystem
+    ) -> (String) throws(StoreError) -> Void {
+        { (left) throws(StoreError) in
+            do throws(StoreError) {
+                try fileSystem.removeTree(publishing, left)
+            } catch {
+                guard error.code == .io || error.code == .permission else { throw error }
+            }
         }
     }
 

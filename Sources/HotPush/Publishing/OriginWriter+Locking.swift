@@ -1,6 +1,6 @@
 import CASStore
 
-// The lock of an origin: one changes it, or some look at it.
+// The lock of an origin: one changes it, or some look at it; and what those have left who died with it.
 
 extension OriginWriter {
     /// Waits for the lock, unless the options say not to.
@@ -10,20 +10,22 @@ extension OriginWriter {
         _ work: Int32, _ path: String, _ options: PublisherOptions, _ fileSystem: any FileSystem,
         isOnlyLooking: Bool = false
     ) throws(StoreError) -> Descriptor {
+        let began = SuspendingClock.now
         var hasSaidSo = false
         while true {
             let file = try fileSystem.open(
                 work, OriginLayout.lock, isOnlyLooking ? .reading : .updating, mode: fileMode)
+            if !isOnlyLooking { try fileSystem.closeLock(file.raw) }
             while try !fileSystem.lock(file.raw, exclusive: !isOnlyLooking) {
-                guard options.waitsForOthers else {
+                let holder = LockHolder.find(of: try fileSystem.status(file.raw))
+                let name = holder.process == nil ? "" : " (\(holder.description))"
+                let sentence = "another publisher is at work in \(printable(path))\(name)"
+                guard SuspendingClock.now - began < options.waitLimit else {
                     throw StoreError(
-                        .busy,
-                        "another publisher is at work in \(printable(path)); "
-                            + "repeat the command when it has finished")
+                        .busy, "\(sentence); repeat the command when it has finished")
                 }
                 if !hasSaidSo {
-                    options.notice(
-                        "another publisher is at work in \(printable(path)); waiting for it")
+                    options.notice("\(sentence); waiting for it")
                     hasSaidSo = true
                 }
                 if options.isInterrupted() { throw interruption }
@@ -47,6 +49,21 @@ extension OriginWriter {
         } catch {
             guard [.notFound, .permission, .readOnly].contains(error.code) else { throw error }
             return try fileSystem.open(work, ".", .directory, mode: 0)
+        }
+    }
+
+    /// Removes what a dead publisher has left; what cannot be removed keeps nobody from publishing, or from taking back.
+    static func drop(
+        _ left: String, in work: Int32, _ path: String, _ options: PublisherOptions,
+        _ fileSystem: any FileSystem
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try fileSystem.removeTree(work, left)
+        } catch {
+            guard error.code == .io || error.code == .permission else { throw error }
+            options.notice(
+                "\(OriginLayout.work)/\(printable(left)) in \(printable(path)) was left by a publisher that has ended, "
+                    + "and stays: \(error.message)")
         }
     }
 }

@@ -43,8 +43,11 @@ final class OriginWriter: Sendable {
         let manifests = try Self.directory(OriginLayout.manifests, in: root.raw, fileSystem)
         let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
         // Whoever left something there has ended: this process has the lock.
-        try fileSystem.removeTree(work.raw, OriginLayout.staging)
-        try PackingPlace.dropLeftovers(in: work.raw, fileSystem)
+        try Self.drop(OriginLayout.staging, in: work.raw, path, options, fileSystem)
+        let place = work.raw
+        try PackingPlace.dropLeftovers(in: place, fileSystem) { (left) throws(StoreError) in
+            try Self.drop(left, in: place, path, options, fileSystem)
+        }
         // A process that only removes something stages nothing: a full disk has no room for a directory.
         let staging =
             isCreating
@@ -293,14 +296,15 @@ final class OriginWriter: Sendable {
         }
     }
 
-    /// Throws `.outOfSpace` unless this many bytes are free.
-    func checkSpace(for byteCount: Int64) throws(StoreError) {
+    /// Throws `.outOfSpace` unless this many bytes are free, and so many more for directories.
+    func checkSpace(for byteCount: Int64, beside reserve: Int64) throws(StoreError) {
         let available = try fileSystem.freeSpace(root.raw).available
-        guard available < byteCount else { return }
+        guard available < byteCount.addingClamped(reserve) else { return }
         throw StoreError(
             .outOfSpace,
             "not enough free space in \(printable(path)): \(sizeText(byteCount)) are needed, "
-                + "\(sizeText(available)) are free; castree prune deletes what no channel offers")
+                + "\(sizeText(available)) are free, and \(sizeText(reserve)) must stay free; castree prune deletes what no "
+                + "channel offers")
     }
 
     // MARK: Pointers

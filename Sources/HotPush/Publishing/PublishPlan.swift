@@ -86,10 +86,13 @@ public struct PublishPlan: Sendable, Hashable {
     /// The bytes of the objects to be written.
     public var byteCount: Int64 { objects.reduce(0) { $0 + $1.byteCount } }
 
-    /// The free space that writing needs, in bytes: whole blocks, and some for directories.
+    /// So many bytes stay free for directories.
+    static let reservedByteCount: Int64 = 1 << 20
+
+    /// The free space that writing needs, in bytes: whole blocks.
     package var spaceNeeded: Int64 {
         let block: Int64 = 4096
-        var bytes: Int64 = 256 * block
+        var bytes: Int64 = 0
         for object in objects { bytes += (object.byteCount + block - 1) / block * block }
         // The twins are on the disk already.
         if let facts, facts.writesFile { bytes += Int64(facts.facts.objects.count) * 300 }

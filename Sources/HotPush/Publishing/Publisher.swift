@@ -164,7 +164,7 @@ public struct Publisher: Sendable {
         upon pointers: [ChannelName: ChannelPointer]
     ) throws(StoreError) -> ChannelPointer {
         if !plan.objects.isEmpty || plan.writesManifest {
-            try origin.checkSpace(for: plan.spaceNeeded)
+            try origin.checkSpace(for: plan.spaceNeeded, beside: PublishPlan.reservedByteCount)
         }
         try ObjectPublishing(plan.objects, from: versions.store, to: origin).run()
         if plan.writesManifest { try stage(manifest, in: origin) }
@@ -195,50 +195,6 @@ public struct Publisher: Sendable {
         // The release is offered; whatever is not noted is made again.
         try? packs?.note()
         return pointer
-    }
-
-    /// Says where there is no room, and what the channel offers then: this release or what it did before.
-    func withAdvice<R>(
-        _ version: PublishedVersion, in channel: ChannelName, _ body: () throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            // Who has asked for room in vain says so itself.
-            guard error.code == .outOfSpace, error.cause != nil else { throw error }
-            // If it cannot be read, it is not known to be there.
-            let pointer = (try? DirectoryOrigin(path, fileSystem: fileSystem))
-                .flatMap { try? $0.pointer(channel) }
-            let isOffered = pointer?.releases.first?.version?.manifest == version.manifest
-            let state =
-                isOffered
-                ? "channel \(channel) offers version \(version.name), and something that goes with it is missing"
-                : "channel \(channel) offers what it did before"
-            throw noRoom(error, "\(state); \(roomByPruning)")
-        }
-    }
-
-    var roomByPruning: String {
-        "make room in \(printable(path)) (castree prune deletes what no channel offers)"
-    }
-
-    /// The error with what is to be done about it in an origin: a system call's own advice is about stores.
-    func noRoom(_ error: StoreError, _ advice: String) -> StoreError {
-        let failure = error.message.prefix { $0 != ";" }
-        return StoreError(
-            .outOfSpace, "\(failure); \(advice), then repeat the command", cause: error.cause)
-    }
-
-    /// Says what to do where there is no room.
-    func withAdvice<R>(
-        _ advice: String, _ body: () throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            guard error.code == .outOfSpace, error.cause != nil else { throw error }
-            throw noRoom(error, advice)
-        }
     }
 
     /// An origin is not part of a store: a foreign file among the store's files is a finding.

@@ -2,8 +2,8 @@
 public struct PublisherOptions: Sendable {
     /// Whether what a call acknowledges survives a power cut.
     public var isDurable = true
-    /// Whether a publisher waits until another one has finished; otherwise it fails with `.busy`.
-    package var waitsForOthers = true
+    /// How long a publisher waits until another one has finished; then it fails with `.busy`.
+    package var waitLimit: Duration = .seconds(600)
     /// Whether objects that the origin already has are read, and replaced if they are wrong;
     /// otherwise one of the right size is trusted.
     package var verifiesObjects = false

@@ -29,7 +29,8 @@ extension Invocation {
         }
         var options = PublisherOptions()
         options.isDurable = !flag("no-sync")
-        options.waitsForOthers = !flag("no-wait")
+        if let limit = try duration("wait") { options.waitLimit = limit }
+        if flag("no-wait") { options.waitLimit = .zero }
         options.notice = { note($0) }
         options.isInterrupted = { Interruption.isRequested }
         options.sealing = try sealing()

@@ -5,6 +5,7 @@ import Foundation
 import Storage
 import StorageTestSupport
 import StrictJSON
+import Synchronization
 import Testing
 import VersionTree
 
@@ -69,6 +70,25 @@ import VersionTree
         expect(error?.code, equals: .damagedOrigin)
         expect(error?.message.contains("what the clients of other systems need"), equals: true)
         expect(world.store.files.isEmpty)
+    }
+
+    @Test func `publishers of the directory wait while it is copied`() throws {
+        let fixture = try directory()
+        let refusals = Mutex<[StoreError.Code?]>([])
+        let world = try BucketWorld()
+        _ = try copy(fixture, to: world) { request in
+            if request.verb == .put, refusals.withLock({ $0.isEmpty }) {
+                let other = fixture.publisher { $0.waitLimit = .zero }
+                let found = [
+                    code { try other.publish("r1", of: fixture.place.versions) },
+                    code { try other.withdraw(VersionName("r2")) }, code { try other.collect() },
+                ]
+                refusals.withLock { $0 = found }
+            }
+            return .answered
+        }
+        expect(refusals.withLock { $0 }, equals: [.busy, .busy, .busy])
+        try expect(world.offered(), equals: ["r2", "r1"])
     }
 
     @Test func `a copy that was killed anywhere goes on, and ends the same`() throws {

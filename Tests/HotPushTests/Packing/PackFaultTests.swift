@@ -210,7 +210,7 @@ import VersionTree
         expect(disk.hasFired && child.count > 0)
         expect(place.kept("frames"), equals: frames)
         // The next one, too, finds nobody at work.
-        let packed = try place.publisher(.before, on: child) { $0.waitsForOthers = false }
+        let packed = try place.publisher(.before, on: child) { $0.waitLimit = .zero }
             .pack("r2", of: place.place.versions)
         expect(packed?.packs.map(\.version), equals: [nil, "r1"])
     }

@@ -24,7 +24,7 @@ import VersionTree
     }
 
     private func impatient() -> Publisher {
-        fixture.publisher(.never) { $0.waitsForOthers = false }
+        fixture.publisher(.never) { $0.waitLimit = .zero }
     }
 
     @Test("a withdrawal does not wait for packs, and what it takes back gets none")

@@ -74,7 +74,7 @@ import VersionTree
                 }
                 guard number == at else { return }
                 var options = PublisherOptions()
-                options.waitsForOthers = false
+                options.waitLimit = .zero
                 let found = code {
                     try place.publisher(on: POSIXFileSystem(), options).publish("1", of: others)
                 }
@@ -102,7 +102,7 @@ import VersionTree
         let refusals = Mutex<[StoreError.Code?]>([])
         try beside(place) {
             var options = PublisherOptions()
-            options.waitsForOthers = false
+            options.waitLimit = .zero
             let other = place.publisher(on: POSIXFileSystem(), options)
             let found = [
                 code { try other.publish("1", of: place.versions) },

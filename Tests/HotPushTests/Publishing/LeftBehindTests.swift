@@ -1,0 +1,84 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What others have left in a publisher's own directory, and who may lock there.
+@Suite("A publisher among what others left") struct LeftBehindTests {
+    let fixture: PackingFixture
+
+    init() throws {
+        fixture = try PackingFixture(2, scale: 10)
+        try fixture.publish("r1")
+    }
+
+    /// A disk on which some files cannot be removed: immutable, foreign, or on a bad sector.
+    private struct StuckDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+        let code: StoreError.Code
+
+        func remove(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
+        ) throws(StoreError) {
+            if String(cString: path) == "left" { throw StoreError(code, "it cannot be removed") }
+            try base.remove(directory, path, directory: isDirectory)
+        }
+    }
+
+    @Test(
+        "publishes, packs, prunes and takes back though it cannot remove what a dead one left",
+        arguments: ["staging/left", "work-0123456789abcdef/left"],
+        [StoreError.Code.permission, .io])
+    func stuck(_ left: String, _ reason: StoreError.Code) throws {
+        try writeTree(fixture.place.origin, [".publish/\(left)": "left"])
+        let disk = StuckDisk(code: reason)
+        let versions = fixture.place.versions
+        try fixture.publisher(.before, on: disk).publish("r2", of: versions)
+        try fixture.publisher(.never, on: disk).publish("1", of: versions)
+        try fixture.publisher(.never, on: disk).pack("1", of: versions)
+        try fixture.publisher(.never, on: disk).collect(OriginRetention(graceSeconds: 0))
+        _ = try fixture.publisher(.never, on: disk).withdraw(VersionName("1"))
+        try expect(fixture.place.read()?.version, equals: "r2")
+        expect(Damage.names(fixture.place.origin + "/.publish").contains(left))
+        // Who can remove it does.
+        try fixture.publish("r2") { $0.packs.level = 4 }
+        try fixture.place.publish("1")
+        expect(!Damage.names(fixture.place.origin + "/.publish").contains(left))
+    }
+
+    @Test("lets those alone lock who may write there")
+    func locks() throws {
+        let before = umask(0o022)
+        defer { umask(before) }
+        for name in ["lock", "packing"] {
+            let path = "\(fixture.place.origin)/.publish/\(name)"
+            // Another umask lets a group publish together; one of an older castree is closed by the next command.
+            for (mode, closed) in [(0o644, 0o600), (0o664, 0o660), (0o600, 0o600)] {
+                chmod(path, UInt32(mode))
+                // Lost packs are made again.
+                Damage.remove(fixture.place.origin + "/packs")
+                try fixture.publish("r1")
+                try expect(Damage.mode(path) & 0o777, equals: closed, "\(name)")
+            }
+        }
+    }
+
+    @Test("says that the release is offered where something that follows the pointer fails")
+    func offeredAllTheSame() throws {
+        let list = fixture.place.origin + "/channels.json"
+        try FileManager.default.removeItem(atPath: list)
+        try FileManager.default.createDirectory(
+            atPath: list + "/x", withIntermediateDirectories: true)
+        let error = #expect(throws: StoreError.self) {
+            try fixture.place.publisher().publish("r2", of: fixture.place.versions)
+        }
+        expect(
+            error?.message.contains("channel stable offers version r2 all the same"), equals: true,
+            "\(error?.message ?? "")")
+        try expect(fixture.place.read()?.version, equals: "r2")
+    }
+}
