@@ -148,7 +148,8 @@ package enum BridgeScript {
 
           // This page was loaded again and is what it was: a service worker keeps it. The server is told, the worker's
           // script is asked for, and what was in vain is done again when another worker has taken over. It is asked for
-          // more than once: an answer may have been on its way before the server was told.
+          // more than once, each time told anew: an answer may have been on its way before the server was told, and a
+          // server that was restarted knows nothing of it.
           const kept = again => {
             if (!worker || !worker.controller) return;
             let pause = 2000, wait = 0, isOver = false;
@@ -157,10 +158,15 @@ package enum BridgeScript {
               clearTimeout(wait);
               again();
             }, { once: true });
-            const ask = () => worker.getRegistration().then(own => own && own.update()).catch(() => {}).then(() => {
+            const ask = async () => {
+              try {
+                await fetch(`/_castree/stale-page?session=${session}${said}`, { method: 'POST' });
+                const own = await worker.getRegistration();
+                if (own) await own.update();
+              } catch (error) {}
               if (!isOver) wait = setTimeout(ask, pause = Math.min(2 * pause, 3600000));
-            });
-            fetch(`/_castree/stale-page?session=${session}${said}`, { method: 'POST' }).then(ask, ask);
+            };
+            ask();
           };
 
           // What the script does unless a listener prevents it.

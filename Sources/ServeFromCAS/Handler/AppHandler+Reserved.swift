@@ -26,7 +26,7 @@ extension AppHandler {
         case .hidden: return noteVisibility(head, "hidden")
         case .visible: return noteVisibility(head, "visible")
         case .status: return .response(status(head))
-        case .stalePage: return noteStalePage(head)
+        case .stalePage: return noteStalePage(head, exchange)
         case nil: return .plain(404, "The server has nothing at this address.", head.method)
         }
     }
@@ -74,16 +74,14 @@ extension AppHandler {
             if let word = query.word { pins.words[name] = word }
             return (pins.answered(session: name), pins.words[name])
         }
-        guard let version = answered?.description ?? version(of: head, exchange) else {
-            return .plain(
-                409, "The server cannot tell which version this page has.", head.method)
-        }
+        let witness = Witness(
+            session: session, answered: answered?.description ?? version(of: head, exchange),
+            word: word, browser: browser(of: head, exchange))
         let method = head.method
         return later(head, exchange) { _ in
-            let proven = self.proven(version, word, session)
             let response =
-                proven.map { self.confirmed($0, session, method) }
-                ?? self.unproven(version, word, session, method)
+                self.proven(witness).map { self.confirmed($0, session, method) }
+                ?? self.unproven(witness, method)
             return self.adding(cookies, to: response)
         } then: {
             .response($0)

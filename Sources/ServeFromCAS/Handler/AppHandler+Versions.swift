@@ -144,6 +144,13 @@ extension AppHandler {
         }
     }
 
+    /// The browser that a request's cookie names.
+    func browser(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
+        PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw
+        ).cookie?.browser
+    }
+
     /// Which version a request gets; `nil` if that needs something that `contains` does not know.
     private func decide(
         _ request: PinRequest, _ current: SiteShelf.Entry,

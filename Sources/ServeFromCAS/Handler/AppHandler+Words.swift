@@ -5,18 +5,32 @@ import VersionTree
 // What follows from what a page says of itself. It may prove less than its requests do, never more: a service worker
 // that keeps pages shows an old one where the server has answered the navigation with another version.
 extension AppHandler {
+    /// What a confirmation, or a report of a kept page, comes from.
+    struct Witness: Sendable {
+        var session: BridgeSessionID
+        /// The version that its requests tell; `nil` if they tell none, or several.
+        var answered: String?
+        /// What the page says of itself.
+        var word: PageWord?
+        /// The browser that the cookie names.
+        var browser: String?
+    }
+
     /// Whether a page whose navigation was answered with a version may be of it.
     private func isOf(_ answered: String, _ word: PageWord?) -> Bool {
         guard let word else { return true }
         return word.version?.description == answered
     }
 
-    /// The version that a page vouches for: the one that its requests tell, if it says the same, or the one of the
-    /// worker that its browser was given; else `nil`.
-    func proven(_ answered: String, _ word: PageWord?, _ session: BridgeSessionID) -> String? {
-        if isOf(answered, word) { return answered }
-        guard let own = word?.version,
-            pins.withLock({ $0.hasWorker(of: own, session: session.description) })
+    /// The version that a page vouches for: the one that its requests tell, if it says the same, or another that its
+    /// browser was given, with a page or with the worker that shows it; else `nil`.
+    func proven(_ witness: Witness) -> String? {
+        if let answered = witness.answered, isOf(answered, witness.word) { return answered }
+        guard let own = witness.word?.version,
+            pins.withLock({
+                $0.wasGiven(
+                    own, session: witness.session.description, browser: witness.browser)
+            })
         else { return nil }
         return own.description
     }
@@ -24,11 +38,13 @@ extension AppHandler {
     /// The answer to a confirmation by a page that is not of the version which its requests tell.
     ///
     /// Nothing is known good because of it; may wait for other processes.
-    func unproven(
-        _ answered: String, _ word: PageWord?, _ session: BridgeSessionID, _ method: Method
-    ) -> Response {
-        takeBackUnshown(answered, word, session)
-        if let own = word?.version,
+    func unproven(_ witness: Witness, _ method: Method) -> Response {
+        guard let answered = witness.answered else {
+            return PlainAnswer.response(
+                409, "The server cannot tell which version this page has.", method: method)
+        }
+        takeBackUnshown(answered, witness)
+        if let own = witness.word?.version,
             startup == nil || shelf.lifecycle.knownGood.contains(own.description)
         {
             return Self.empty(204)
@@ -45,18 +61,18 @@ extension AppHandler {
         let name = session.description
         let (answered, word) = pins.withLock { ($0.answered(session: name), $0.words[name]) }
         guard let answered, !isOf(answered.description, word) else { return }
-        takeBackUnshown(answered.description, word, session)
+        takeBackUnshown(answered.description, Witness(session: session, word: word))
     }
 
-    private func takeBackUnshown(
-        _ answered: String, _ word: PageWord?, _ session: BridgeSessionID
-    ) {
+    private func takeBackUnshown(_ answered: String, _ witness: Witness) {
         guard let startup, startup.ask({ $0.isWatching(answered) }), !isShown(answered) else {
             return
         }
-        pins.withLock { $0.noteKeeping(session: session.description) }
-        recordStalePage(insteadOf: answered, word)
-        let shown = word?.version.map { "version \($0)" } ?? "an older page"
+        pins.withLock {
+            $0.noteKeeping(session: witness.session.description, browser: witness.browser)
+        }
+        recordStalePage(insteadOf: answered, witness.word)
+        let shown = witness.word?.version.map { "version \($0)" } ?? "an older page"
         takeBackUnshown(answered, "a service worker showed \(shown) in its place", startup)
     }
 

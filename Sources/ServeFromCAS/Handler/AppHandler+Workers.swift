@@ -9,11 +9,12 @@ extension AppHandler {
     private static let stalePagePause = Duration.seconds(43_200)
 
     /// A page says that it was loaded again and is not what the server has: its worker keeps it.
-    func noteStalePage(_ head: RequestHead) -> Answer {
+    func noteStalePage(_ head: RequestHead, _ exchange: Exchange) -> Answer {
         switch ownSession(head, ReservedRoute.stalePage.rawValue, "What a page says of itself") {
         case .refused(let answer): return answer
         case .page(let session):
-            pins.withLock { $0.noteKeeping(session: session.description) }
+            let browser = browser(of: head, exchange)
+            pins.withLock { $0.noteKeeping(session: session.description, browser: browser) }
             let word = BridgeQuery(head).word
             _ = storeWork.add {
                 guard let next = self.nextVersion, word?.version?.description != next else {

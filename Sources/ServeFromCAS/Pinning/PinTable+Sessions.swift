@@ -7,10 +7,11 @@ extension PinTable {
     ///
     /// The first time, that is the load chosen for the connection's last request, or another load
     /// of that version with a page that has no session yet: it does not matter which, because all
-    /// have the same version. If that request was in doubt, all loads that may be the page's are
+    /// have the same version. If all pages have theirs, this one came without a navigation, and is one more
+    /// (``keptPage(of:_:_:_:)``). If that request was in doubt, all loads that may be the page's are
     /// held until the connection ends.
     ///
-    /// - Parameter word: what the page says of its version; it holds nothing.
+    /// - Parameter word: what the page says of its version; it holds nothing that its browser was not given.
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, now: Duration
     ) {
@@ -45,7 +46,16 @@ extension PinTable {
     }
 
     /// The version that the navigation of a session's page was answered with, as far as requests tell.
-    func answered(session: String) -> VersionName? { sessions[session]?.version }
+    ///
+    /// `nil` also if there was no navigation.
+    func answered(session: String) -> VersionName? {
+        sessions[session].flatMap { $0.isAnswered ? $0.version : nil }
+    }
+
+    /// The browser of a session's page, if any request of it has told.
+    func browser(ofSession session: String) -> String? {
+        sessions[session]?.browser ?? crowds.values.first { $0.session == session }?.browser
+    }
 
     /// A session has ended: there is one page less, without any doubt.
     mutating func leave(session: String, now: Duration) {
@@ -68,19 +78,44 @@ extension PinTable {
         _ session: String, _ connection: UInt64, _ now: Duration
     ) -> Holder? {
         guard let held = connections[connection], let browser = browsers[held.browser],
-            let version = browser.loads.first(where: { $0.number == held.load })?.version
+            let asking = browser.loads.first(where: { $0.number == held.load })
         else { return nil }
         let free = browser.loads.filter {
-            $0.version == version && $0.sessions < $0.pages && isLive($0, now)
+            $0.version == asking.version && $0.sessions < $0.pages && isLive($0, now)
         }
-        guard let load = free.first(where: { $0.number == held.load }) ?? free.last else {
-            return nil
-        }
+        let answered = free.first { $0.number == held.load } ?? free.last
+        let load = answered ?? keptPage(of: session, held.browser, asking, now)
         change(held.browser, load.number) { $0.sessions += 1 }
         let holder = Holder(
-            browser: held.browser, load: load.number, path: load.path, version: version)
+            browser: held.browser, load: load.number, path: load.path, version: load.version,
+            isAnswered: answered != nil)
         sessions[session] = holder
         return holder
+    }
+
+    /// A page that no navigation brought, since a service worker had it, or whose navigation a worker sent on as a
+    /// request of its own: it is one page more of the version that it says, where its browser was given that.
+    private mutating func keptPage(
+        of session: String, _ name: String, _ asking: Load, _ now: Duration
+    ) -> Load {
+        var browser = browsers[name] ?? Browser(usedAt: now)
+        let said = words[session]?.version.flatMap { browser.wasGiven($0) ? $0 : nil }
+        let version = said ?? asking.version
+        let same = browser.loads.lastIndex {
+            $0.version == version && $0.parent == nil && isLive($0, now)
+        }
+        if let same {
+            browser.loads[same].pages += 1
+            browsers[name] = browser
+            return browser.loads[same]
+        }
+        nextLoad += 1
+        let load = Load(
+            number: nextLoad, path: asking.path, version: version, usedAt: now, askedAt: now,
+            begunAt: now)
+        browser.loads.append(load)
+        browsers[name] = browser
+        return load
     }
 
     private func isThere(_ holder: Holder) -> Bool {

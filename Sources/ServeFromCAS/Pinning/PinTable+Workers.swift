@@ -6,7 +6,8 @@ import VersionTree
 // that shows what its worker keeps, and so sends no navigation, would never get another one. What the worker itself asks for
 // has the script as Referer, and is of the script's version; what it passes on for pages has theirs.
 extension PinTable {
-    /// How many scripts of one browser are remembered.
+    /// How many scripts of one browser are remembered; of one path the last is the worker's, the others may still show
+    /// what they keep.
     private static let workersMax = 8
 
     /// A browser loads a worker's script: it gets the current version, as a page does.
@@ -16,7 +17,7 @@ extension PinTable {
         var browser = browsers[name] ?? Browser(usedAt: now)
         browser.usedAt = now
         browser.told = current
-        browser.workers.removeAll { $0.path == request.path }
+        browser.workers.removeAll { $0.path == request.path && $0.version == current }
         browser.workers.append((request.path, current))
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
         browsers[name] = browser
@@ -44,19 +45,30 @@ extension PinTable {
         return workers.last { $0.path == referrer }?.version
     }
 
-    /// Whether a session's browser was given a version's worker, which shows pages of it without a navigation.
-    func hasWorker(of version: VersionName, session: String) -> Bool {
-        guard let holder = sessions[session] else { return false }
-        return browsers[holder.browser]?.workers.contains { $0.version == version } ?? false
+    /// Whether a session's browser was given a version, so that a page of it may be of that version.
+    ///
+    /// - Parameter browser: the browser that the request's cookie names, where no request of the session has told.
+    func wasGiven(_ version: VersionName, session: String, browser: String?) -> Bool {
+        guard let name = self.browser(ofSession: session) ?? browser else { return false }
+        return browsers[name]?.wasGiven(version) ?? false
     }
 
     /// Notes that a worker of a session's browser keeps pages.
-    mutating func noteKeeping(session: String) {
-        if let holder = sessions[session] { browsers[holder.browser]?.keepsPages = true }
+    mutating func noteKeeping(session: String, browser: String?) {
+        guard let name = self.browser(ofSession: session) ?? browser else { return }
+        browsers[name]?.keepsPages = true
     }
 
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.
     func keepsPages(_ request: PinRequest) -> Bool {
         request.cookie.map { browsers[$0.browser]?.keepsPages ?? false } ?? false
+    }
+}
+
+extension PinTable.Browser {
+    /// Whether the browser has had a page of a version, or a worker's script, which shows pages without a navigation.
+    func wasGiven(_ version: VersionName) -> Bool {
+        workers.contains { $0.version == version } || marks.contains { $0.version == version }
+            || loads.contains { $0.version == version }
     }
 }

@@ -123,6 +123,8 @@ struct PinTable: Sendable {
         var load: UInt64
         var path: [UInt8]
         var version: VersionName
+        /// Whether a navigation was answered with that version for it.
+        var isAnswered = true
     }
 
     /// The loads held for a page that may be any of them.

@@ -155,6 +155,64 @@ struct ServiceWorkerTests {
         expect(lifecycle.bad, equals: [])
     }
 
+    /// When the server hears that the page in whose place another comes is gone.
+    enum Goodbye: CaseIterable { case before, after, never }
+    /// How many tabs are open, and how the server hears of the older page's end.
+    private static let comings = [1, 2].flatMap { tabs in
+        Goodbye.allCases.map { (tabs, $0) }
+    }
+
+    @Test(
+        "that asks for pages by their addresses shows a version that its page can confirm, and that is not struck",
+        arguments: comings)
+    func byAddress(_ tabs: Int, _ goodbye: Goodbye) throws {
+        let store = try store()
+        let app = try app(store)
+        let browser = try app.browser()
+        var old: [String] = []
+        for _ in 1...tabs {
+            try browser.navigate()
+            old.append(try tellStale(browser))
+        }
+        try store.versions.activateAtNextBoot("2")
+        _ = try tellStale(browser)
+        try expect(script(browser), equals: "worker(2)")
+        // What a worker asks for by an address is no navigation.
+        let fields = [
+            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+            ("Referer", browser.origin + "/worker.js"),
+        ]
+        try expect(browser.ask("GET", "/", fields).text.contains("2"))
+        try expect(browser.ask("GET", "/app.js", fields).text, equals: "run(2)")
+        func leave() throws { try browser.post("/_castree/bridge?session=\(old[0])", "1\nC") }
+        if goodbye == .before { try leave() }
+        let session = try browser.beginSession()
+        try browser.post("/_castree/bridge?session=\(session)&version=2", "3\nA 0")
+        if goodbye == .after { try leave() }
+        let confirm = "/_castree/confirm?session=\(session)&version=2"
+        try expect(browser.post(confirm).status, equals: 204)
+        app.look(after: .seconds(2001))
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.knownGood, equals: ["2", "1"])
+        expect(lifecycle.trials, equals: [])
+        expect(lifecycle.bad, equals: [])
+    }
+
+    @Test("that keeps the page of each of several tabs starts what waits with its script")
+    func severalTabs() throws {
+        for tabs in 1...4 {
+            let store = try store()
+            let app = try app(store)
+            let browser = try app.browser()
+            try browser.navigate()
+            try store.versions.activateAtNextBoot("2")
+            // Each page but the first came from the worker, and the last one alone is loaded again.
+            for _ in 1..<tabs { _ = try browser.beginSession() }
+            _ = try tellStale(browser)
+            try expect(script(browser), equals: "worker(2)", "\(tabs) tabs")
+        }
+    }
+
     @Test("that keeps a page from which nothing is heard does not keep a version that never works")
     func neverHeard() throws {
         let store = try store()

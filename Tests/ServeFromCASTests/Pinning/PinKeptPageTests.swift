@@ -1,0 +1,120 @@
+import Expectations
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// A page that a service worker shows sends no navigation: of its coming the bridge's session alone tells.
+@Suite("A page without a navigation")
+struct PinKeptPageTests {
+    typealias Server = PinTableTests.Server
+    typealias Browser = PinTableTests.Browser
+
+    /// When the server hears that the page in whose place it comes is gone.
+    enum Goodbye: CaseIterable { case before, after, never }
+    /// How its browser came by the page's version, B.
+    enum Source: CaseIterable { case worker, earlierWorker, page, none }
+
+    /// One way in which such a page comes.
+    struct Way: CustomTestStringConvertible {
+        var tabs: Int
+        var goodbye: Goodbye
+        var source: Source
+        var testDescription: String { "\(tabs) tabs, goodbye \(goodbye), given by \(source)" }
+
+        static let all = (1...3).flatMap { tabs in
+            Goodbye.allCases.flatMap { goodbye in
+                Source.allCases.map { Way(tabs: tabs, goodbye: goodbye, source: $0) }
+            }
+        }
+    }
+
+    private static func connect(
+        _ session: String, _ server: inout Server, _ browser: Browser, connection: UInt64,
+        saying version: VersionName? = nil
+    ) {
+        _ = server.get("/_castree/bridge", by: browser, from: nil, connection: connection)
+        let word = version.map { PageWord.version($0) }
+        server.table.hold(session: session, connection: connection, word: word, now: server.now)
+    }
+
+    @Test(
+        "has a browser, is of the version that it says if that was given, and holds that as long as it is open",
+        arguments: Way.all)
+    func comes(_ way: Way) throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        for tab in 1...UInt64(way.tabs) {
+            _ = server.go("/", in: &browser, connection: tab)
+            Self.connect("old\(tab)", &server, browser, connection: 100 + tab, saying: server.a)
+            server.wait(5)
+        }
+        server.current = server.b
+        switch way.source {
+        case .worker, .earlierWorker:
+            Self.loadWorker(&server, &browser)
+            if way.source == .earlierWorker {
+                server.current = server.a
+                Self.loadWorker(&server, &browser)
+            }
+        case .page:
+            _ = server.go("/other", in: &browser, connection: 50)
+            Self.connect("other", &server, browser, connection: 150, saying: server.b)
+            server.wait(5)
+        case .none: break
+        }
+        if way.goodbye == .before { server.table.leave(session: "old1", now: server.now) }
+        let word = PageWord.version(server.b)
+        _ = server.get("/_castree/bridge", by: browser, from: nil, connection: 200)
+        server.table.hold(session: "new", connection: 200, word: word, now: server.now)
+        if way.goodbye == .after { server.table.leave(session: "old1", now: server.now) }
+
+        let table = server.table
+        expect(table.browser(ofSession: "new"), equals: browser.cookie?.browser)
+        let isGiven = table.wasGiven(server.b, session: "new", browser: nil)
+        expect(isGiven, equals: way.source != .none)
+        server.table.noteKeeping(session: "new", browser: nil)
+        var script = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
+        script.cookie = browser.cookie
+        expect(server.table.keepsPages(script))
+
+        // It is quiet for long, and its version is there.
+        server.wait(3600)
+        server.table.expire(now: server.now)
+        // Where no other page is open, the cookie's version is taken for the one that a navigation was answered with.
+        let isGuessed = way.source == .earlierWorker && way.tabs == 1 && way.goodbye == .before
+        if way.source != .none, !isGuessed {
+            expect(server.pinned.contains("B"), "\(server.pinned)")
+        }
+        if way.source == .none { expect(!server.pinned.contains("B"), "\(server.pinned)") }
+        let sessions = ["new", "other", "old1", "old2", "old3"]
+        for session in sessions { server.table.leave(session: session, now: server.now) }
+        for connection in [1...3, 50...50, 101...103, 150...150, 200...200].joined() {
+            server.table.close(connection: UInt64(connection), now: server.now)
+        }
+        expect(!server.table.hasPageWithoutSession(now: server.now))
+        server.wait(61)
+        expect(server.pinned, equals: [])
+    }
+
+    private static func loadWorker(_ server: inout Server, _ browser: inout Browser) {
+        var request = PinRequest(load: .subresource, path: Array("/worker.js".utf8))
+        request.isWorkerScript = true
+        request.cookie = browser.cookie
+        guard case .serve(_, let cookie, _) = server.ask(request) else { return }
+        browser.cookie = cookie ?? browser.cookie
+    }
+
+    @Test("holds nothing that it makes up: a version that its browser was not given")
+    func madeUp() throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        _ = server.go("/", in: &browser)
+        Self.connect("old", &server, browser, connection: 9, saying: server.a)
+        Self.connect("new", &server, browser, connection: 10, saying: server.b)
+        expect(server.pinned, equals: ["A"])
+        expect(!server.table.wasGiven(server.b, session: "new", browser: nil))
+        expect(!server.table.wasGiven(server.b, session: "unknown", browser: nil))
+    }
+}
