@@ -26,7 +26,10 @@ package enum BridgeScript {
           const names = /^(version-ready|progress|rolled-back|checking|available|ready|up-to-date|update-failed)$/;
           // What the document says of its version, wherever the copy was kept: a service worker may show an old one.
           const worker = window.navigator && navigator.serviceWorker;
-          const [{ serverTiming, workerStart, type } = {}] = performance.getEntriesByType('navigation');
+          const [{ serverTiming, workerStart, type, activationStart, deliveryType } = {}] =
+            performance.getEntriesByType('navigation');
+          // A page that was fetched ahead of its visit: its reload is not.
+          const isAhead = activationStart > 0 || deliveryType === 'navigational-prefetch';
           const said = (() => {
             if (!serverTiming) return '';
             const own = serverTiming.find(entry => entry.name === 'castree');
@@ -44,6 +47,7 @@ package enum BridgeScript {
             }
             isTurned = isRestored && !!tab.castreeTurned;
           } catch (error) {}
+          \#(foreignness)
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
           const join = (...parts) => {
@@ -128,6 +132,7 @@ package enum BridgeScript {
               if (!names.test(name)) return;
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
+                if (isForeign) return;
                 // Our page around a frame gets this event itself; the frame gets that page's version.
                 if (frameElement) return;
                 // The way back led to a copy that the browser kept, without asking. Else once in a tab: a page that a
@@ -136,7 +141,7 @@ package enum BridgeScript {
                 else try {
                   const tab = sessionStorage, before = heard;
                   heard = detail.version + (detail.reload ? ' reload' : '');
-                  if (tab.castreeReady === (tab.castreeReady = heard)) {
+                  if (tab.castreeReady === (tab.castreeReady = heard) && !isAhead) {
                     if (before !== heard) kept(() => { if (emit(name, detail)) settle(name, detail); });
                     return;
                   }
@@ -260,6 +265,8 @@ package enum BridgeScript {
                   at = start + +textOf(bytes.slice(at, start));
                   receive(bytes.slice(start, at));
                 }
+                // Others of this browser wait already: a browser has six connections for all its pages and frames.
+                return +answer.headers.get('retry-after');
               } finally { clearTimeout(limit); }
             };
             here.flush = async () => {
@@ -276,7 +283,8 @@ package enum BridgeScript {
               await request('', batch([[greeting()]]));
               while (link === here) {
                 here.flush();
-                await request(`?session=${session}&ack=${received}${said}`);
+                const pause = await request(`?session=${session}&ack=${received}${said}`);
+                if (pause) await new Promise(done => setTimeout(done, pause * 1000 * (0.5 + Math.random())));
                 // From time to time, a WebSocket is tried again.
                 if (Date.now() - began > 30000) { misses = 1; failures = 0; lost(here); }
               }
@@ -318,10 +326,13 @@ package enum BridgeScript {
           document.addEventListener('visibilitychange', tellVisibility);
           addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
 
+          \#(wholeness)
+
           const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
           // The session shows that a page asks, and which page.
           const confirm = async () => {
             if (!link || !link.isOpen) await opened();
+            if (!await isWhole()) return false;
             for (;;) {
               const name = session;
               try {

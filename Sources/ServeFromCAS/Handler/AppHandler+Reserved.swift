@@ -27,6 +27,7 @@ extension AppHandler {
         case .visible: return noteVisibility(head, "visible")
         case .status: return .response(status(head))
         case .stalePage: return noteStalePage(head, exchange)
+        case .mixed: return judgeMixed(head, exchange)
         case nil: return .plain(404, "The server has nothing at this address.", head.method)
         }
     }
@@ -79,6 +80,7 @@ extension AppHandler {
             word: word, browser: browser(of: head, exchange))
         let method = head.method
         return later(head, exchange) { _ in
+            self.takeBackUnshown(session)
             let response =
                 self.proven(witness).map { self.confirmed($0, session, method) }
                 ?? self.unproven(witness, method)

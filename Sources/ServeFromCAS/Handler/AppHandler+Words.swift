@@ -64,7 +64,8 @@ extension AppHandler {
         takeBackUnshown(answered.description, Witness(session: session, word: word))
     }
 
-    private func takeBackUnshown(_ answered: String, _ witness: Witness) {
+    /// - Parameter deed: what the worker has done with a version.
+    func takeBackUnshown(_ answered: String, _ witness: Witness, _ deed: String = "showed") {
         guard let startup, startup.ask({ $0.isWatching(answered) }), !isShown(answered) else {
             return
         }
@@ -73,7 +74,7 @@ extension AppHandler {
         }
         recordStalePage(insteadOf: answered, witness.word)
         let shown = witness.word?.version.map { "version \($0)" } ?? "an older page"
-        takeBackUnshown(answered, "a service worker showed \(shown) in its place", startup)
+        takeBackUnshown(answered, "a service worker \(deed) \(shown) in its place", startup)
     }
 
     /// Whether a page that is open shows a version.
@@ -95,9 +96,16 @@ extension AppHandler {
 
     /// Takes back a start that a worker has made and whose time is over, if older pages alone are open: the worker waits
     /// behind them, or has kept for the next page what came.
+    ///
+    /// Nor does one count that a page of another origin caused: that may have closed it before it could confirm anything.
     func takeBackWaiting(_ startup: StartWatch) {
-        guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }),
-            startedByWorker.withLock({ $0 == token }),
+        guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }) else { return }
+        if startedByOthers.withLock({ $0.token == token }), let version = shelf.lifecycle.current {
+            return takeBackUnshown(
+                version, "it was not confirmed, and a page of another origin had started it",
+                startup)
+        }
+        guard startedByWorker.withLock({ $0 == token }),
             let version = shelf.lifecycle.current, startup.ask({ $0.isWatching(version) }),
             !bridge.sessions.isEmpty, !isShown(version)
         else { return }

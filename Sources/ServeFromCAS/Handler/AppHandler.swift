@@ -42,6 +42,10 @@ final class AppHandler: RequestHandler {
     let earlyWords = Mutex<[BridgeSessionID: String]>([:])
     /// The token of the start that a service worker made last, by its script or by a navigation that it sent on.
     let startedByWorker = Mutex<String?>(nil)
+    /// What pages of other origins have started, and the token of the last such start.
+    let startedByOthers = Mutex<(versions: Set<String>, token: String?)>(([], nil))
+    /// How many requests of the bridge wait, by browser.
+    let heldPolls = Mutex<[String: Int]>([:])
     /// What was told of pages that service workers keep.
     let stalePages = Mutex<[String: Duration]>([:])
     /// Work that may wait for the store, or for another process.

@@ -5,6 +5,7 @@ package enum ReservedRoute: String, CaseIterable, Sendable {
     case script = "bridge.js"
     case bridge, confirm, check, update, hidden, visible, status
     case stalePage = "stale-page"
+    case mixed
 
     static let directory = "/_castree"
 
@@ -20,7 +21,7 @@ package enum ReservedRoute: String, CaseIterable, Sendable {
     /// The parameters of the query that only one page may know.
     package var secretParameters: [String] {
         switch self {
-        case .bridge, .confirm, .check, .update, .hidden, .visible, .stalePage: ["session"]
+        case .bridge, .confirm, .check, .update, .hidden, .visible, .stalePage, .mixed: ["session"]
         case .script, .status: []
         }
     }

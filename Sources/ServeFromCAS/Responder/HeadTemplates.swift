@@ -8,8 +8,8 @@ struct HeadTemplates: Sendable {
     /// For each resource: 0 for unknown, `own`, or the number of its content type plus one.
     private var kinds: [UInt8] = []
     private var contentTypes: [String] = []
-    /// For each content type, whether it is a document's.
-    private var isDocument: [Bool] = []
+    /// For each content type, whether its heads say the version.
+    private var saysVersion: [Bool] = []
     private var whole: [ResponseHead?] = []
     private var notModified: [ResponseHead?] = Array(repeating: nil, count: 8)
 
@@ -36,7 +36,7 @@ struct HeadTemplates: Sendable {
     mutating func notModified(_ shown: borrowing Representation) -> ResponseHead? {
         guard let kind = kind(of: shown) else { return nil }
         let place =
-            (isDocument[kind] ? 4 : 0) + (shown.isImmutable ? 2 : 0) + (shown.hasVariants ? 1 : 0)
+            (saysVersion[kind] ? 4 : 0) + (shown.isImmutable ? 2 : 0) + (shown.hasVariants ? 1 : 0)
         var head = notModified[place] ?? shown.notModified(hasTag: false)
         if notModified[place] == nil { notModified[place] = head }
         head.object = ObjectFields(address: shown.resource.address, length: -1)
@@ -60,7 +60,7 @@ struct HeadTemplates: Sendable {
         if let known = contentTypes.firstIndex(of: type) { return UInt8(known + 1) }
         guard contentTypes.count < Int(Self.own) - 1 else { return Self.own }
         contentTypes.append(type)
-        isDocument.append(Representation.isDocument(type))
+        saysVersion.append(Representation.saysVersion(type))
         whole += Array(repeating: nil, count: Self.perKind)
         return UInt8(contentTypes.count)
     }

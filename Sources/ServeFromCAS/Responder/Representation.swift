@@ -36,8 +36,16 @@ struct Representation {
         return site.options.contentType(of: inner) ?? MediaType.unknown.name
     }
 
-    /// Whether it is a document, whose copies must tell their version.
+    /// Whether it is a document.
     var isDocument: Bool { Self.isDocument(contentType) }
+
+    /// Whether it is a document, a script or a style, whose copies must tell their version.
+    var saysVersion: Bool { Self.saysVersion(contentType) }
+
+    static func saysVersion(_ contentType: String) -> Bool {
+        isDocument(contentType) || contentType.hasPrefix("text/javascript")
+            || contentType.hasPrefix("text/css")
+    }
 
     static func isDocument(_ contentType: String) -> Bool {
         contentType.hasPrefix("text/html") || contentType.hasPrefix("application/xhtml+xml")
@@ -126,7 +134,7 @@ struct Representation {
         let names = varies.compactMap { $0 }
         if !names.isEmpty { head.add("Vary", names.joined(separator: ", ")) }
         // Also in a 304: the stored copy may be another version's, with the same bytes.
-        if isDocument { head.add(PageWord.field, PageWord.value(for: site.version)) }
+        if saysVersion { head.add(PageWord.field, PageWord.value(for: site.version)) }
     }
 
     private func describe(

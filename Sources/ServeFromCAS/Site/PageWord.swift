@@ -2,10 +2,11 @@ package import VersionTree
 
 /// What a page itself says of its version.
 ///
-/// Every HTML document comes with `Server-Timing: castree;desc="VERSION"` (Server Timing, section 2). A copy keeps the field,
+/// Every HTML document, script and style comes with `Server-Timing: castree;desc="VERSION"` (Server Timing, section 2). A copy keeps the field,
 /// wherever it is kept: in a service worker's cache too. The bridge's script reads it of its own navigation
 /// (`PerformanceNavigationTiming.serverTiming`, in secure contexts, as workers are) and says it to the server, which may
 /// have answered the navigation with another version that the browser did not show.
+/// What its scripts and styles say is compared as well (``MixedPage``).
 package enum PageWord: Sendable, Hashable {
     case version(VersionName)
     /// A service worker made the document without the field.

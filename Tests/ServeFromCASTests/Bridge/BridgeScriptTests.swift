@@ -145,6 +145,77 @@ struct BridgeScriptTests {
         try expect(run(told, storage: blocked), equals: "0")
     }
 
+    /// What a page of version 2 has of its own server, and whether any of it may be of another version.
+    private static let files: [(file: String, isOther: Bool)] = [
+        ("name: 'http://localhost:1/app.js', \(says("1"))", true),
+        ("name: 'http://localhost:1/app.js', \(says("2"))", false),
+        ("name: 'http://other:1/app.js', \(says("1"))", false),
+        ("name: 'http://localhost:1/app.js', serverTiming: []", false),
+        ("name: 'http://localhost:1/app.js'", false),
+        ("name: 'http://localhost:1/f', initiatorType: 'iframe', \(says("1"))", false),
+    ]
+
+    private static func says(_ version: String) -> String {
+        "serverTiming: [{ name: 'castree', description: '\(version)' }]"
+    }
+
+    @Test(
+        "loads a page again that has files of another version, once in a tab, and confirms nothing")
+    func mixed() throws {
+        for (file, isOther) in Self.files {
+            let timing = """
+                null;
+                Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
+                  kind === 'navigation' ? [{ \(Self.says("2")) }] : [{ \(file) }] } });
+                """
+            let steps = """
+                open(first);
+                answers = [409, 409];
+                const good = [await castree.confirm(), await castree.confirm()];
+                const names = posts.map(p => p.replace(/.*castree.|\\?.*/g, ''));
+                console.log(good.join(), loads, names.join());
+                """
+            let expected = isOther ? "false,false 1 mixed" : "false,false 0 confirm,confirm"
+            try expect(run(steps, frame: timing), equals: expected, "\(file)")
+            guard isOther else { continue }
+            // The server finds the same bytes; and another page of the tab is mixed again.
+            let same = "open(first); console.log(await castree.confirm(), loads);"
+            try expect(run(same, frame: timing), equals: "true 0")
+            let again = """
+                tab.castreeMixed = '&version=2';
+                open(first);
+                answers = [409];
+                console.log(await castree.confirm(), loads);
+                """
+            try expect(run(again, frame: timing), equals: "false 0")
+        }
+    }
+
+    @Test("tells a page of no version that it cannot get: in a frame of another site's page")
+    func foreign() throws {
+        for (parent, all, count) in [
+            ("{}", "undefined", 0), ("{}", "['http://other:1']", 0),
+            ("{}", "['http://localhost:9']", 1),
+            ("{}", "['http://localhost:9', 'http://other']", 0), ("undefined", "undefined", 1),
+            ("globalThis", "[]", 1),
+        ] {
+            let around = """
+                null;
+                globalThis.parent = \(parent);
+                location.hostname = 'localhost';
+                location.ancestorOrigins = \(all);
+                """
+            let steps = """
+                let count = 0;
+                castree.bridge.addEventListener('version-ready', () => count++);
+                open(first);
+                tell(1, 'version-ready', { version: '2' });
+                console.log(count);
+                """
+            try expect(run(steps, frame: around), equals: "\(count)", "\(parent) \(all)")
+        }
+    }
+
     @Test("asks for updates with its session, and gives what comes of it")
     func asks() throws {
         let steps = """
