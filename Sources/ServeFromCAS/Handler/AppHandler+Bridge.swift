@@ -47,21 +47,62 @@ extension AppHandler {
                 guard let poll = held.poll,
                     let response = bridge.answer(to: poll, now: self.pollTime(poll))
                 else { return }
+                self.endHolding(held)
                 exchange.answer(response)
             }
         }
         switch answer {
         case .response(let response): return .response(response)
         case .hold(let poll):
+            let name = poll.session.description
+            let browser =
+                pins.withLock { $0.browser(ofSession: name) } ?? browser(of: head, exchange)
+            guard mayHold(browser) else {
+                var response =
+                    bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
+                    ?? PlainAnswer.response(410, "The session has ended.", method: .get)
+                response.head.add("Retry-After", "2")
+                return .response(response)
+            }
             held.poll = poll
+            held.browser = browser
             let left = bridge.nextDeadline(of: poll) - pollTime(poll)
             return .later(
                 within: max(0, left.milliseconds),
                 otherwise: {
-                    bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
+                    self.endHolding(held)
+                    return bridge.answer(to: poll, now: max(SystemClock.now, poll.deadline))
                         ?? PlainAnswer.response(410, "The session has ended.", method: .get)
                 },
-                gone: { bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now) })
+                gone: {
+                    self.endHolding(held)
+                    bridge.unlink(poll.session, ticket: poll.ticket, now: SystemClock.now)
+                })
+        }
+    }
+
+    /// How many requests of one browser wait at once: it has six connections for all its pages and their frames.
+    private static let pollCountMax = 2
+
+    /// Whether one more request of a browser may wait; it counts from now on.
+    ///
+    /// Who names none need not be one.
+    private func mayHold(_ browser: String?) -> Bool {
+        guard let browser else { return true }
+        return heldPolls.withLock { polls in
+            guard polls[browser, default: 0] < Self.pollCountMax else { return false }
+            polls[browser, default: 0] += 1
+            return true
+        }
+    }
+
+    /// A request waits no longer.
+    private func endHolding(_ held: HeldPoll) {
+        guard let browser = held.browser else { return }
+        held.browser = nil
+        heldPolls.withLock { polls in
+            let rest = polls[browser, default: 1] - 1
+            polls[browser] = rest > 0 ? rest : nil
         }
     }
 
@@ -82,6 +123,8 @@ extension AppHandler {
     /// `@unchecked Sendable`: only the loop's thread sets and reads it.
     private final class HeldPoll: @unchecked Sendable {
         var poll: BridgePoll?
+        /// The browser for which it counts, as long as it waits.
+        var browser: String?
     }
 
     private func openSocket(
