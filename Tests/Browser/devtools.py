@@ -257,7 +257,13 @@ class Tab:
         """Waits until an expression is true in the page, and returns its value."""
         deadline = time.monotonic() + within
         while True:
-            value = self.run(expression)
+            try:
+                value = self.run(expression)
+            except Refused as refusal:
+                # The page goes somewhere while it is asked.
+                if "navigated or closed" not in str(refusal) and "context was destroyed" not in str(refusal):
+                    raise
+                value = None
             if value:
                 return value
             if time.monotonic() > deadline:

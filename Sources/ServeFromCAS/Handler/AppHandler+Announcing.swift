@@ -22,7 +22,7 @@ extension AppHandler {
             announced = next
             let newcomers = newcomers.withLock { $0 }
             for session in bridge.sessions where !newcomers.contains(session) {
-                guard page(of: session) != ready else { continue }
+                guard page(of: session) != ready, getsNext(ready, session) else { continue }
                 bridge.announce(event(next), to: session)
             }
         }
@@ -68,10 +68,19 @@ extension AppHandler {
             guard let ready = nextVersion else { return }
             // A page that cannot be told from others cannot have a version that has not begun.
             let page = own ?? shelf.current?.site.version.description
-            guard page != ready else { return }
+            guard page != ready, getsNext(ready, session) else { return }
             let next = Announcement(version: ready, reloads: reloadsPages)
             bridge.announce(event(next), to: session)
         }
+    }
+
+    /// Whether a session's page gets a version with its next navigation: one in a frame of another origin's page starts
+    /// it once.
+    private func getsNext(_ version: String, _ session: BridgeSessionID) -> Bool {
+        if shelf.current?.site.version.description == version || mayBeStartedByOthers(version) {
+            return true
+        }
+        return !pins.withLock { $0.isEmbedded(session: session.description) }
     }
 
     private var reloadsPages: Bool { starting.withLock { $0.rule.reloads } }

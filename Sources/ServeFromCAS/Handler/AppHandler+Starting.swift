@@ -47,6 +47,12 @@ extension AppHandler {
                 if head.isWorkerScript || head.isNavigationOfWorker {
                     startedByWorker.withLock { $0 = begun.token }
                 }
+                if head.isFromAnotherOrigin {
+                    startedByOthers.withLock {
+                        $0.versions.insert(begun.version)
+                        $0.token = begun.token
+                    }
+                }
                 try heedEarlierWords(of: begun.version, startup)
                 follow()
                 return start
@@ -66,6 +72,12 @@ extension AppHandler {
         }
     }
 
+    /// Whether a page of another origin may start a version: once in a process, because it counts nothing if it fails.
+    func mayBeStartedByOthers(_ version: String) -> Bool {
+        if shelf.lifecycle.knownGood.contains(version) { return true }
+        return startedByOthers.withLock { !$0.versions.contains(version) }
+    }
+
     /// Another process that watches a start; `nil` if there is none, or it cannot be named.
     func otherWatcher() throws(StoreError) -> LockHolder? {
         guard let watcher = try store.versions.startWatcher(), !watcher.isThis else { return nil }
@@ -79,7 +91,8 @@ extension AppHandler {
         let lifecycle = shelf.lifecycle
         guard StartRule.mayStart(head),
             startup.ask({ $0.isDue(lifecycle) }),
-            let candidate = startup.ask({ $0.candidate(lifecycle) })
+            let candidate = startup.ask({ $0.candidate(lifecycle) }),
+            !head.isFromAnotherOrigin || mayBeStartedByOthers(candidate)
         else { return .none }
         let site: Site
         do throws(StoreError) {

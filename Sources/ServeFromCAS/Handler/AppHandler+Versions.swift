@@ -33,8 +33,8 @@ extension AppHandler {
         _ head: RequestHead, _ exchange: Exchange, _ cookies: [String],
         _ fetched: Fetched = Fetched()
     ) -> Answer {
-        var request = PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        let (head, seen) = asked(head, exchange)
+        var request = seen
         let begins =
             request.load == .page
             || request.isWorkerScript && pins.withLock { $0.keepsPages(request) }
@@ -72,6 +72,30 @@ extension AppHandler {
         return carryOut(decision, of: request, head, exchange, cookies, fetched)
     }
 
+    /// A request as the pins see it; one that a frame of another origin's page sends is a page's.
+    private func asked(
+        _ head: RequestHead, _ exchange: Exchange
+    ) -> (head: RequestHead, PinRequest) {
+        var head = head
+        var request = PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        if request.load == .frame,
+            pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
+        {
+            head.isEmbeddedPage = true
+            request.load = .page
+            request.isEmbedded = true
+        }
+        if head.isEmbeddedPage, head.isFromAnotherSite, startup != nil,
+            let pending = shelf.lifecycle.pending
+        {
+            startTrouble.tell(
+                "version \(pending) waits: a frame of another site's page shows the app, which starts nothing"
+            )
+        }
+        return (head, request)
+    }
+
     private func carryOut(
         _ decision: PinTable.Decision, of request: PinRequest, _ head: RequestHead,
         _ exchange: Exchange, _ cookies: [String], _ fetched: Fetched
@@ -86,6 +110,10 @@ extension AppHandler {
             }
             guard let entry = found else {
                 return .response(adding(cookies, to: Self.gone(head.method)))
+            }
+            // Its visit would send no navigation, so it must be what a navigation gets.
+            if head.isPageAhead, version != shelf.current?.site.version || isWaiting {
+                return .response(adding(cookies, to: Self.refusedAhead(head.method)))
             }
             var response = respond(head, entry, fetched, exchange)
             if request.load != .subresource, mark != nil || request.hints == 7 {
@@ -264,6 +292,14 @@ extension AppHandler {
             : "No version is current; castree activate VERSION makes one current."
         return PlainAnswer.response(
             503, sentence, method: method, fields: [("Retry-After", "1")])
+    }
+
+    /// Whether the next navigation may get another version than the current one.
+    private var isWaiting: Bool { startup != nil && shelf.lifecycle.pending != nil }
+
+    private static func refusedAhead(_ method: Method) -> Response {
+        PlainAnswer.response(
+            503, "Another version waits: this page is not fetched ahead.", method: method)
     }
 
     private static func gone(_ method: Method) -> Response {

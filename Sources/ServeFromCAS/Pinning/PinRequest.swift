@@ -7,6 +7,10 @@ struct PinRequest: Sendable, Hashable {
     var load: RequestHead.Load
     /// Whether it is for a service worker's script.
     var isWorkerScript = false
+    /// Whether it is for a page in a frame of another origin's page.
+    var isEmbedded = false
+    /// Whether a page of another origin has a frame load it.
+    var isFrameOfAnotherOrigin = false
     /// Whether a person asked to load the page again.
     var isReload = false
     /// The path as sent, without the query.
@@ -50,6 +54,8 @@ extension PinRequest {
         load = request.load
         hints = PageMark.hints(of: request)
         isReload = request.isReload
+        isEmbedded = request.isEmbeddedPage
+        isFrameOfAnotherOrigin = request.isFrameOfAnotherOrigin
         isWorkerScript = request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)

@@ -58,7 +58,7 @@ extension PinTable {
     /// Whether what is loaded into a frame has a page of ours around it, whose version it gets.
     ///
     /// A mark says so too: a frame inherits it, where a sandbox has taken away all else.
-    private func isInPage(_ request: PinRequest, _ now: Duration) -> Bool {
+    func isInPage(_ request: PinRequest, _ now: Duration) -> Bool {
         switch request.sender {
         case .page: true
         case .stranger, .nobody: false

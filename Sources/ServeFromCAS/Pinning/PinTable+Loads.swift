@@ -33,6 +33,7 @@ extension PinTable {
         var load = Load(
             number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
         load.parent = parent
+        load.isEmbedded = request.isEmbedded
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
         }

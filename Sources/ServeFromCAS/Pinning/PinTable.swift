@@ -84,6 +84,8 @@ struct PinTable: Sendable {
         var connections = 0
         // For a frame, the load of the page around it.
         var parent: UInt64?
+        // Whether a frame of another origin's page shows it.
+        var isEmbedded = false
         // Its page is gone; requests under way still count.
         var isOver = false
 

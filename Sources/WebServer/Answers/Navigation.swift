@@ -13,6 +13,7 @@ extension RequestHead {
     /// plain http to a name other than localhost), Accept decides: only navigations ask for
     /// `text/html` by name.
     package var load: Load {
+        if isEmbeddedPage { return .page }
         guard method == .get || method == .head else { return .subresource }
         let mode = value(of: "sec-fetch-mode")
         let destination = value(of: "sec-fetch-dest")
@@ -32,11 +33,28 @@ extension RequestHead {
         return isPreview ? .frame : .page
     }
 
+    /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
+    package var isFrameOfAnotherOrigin: Bool {
+        guard load == .frame, let destination = value(of: "sec-fetch-dest"),
+            matches(destination, "iframe") || matches(destination, "frame"), !isPreview,
+            let site = value(of: "sec-fetch-site")
+        else { return false }
+        return matches(site, "same-site") || matches(site, "cross-site")
+    }
+
     /// Whether the browser itself says that the answer becomes a document, so that it can be no script, style or image.
     package var isForDocument: Bool {
         guard let destination = value(of: "sec-fetch-dest") else { return false }
         return matches(destination, "document") || matches(destination, "iframe")
             || matches(destination, "frame")
+    }
+
+    /// Whether a browser fetches a page ahead of a visit, which then sends no navigation (Speculation Rules).
+    package var isPageAhead: Bool {
+        guard isPreview, !isEmbeddedPage, let destination = value(of: "sec-fetch-dest"),
+            let mode = value(of: "sec-fetch-mode")
+        else { return false }
+        return matches(destination, "document") && matches(mode, "navigate")
     }
 
     /// Whether this is fetched ahead of a visit or instead of one: by a page (Speculation Rules,
@@ -78,8 +96,25 @@ extension RequestHead {
         // `serve --open` hands the browser a file that leads here, and that is another site.
         if hasSecret { return false }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
+        return isNamedByAnother { Self.name(ofAuthority: $0) }
+    }
+
+    /// Whether a page of another origin causes this, be it one of the same host at another port.
+    package var isFromAnotherOrigin: Bool {
+        if hasSecret { return false }
+        if isEmbeddedPage { return true }
+        if let site = value(of: "sec-fetch-site") {
+            return matches(site, "cross-site") || matches(site, "same-site")
+        }
+        return isNamedByAnother { $0 }
+    }
+
+    /// Whether Origin or Referer names another authority, or another part of it.
+    private func isNamedByAnother(
+        _ part: (ArraySlice<UInt8>) -> ArraySlice<UInt8>
+    ) -> Bool {
         guard let own = authority ?? host else { return false }
-        let ownName = Self.name(ofAuthority: bytes[own])
+        let ownName = part(bytes[own])
         for field: StaticString in ["origin", "referer"] {
             guard let value = value(of: field) else { continue }
             let text = bytes[value]
@@ -88,7 +123,7 @@ extension RequestHead {
             guard let colon = text.firstIndex(of: 58), text[colon...].starts(with: [58, 47, 47])
             else { continue }
             let rest = text[(colon + 3)...]
-            let name = Self.name(ofAuthority: rest.prefix { $0 != 47 && $0 != 63 && $0 != 35 })
+            let name = part(rest.prefix { $0 != 47 && $0 != 63 && $0 != 35 })
             guard
                 name.elementsEqual(
                     ownName, by: { FieldText.lowercased($0) == FieldText.lowercased($1) })

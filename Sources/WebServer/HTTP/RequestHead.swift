@@ -35,6 +35,8 @@ package struct RequestHead: Sendable {
     package internal(set) var host: Slice?
     /// Whether it brought a secret of the server's in its query: whatever page sent the browser had it from the server.
     package var hasSecret = false
+    /// Whether a frame of another server's page shows the answer, so that it is a page of its own here.
+    package var isEmbeddedPage = false
     /// A bit for each length of a field's name: most fields that we look for are absent.
     var nameLengths: UInt64 = 0
 }

@@ -19,7 +19,8 @@ struct RepresentationTests {
             "Referrer-Policy": "same-origin", "Vary": "Cookie",
         ]
         for (name, value) in expected { expect(answer[name], equals: value, "\(name)") }
-        expect(answer.head.fields.count, equals: expected.count)
+        expect(answer["Server-Timing"]?.hasPrefix("castree;desc=") == true)
+        expect(answer.head.fields.count, equals: expected.count + 1)
     }
 
     @Test("is kept for a year below a prefix that the operator has named, and pages never")

@@ -1,0 +1,74 @@
+import Expectations
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// An app in a frame of a shell's page: no page of this server is around it.
+@Suite("A page in a frame of another origin's page")
+struct PinEmbeddedTests {
+    typealias Server = PinTableTests.Server
+    typealias Browser = PinTableTests.Browser
+
+    private static func frame(_ path: String, _ browser: Browser) -> PinRequest {
+        var request = PinRequest(load: .frame, path: Array(path.utf8))
+        request.cookie = browser.cookie
+        request.connection = browser.connection
+        return request
+    }
+
+    /// Shows the app in a shell's frame.
+    private static func embed(_ server: inout Server, _ browser: inout Browser, hints: UInt8) {
+        var request = frame("/", browser)
+        request.isFrameOfAnotherOrigin = true
+        request.hints = hints
+        expect(server.table.isEmbeddedPage(request, now: server.now))
+        request.load = .page
+        request.isEmbedded = true
+        guard case .serve(_, let cookie, _) = server.ask(request) else { return }
+        browser.cookie = cookie
+    }
+
+    @Test(
+        "is a page of its own, and so is its reload; a frame in it is not",
+        arguments: [UInt8(0), 7])
+    func embedded(_ hints: UInt8) throws {
+        var server = try Server()
+        var browser = Browser(connection: 1)
+        Self.embed(&server, &browser, hints: hints)
+        var own = Self.frame("/", browser)
+        own.referrer = Array("/".utf8)
+        own.isReload = true
+        own.hints = hints
+        expect(server.table.isEmbeddedPage(own, now: server.now))
+        // Where its requests are marked, one without a mark is its own; else it may be a frame's in it.
+        own.isReload = false
+        own.path = Array("/two".utf8)
+        expect(server.table.isEmbeddedPage(own, now: server.now), equals: hints == 7)
+        own.hints = 5
+        expect(!server.table.isEmbeddedPage(own, now: server.now))
+        own.hints = hints
+        own.referrer = Array("/unknown".utf8)
+        expect(!server.table.isEmbeddedPage(own, now: server.now))
+    }
+
+    @Test("is not what a page of this server has in its frames, wherever that frame was before")
+    func inside() throws {
+        for hints: UInt8 in [0, 7] {
+            var server = try Server()
+            var browser = Browser(connection: 1)
+            _ = server.go("/", in: &browser)
+            var frame = Self.frame("/frame", browser)
+            frame.referrer = Array("/".utf8)
+            frame.hints = hints
+            expect(!server.table.isEmbeddedPage(frame, now: server.now))
+            frame.isReload = true
+            expect(!server.table.isEmbeddedPage(frame, now: server.now))
+            // The mark is its page's.
+            frame.hints = 3
+            frame.isFrameOfAnotherOrigin = true
+            expect(!server.table.isEmbeddedPage(frame, now: server.now))
+        }
+    }
+}

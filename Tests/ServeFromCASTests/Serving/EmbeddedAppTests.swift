@@ -1,0 +1,105 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+@Suite("An app in a frame")
+struct EmbeddedAppTests {
+    /// How a frame's document is asked for.
+    struct Way: Sendable {
+        var site: String
+        var destination = "iframe"
+        var purpose: String?
+        var mayStart: Bool
+    }
+
+    private static let ways: [Way] = [
+        Way(site: "same-site", mayStart: true),
+        Way(site: "same-site", destination: "frame", mayStart: true),
+        Way(site: "cross-site", mayStart: false), Way(site: "same-origin", mayStart: false),
+        Way(site: "none", mayStart: false),
+        Way(site: "same-site", destination: "object", mayStart: false),
+        Way(site: "same-site", destination: "embed", mayStart: false),
+        Way(site: "same-site", purpose: "prefetch", mayStart: false),
+    ]
+
+    @Test(
+        "gets the version that waits where the page around it is of the same site, and no other does",
+        arguments: ways)
+    func starts(_ way: Way) throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let browser = try app.browser()
+        var fields = [
+            ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", way.destination),
+            ("Sec-Fetch-Site", way.site), ("Accept", "text/html"),
+        ]
+        if let purpose = way.purpose { fields.append(("Sec-Purpose", purpose)) }
+        try expect(browser.ask("GET", "/", fields).text.contains("one"))
+        try store.versions.activateAtNextBoot("2")
+        let text = try browser.ask("GET", "/", fields).text
+        expect(text.contains(way.mayStart ? "two" : "one"), "\(way)")
+        let lifecycle = try store.reopened().lifecycle()
+        expect(lifecycle.current, equals: way.mayStart ? "2" : "1", "\(way)")
+        let isTold = app.notices.all.contains { $0.contains("a frame of another site's page") }
+        expect(isTold, equals: way.site == "cross-site", "\(way)")
+        if way.mayStart { try expect(browser.confirm(), equals: 204) }
+    }
+
+    @Test(
+        "counts nothing if it fails, and is started once by what another origin's page does, however often that is"
+    )
+    func failsByOthers() throws {
+        let causes = [
+            [("Sec-Fetch-Dest", "iframe"), ("Sec-Fetch-Site", "same-site")],
+            [("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Site", "same-site")],
+            [("Referer", "http://localhost:1/")], [("Origin", "http://localhost:1")],
+        ]
+        for cause in causes {
+            let store = try TemporaryStore.app(current: nil)
+            try store.makeKnownGood("1")
+            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            try store.versions.activateAtNextBoot("2")
+            let fields = cause + [("Sec-Fetch-Mode", "navigate"), ("Accept", "text/html")]
+            for round in 1...4 {
+                let text = try app.browser().ask("GET", "/", fields).text
+                expect(text.contains(round == 1 ? "two" : "one"), "\(cause) \(round)")
+                app.look(after: .seconds(2001 * round))
+                let lifecycle = try store.reopened().lifecycle()
+                expect(lifecycle.trials, equals: [], "\(cause)")
+                expect(lifecycle.bad, equals: [])
+                expect(lifecycle.current, equals: "1")
+                expect(lifecycle.pending, equals: "2")
+            }
+            // A page of its own starts it.
+            let own = try app.browser()
+            try expect(own.navigate().text.contains("two"))
+            try expect(own.confirm(), equals: 204)
+        }
+    }
+
+    @Test("gets it when it loads itself again, as version-ready tells it to")
+    func reloads() throws {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let browser = try app.browser()
+        let frame = [
+            ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe"), ("Accept", "text/html"),
+        ]
+        try browser.ask("GET", "/", frame + [("Sec-Fetch-Site", "same-site")])
+        try store.versions.activateAtNextBoot("2")
+        let again = [
+            ("Sec-Fetch-Site", "same-origin"), ("Referer", browser.origin + "/"),
+            ("Cache-Control", "max-age=0"),
+        ]
+        try expect(browser.ask("GET", "/", frame + again).text.contains("two"))
+        try expect(browser.confirm(), equals: 204)
+        try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+    }
+}
