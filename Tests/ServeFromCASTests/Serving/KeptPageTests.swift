@@ -108,7 +108,9 @@ struct KeptPageTests {
             let lifecycle = try store.reopened().lifecycle()
             expect(lifecycle.pending, equals: "2")
             expect(lifecycle.trials, equals: [])
-            expect(app.notices.all.contains { $0.contains("a service worker showed version 1") })
+            try app.wait(for: "the notice, which follows") {
+                app.notices.all.contains { $0.contains("a service worker showed version 1") }
+            }
             withExtendedLifetime(page) {}
         }
     }
