@@ -36,6 +36,8 @@ extension Invocation {
         options.addresses = [address]
         options.loops = try integer("workers") ?? 1
         options.connection.parser.takesUTF8 = true
+        // An eighth, as of the archives that are put together.
+        options.loop.clientConnections = options.loop.maximumConnections / 8
         options.accessLog = accessLog(log, notices)
         options.forwarded = ForwardedClients(by: try proxies())
         options.onDamage = { notices.tell($0.message) }

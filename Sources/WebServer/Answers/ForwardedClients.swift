@@ -35,7 +35,8 @@ package struct ForwardedClients: Sendable {
         return last
     }
 
-    private func isProxy(_ address: SocketAddress) -> Bool {
+    /// Whether a server at an address is believed.
+    func isProxy(_ address: SocketAddress) -> Bool {
         proxies.contains { $0.contains(address) }
     }
 }

@@ -91,6 +91,7 @@ enum Socket {
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return nil
+            case EMFILE, ENFILE: return .failure(SystemFailure(isOutOfFiles: true))
             default: return .failure(SystemFailure())
             }
         }
@@ -176,4 +177,7 @@ enum Socket {
 }
 
 /// A call that the system refused.
-struct SystemFailure: Error {}
+struct SystemFailure: Error {
+    /// Too many files are open.
+    var isOutOfFiles = false
+}

@@ -60,6 +60,8 @@ package final class HTTPServer: Sendable {
         var loopOptions = options.loop
         loopOptions.progressWindow = options.connection.progressWindow
         loopOptions.minimumProgress = options.connection.minimumProgress
+        let (isUnbound, forwarded) = (loopOptions.isUnbound, options.forwarded)
+        loopOptions.isUnbound = { isUnbound($0) || forwarded.isProxy($0) }
         do throws(StoreError) {
             for number in 0..<min(max(1, options.loops), 256) {
                 loops.append(

@@ -113,7 +113,10 @@ struct SlowClientTests {
 
     @Test("lets connections over the cap wait until one ends")
     func cap() throws {
-        let server = try TestServer { $0.loop.maximumConnections = 2 }
+        let server = try TestServer {
+            $0.loop.maximumConnections = 2
+            $0.loop.patience = 3_600_000
+        }
         let first = try server.client()
         var second: TestClient? = try server.client()
         for client in [first, second].compactMap({ $0 }) {

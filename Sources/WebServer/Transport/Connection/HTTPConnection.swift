@@ -58,6 +58,8 @@ final class HTTPConnection: StreamHandler {
     @exclusivity(unchecked) var requestNumber: UInt32 = 0
     /// Whether the connection stays open after this request's answer.
     @exclusivity(unchecked) var keepsAlive = true
+    /// Since when the next request is waited for.
+    @exclusivity(unchecked) private var restsSince: Int64 = 0
     var isHTTP10 = false
     /// Bytes received when a body's progress was last checked.
     var progressMark: Int64 = 0
@@ -281,12 +283,19 @@ final class HTTPConnection: StreamHandler {
                 return
             }
             stream.resumeReading()
-            if partial == nil, requestNumber > 0 { stream.setDeadline(options.idle) }
+            guard partial == nil, requestNumber > 0 else { return }
+            restsSince = loop.now
+            stream.setDeadline(options.idle)
         case .waiting: stream.pauseReadingButNotice()
         case .streaming(let exchange): exchange.settleReading()
         case .collecting, .dropping: stream.resumeReading()
         case .ending: break
         }
+    }
+
+    func silence(of stream: Stream) -> ClientSilence {
+        guard case .head = phase, !stream.isEnding, !stream.hasQueued else { return .no }
+        return requestNumber == 0 ? .beforeFirst : .between(since: restsSince)
     }
 
     func stopping(_ stream: Stream) {

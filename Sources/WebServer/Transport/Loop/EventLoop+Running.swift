@@ -93,6 +93,7 @@ extension EventLoop {
         while let slot = deadlines.popExpired(now: now) { streams[slot]?.deadlineReached() }
         if acceptsAgainAt <= now {
             acceptsAgainAt = DeadlineQueue.never
+            isFull = false
             acceptAgainIfPossible()
         }
         if stopDeadline <= now {
@@ -121,21 +122,28 @@ extension EventLoop {
     private func accept(_ index: Int) {
         guard isAccepting, index < acceptors.count else { return }
         // A few at a time, so that other loops get some.
-        for _ in 0..<16 {
-            guard streamCount < options.maximumConnections else {
+        for number in 0..<16 {
+            if streamCount >= options.maximumConnections, number > 0 { return }
+            // The first waits for certain: nobody gives way for nobody.
+            guard streamCount < options.maximumConnections || makeRoom() else {
                 pauseAccepting()
+                // Until one ends, or waits and gives way.
+                isFull = true
+                acceptsAgainAt = now + 100
                 return
             }
             switch Socket.accept(acceptors[index].listener) {
             case nil: return
             case .success(let socket):
                 guard let stream = adopt(socket) else { continue }
-                guard stream.encrypt(by: acceptors[index].tls) else {
+                guard admit(stream), stream.encrypt(by: acceptors[index].tls) else {
                     stream.close()
                     continue
                 }
                 acceptors[index].begin(stream)
-            case .failure:
+                noteAccepted(stream)
+            case .failure(let failure):
+                if failure.isOutOfFiles, makeRoom() { continue }
                 // Too many open files, or no memory: waiting connections keep waiting.
                 pauseAccepting()
                 acceptsAgainAt = now + 100
@@ -151,9 +159,7 @@ extension EventLoop {
     }
 
     func acceptAgainIfPossible() {
-        guard !isAccepting, !isStopping, acceptsAgainAt == DeadlineQueue.never,
-            streamCount < options.maximumConnections
-        else { return }
+        guard !isAccepting, !isStopping, acceptsAgainAt == DeadlineQueue.never else { return }
         isAccepting = true
         for (index, acceptor) in acceptors.enumerated() {
             _ = poller.add(listener: acceptor.listener, token: Self.token(index))

@@ -28,8 +28,14 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var failures: [(Stream, Int32)] = []
     @exclusivity(unchecked) var afterCalls: [() -> Void] = []
     package internal(set) var streamCount = 0
+    /// Connections in the order in which they were accepted, as far as a first request may not have come.
+    @exclusivity(unchecked) var awaited: [Stream.Token] = []
+    var awaitedStart = 0
+    var clients = ClientCounts()
     var acceptors: [Acceptor] = []
     var acceptsAgainAt = DeadlineQueue.never
+    /// Whether all places were taken when accepting was paused.
+    var isFull = false
     var isAccepting = true
     package internal(set) var isStopping = false
     var stopDeadline = DeadlineQueue.never
@@ -159,9 +165,14 @@ package final class EventLoop: @unchecked Sendable {
         freeSlots.append(slot)
         deadlines.set(slot, to: DeadlineQueue.never)
         streamCount -= 1
+        if let client = stream.client { clients.remove(client) }
         // close(2) takes the socket out of the poller.
         Socket.close(stream.socket)
         stream.channel.socket = -1
+        if isFull {
+            isFull = false
+            acceptsAgainAt = DeadlineQueue.never
+        }
         acceptAgainIfPossible()
     }
 

@@ -14,6 +14,8 @@ package protocol StreamHandler: AnyObject {
     func drained(_ stream: Stream)
     /// The deadline has come; it is cleared before the call.
     func deadlineReached(on stream: Stream)
+    /// Whether the stream waits for its client.
+    func silence(of stream: Stream) -> ClientSilence
     /// The server is about to stop: finish soon.
     func stopping(_ stream: Stream)
     /// The stream is gone; no more calls follow.
@@ -28,6 +30,7 @@ extension StreamHandler {
     package func endNoticed(on stream: Stream) {}
     package func drained(_ stream: Stream) {}
     package func deadlineReached(on stream: Stream) { stream.close() }
+    package func silence(of stream: Stream) -> ClientSilence { .no }
     package func stopping(_ stream: Stream) { stream.finish() }
 }
 
@@ -49,6 +52,10 @@ package final class Stream {
     /// Who gets the calls; may be replaced at any time (an upgrade).
     // Here and below: of the loop's thread alone, never accessed while an access is open.
     @exclusivity(unchecked) package var handler: (any StreamHandler)?
+    /// When it began, by the loop's clock.
+    let beganAt: Int64
+    /// The client that it counts for.
+    var client: ClientCounts.Client?
     /// Called when the stream is gone, after its handler: for whoever had the stream before an upgrade.
     var onEnd: (() -> Void)?
     /// All bytes given to the system so far.
@@ -97,6 +104,7 @@ package final class Stream {
         channel = ByteChannel(socket: socket)
         self.token = token
         self.loop = loop
+        beganAt = loop.now
         self.isConnecting = isConnecting
         isDirect = !isConnecting
     }

@@ -1,0 +1,72 @@
+/// Whether a stream waits for its client, which decides whether it gives way when all places are taken.
+package enum ClientSilence: Sendable {
+    /// Something is under way.
+    case no
+    /// Its first request has not come.
+    case beforeFirst
+    /// Another request has not come, since then.
+    case between(since: Int64)
+}
+
+// Who gives way when all places are taken: otherwise whoever opens connections and sends nothing keeps all others out.
+extension EventLoop {
+    /// Notes a connection that has just been accepted.
+    func noteAccepted(_ stream: Stream) {
+        _ = longestAwaited()
+        awaited.append(stream.token)
+    }
+
+    /// Ends a connection that waits for its client; returns whether one was there.
+    ///
+    /// First that which has waited longest for its first request, then that which has been silent longest after an
+    /// answer, each if that is a while: a request takes a moment to come. Then, whatever it has waited, the first.
+    func makeRoom() -> Bool {
+        let first = longestAwaited()
+        if let first, now - first.beganAt >= options.patience {
+            first.close()
+            return true
+        }
+        guard let stream = longestSilent() ?? first else { return false }
+        stream.close()
+        return true
+    }
+
+    /// The connection that has waited longest for its first request; forgets those before it in line, whose has come.
+    private func longestAwaited() -> Stream? {
+        while awaitedStart < awaited.count {
+            if let stream = self.stream(awaited[awaitedStart]),
+                case .beforeFirst = stream.handler?.silence(of: stream) ?? .no
+            {
+                return stream
+            }
+            awaitedStart += 1
+            guard awaitedStart >= 1024, awaitedStart * 2 > awaited.count else { continue }
+            awaited.removeFirst(awaitedStart)
+            awaitedStart = 0
+        }
+        awaited.removeAll(keepingCapacity: true)
+        awaitedStart = 0
+        return nil
+    }
+
+    private func longestSilent() -> Stream? {
+        var longest: (stream: Stream, since: Int64)?
+        for case let stream? in streams {
+            guard case .between(let since) = stream.handler?.silence(of: stream) ?? .no,
+                now - since >= options.patience, since < longest?.since ?? .max
+            else { continue }
+            longest = (stream, since)
+        }
+        return longest?.stream
+    }
+
+    /// Counts a connection for its client; returns whether that client may have it.
+    func admit(_ stream: Stream) -> Bool {
+        guard let limit = options.clientConnections, let peer = stream.peer,
+            !options.isUnbound(peer.unmapped)
+        else { return true }
+        let client = ClientCounts.client(at: peer)
+        stream.client = client
+        return clients.add(client) <= limit || streamCount * 2 <= options.maximumConnections
+    }
+}

@@ -1,0 +1,138 @@
+import Expectations
+import Testing
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+/// Who gets a place when all are taken.
+@Suite("A server whose places are all taken") struct TakenPlacesTests {
+    /// What those do who have the places.
+    enum Deed: String, CaseIterable, Sendable {
+        case nothing, halfHead, answered, secondHalfHead
+        case halfBody, unanswered
+
+        /// Whether they wait for nothing but their clients' requests.
+        var givesWay: Bool { ![.halfBody, .unanswered].contains(self) }
+
+        func begin(_ client: TestClient) {
+            switch self {
+            case .nothing: break
+            case .halfHead: client.send("GET /text HTTP/1.1\r\nHo")
+            case .answered, .secondHalfHead:
+                client.send(get("/text"))
+                expect(client.response()?.status, equals: 200)
+                if self == .secondHalfHead { client.send("GET /text HTTP/1.1\r\nHo") }
+            case .halfBody:
+                client.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+            case .unanswered: client.send(get("/never"))
+            }
+        }
+    }
+
+    private func server(_ change: (inout HTTPServer.Options) -> Void) throws -> TestServer {
+        try TestServer(change) { path, _, _ in
+            guard path == "/never" else { return nil }
+            return .later(within: 600_000, otherwise: { TestHandler.text(204, []) }, gone: nil)
+        }
+    }
+
+    @Test(arguments: Deed.allCases)
+    func `who waits for a request gives way, and who has asked does not`(_ deed: Deed) throws {
+        let server = try server {
+            $0.loop.maximumConnections = 3
+            $0.loop.patience = 0
+        }
+        var holders: [TestClient] = []
+        for _ in 0..<3 {
+            let holder = try server.client()
+            deed.begin(holder)
+            holders.append(holder)
+        }
+        let next = try server.client()
+        next.send(get("/small"))
+        if !deed.givesWay {
+            // There is a place when one has left.
+            holders.removeFirst()
+        }
+        expect(next.response()?.has(server.objects["/small"]), equals: true)
+        // Who came first has waited longest.
+        if deed.givesWay { expect(holders[0].isAtEnd()) }
+    }
+
+    @Test func `half a head gives way before a page that has been answered, whoever came first`()
+        throws
+    {
+        let server = try server {
+            $0.loop.maximumConnections = 4
+            $0.loop.patience = 0
+        }
+        let page = try server.client()
+        Deed.answered.begin(page)
+        let halves = try (0..<3).map { _ in
+            let half = try server.client()
+            Deed.halfHead.begin(half)
+            return half
+        }
+        var others: [TestClient] = []
+        for half in halves {
+            let next = try server.client()
+            others.append(next)
+            next.send(get("/small"))
+            expect(next.response()?.status, equals: 200)
+            next.send("GET /text HTTP/1.1\r\nHo")
+            expect(half.isAtEnd())
+            // The one that was answered now is silent for a shorter time than the page, but the page goes on asking.
+            Deed.answered.begin(page)
+        }
+        withExtendedLifetime(others) {}
+    }
+
+    @Test func `one client keeps no more than its share once half of the places are taken`() throws
+    {
+        func server(_ forwarded: ForwardedClients) throws -> TestServer {
+            try self.server {
+                $0.loop.maximumConnections = 8
+                $0.loop.patience = 3_600_000
+                $0.loop.clientConnections = 2
+                $0.loop.isUnbound = { _ in false }
+                $0.forwarded = forwarded
+            }
+        }
+        let bound = try server(ForwardedClients())
+        var clients = try (0..<4).map { _ in
+            let client = try bound.client()
+            Deed.answered.begin(client)
+            return client
+        }
+        for _ in 0..<3 { expect(try bound.client().isAtEnd()) }
+        for client in clients { Deed.answered.begin(client) }
+        // Who has ended counts no more: with one place fewer, half are not taken.
+        clients.removeLast()
+        var isServed = false
+        while !isServed {
+            let client = try bound.client()
+            client.send(get("/text"))
+            isServed = client.response()?.status == 200
+        }
+        // A server in front is many clients.
+        let behind = try server(
+            ForwardedClients(by: [try require(AddressBlock("127.0.0.0/8"))]))
+        let others = try (0..<8).map { _ in try behind.client() }
+        for client in others { Deed.answered.begin(client) }
+    }
+
+    @Test func `a client is an address, and of IPv6 the network of one host`() throws {
+        func client(_ text: String) throws -> [UInt8] {
+            ClientCounts.client(at: try require(SocketAddress(literal: text, port: 1)))
+        }
+        try expect(client("192.0.2.1") == client("::ffff:192.0.2.1"))
+        try expect(client("192.0.2.1") != client("192.0.2.2"))
+        try expect(client("2001:db8::1") == client("2001:db8::ffff:2"))
+        try expect(client("2001:db8::1") != client("2001:db8:0:1::1"))
+        var counts = ClientCounts()
+        let one = try client("192.0.2.1")
+        expect(counts.add(one) == 1 && counts.add(one) == 2)
+        counts.remove(one)
+        expect(counts.add(one), equals: 2)
+    }
+}
