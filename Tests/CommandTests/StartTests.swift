@@ -43,7 +43,7 @@ import Testing
                 [
                     "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
                     "Sec-Purpose": "prefetch;prerender",
-                ], 200
+                ], 503
             ),
             ("GET", "/", ["Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"], 200),
             ("GET", "/", ["Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"], 200),

@@ -131,8 +131,10 @@ extension Scenario {
         holds: { place in try offered(place) == "2" })
 
     /// A store with a damaged object, whose versions 1 and 2 an origin has, too.
-    private static func damaged(_ place: Place) throws {
+    /// - Parameter isShown: whether version 1 is current.
+    private static func damaged(_ place: Place, isShown: Bool = false) throws {
         try with("1", "2")(place)
+        if isShown { try place.open().activate("1") }
         try publish(["1", "2"], of: place.open(), to: place.beside + "/origin")
         let digits = try address(of: "hello").description
         try Damage.flip(place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
@@ -157,8 +159,7 @@ extension Scenario {
     static let replace = Scenario(
         testDescription: "repair from an origin",
         prepare: { place in
-            try damaged(place)
-            try place.open().activate("1")
+            try damaged(place, isShown: true)
         },
         run: verb(repairFromOrigin), isKept: isWhole,
         known: [.damagedObject, .missingObject, .wrongInTree, .missingTree],

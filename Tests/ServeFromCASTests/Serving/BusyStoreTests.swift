@@ -110,7 +110,7 @@ struct BusyStoreTests {
         let app = try TestApp(store, over: versions) { $0.confirmation = .seconds(600) }
         let lock = try Lock(store, ".index")
         try expect(app.browser().navigate().status, equals: 503)
-        expect(!app.notices.all.isEmpty)
+        try app.wait(for: "the notice, which follows") { !app.notices.all.isEmpty }
         expect(app.notices.all.allSatisfy { $0.contains("the store is in use: ") })
         expect(app.notices.all.allSatisfy { !$0.contains("manifest") })
         lock.release()
