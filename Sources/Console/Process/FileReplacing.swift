@@ -93,18 +93,8 @@ private func write(
 ) throws(StoreError) {
     let here = POSIXFileSystem.workingDirectory
     let isThere = try system.status(here, path) != nil
-    // A reader may be just about to open it: a second.
-    var tries = 0
-    while System.isUnreadFifo(path) {
-        tries += 1
-        guard tries < 50 else {
-            throw StoreError(
-                .io,
-                "unable to write \(printable(path)): it is a fifo that nobody reads; start its reader first"
-            )
-        }
-        pause(milliseconds: 20)
-    }
+    let hold = try holdIfFifo(path)
+    defer { withExtendedLifetime(hold) {} }
     let target: Descriptor
     do throws(StoreError) {
         target = try system.open(
@@ -117,6 +107,21 @@ private func write(
     if try system.status(target.raw).kind == .regular {
         try system.truncate(target.raw, to: byteCount)
     }
+}
+
+/// Holds a fifo that somebody reads; `nil` for what is none.
+private func holdIfFifo(_ path: String) throws(StoreError) -> System.FifoHold? {
+    guard System.isFifo(path) else { return nil }
+    // A reader may be just about to open it: a second.
+    for _ in 0..<50 {
+        let hold = System.FifoHold(path)
+        if !hold.isUnread { return hold }
+        pause(milliseconds: 20)
+    }
+    throw StoreError(
+        .io,
+        "unable to write \(printable(path)): it is a fifo that nobody reads; start its reader first"
+    )
 }
 
 /// The path behind symbolic links; `nil` if a link leads to nothing, or to an open file.

@@ -52,18 +52,25 @@ extension System {
         return stat(path, &status) == 0 ? UInt32(status.st_mode) & 0o7777 : nil
     }
 
-    /// Whether a path is a fifo that nobody reads: opening it to write would wait, whatever signals come (fifo(7)).
-    static func isUnreadFifo(_ path: String) -> Bool {
-        guard isFifo(path) else { return false }
-        let raw = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
-        if raw >= 0 {
+    /// A fifo that is open to write, while it is opened as every file is: a reader that saw it close would be gone.
+    final class FifoHold {
+        private let raw: Int32
+        /// Whether nobody reads it: opening it to write would wait, whatever signals come (fifo(7)).
+        let isUnread: Bool
+
+        init(_ path: String) {
+            raw = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+            isUnread = raw < 0 && errno == ENXIO
+        }
+
+        deinit {
+            guard raw >= 0 else { return }
             #if canImport(Glibc)
                 _ = Glibc.close(raw)
             #else
                 _ = Darwin.close(raw)
             #endif
         }
-        return raw < 0 && errno == ENXIO
     }
 
     /// Whether a path is a fifo, links followed.
