@@ -46,8 +46,7 @@ final class PackingPlace: Sendable {
         try fileSystem.closeLock(file.raw)
         let lock = PackingLock(file, fileSystem)
         if try lock.take(exclusive: true) {
-            try Self.dropLeftovers(
-                publishing.raw, fileSystem, Self.leaving(publishing.raw, fileSystem))
+            try Self.dropLeftovers(publishing.raw, fileSystem)
         }
         while try !lock.take(exclusive: false) {
             if isInterrupted() { throw .packingInterrupted }
@@ -78,7 +77,7 @@ final class PackingPlace: Sendable {
     ) throws(StoreError) {
         guard let lock = try lockAlone(publishing, fileSystem) else { return }
         defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem, leaving(publishing, fileSystem))
+        try dropLeftovers(publishing, fileSystem)
         var record = try PackingRecord.read(publishing, fileSystem)
         let before = record
         record.works = record.works.filter { offered.contains($0.key) }
@@ -87,13 +86,14 @@ final class PackingPlace: Sendable {
     }
 
     /// Removes what dead publishers have left, unless somebody packs.
+    /// - Parameter stays: gets what cannot be removed, and why.
     static func dropLeftovers(
         in publishing: Int32, _ fileSystem: any FileSystem,
-        removing: ((String) throws(StoreError) -> Void)? = nil
+        stays: (String, StoreError) -> Void = { _, _ in }
     ) throws(StoreError) {
         guard let lock = try lockAlone(publishing, fileSystem) else { return }
         defer { withExtendedLifetime(lock) {} }
-        try dropLeftovers(publishing, fileSystem, removing ?? leaving(publishing, fileSystem))
+        try dropLeftovers(publishing, fileSystem, stays)
     }
 
     /// - Returns: `nil` if somebody packs, or nobody ever did.
@@ -111,22 +111,11 @@ final class PackingPlace: Sendable {
 
     private static func dropLeftovers(
         _ publishing: Int32, _ fileSystem: any FileSystem,
-        _ removing: (String) throws(StoreError) -> Void
+        _ stays: (String, StoreError) -> Void = { _, _ in }
     ) throws(StoreError) {
         for left in try fileSystem.names(in: publishing)
-        where left.hasPrefix(OriginLayout.packingPrefix) { try removing(left) }
-    }
-
-    /// Removes what can be removed: the next one tries again.
-    private static func leaving(
-        _ publishing: Int32, _ fileSystem: any FileSystem
-    ) -> (String) throws(StoreError) -> Void {
-        { (left) throws(StoreError) in
-            do throws(StoreError) {
-                try fileSystem.removeTree(publishing, left)
-            } catch {
-                guard error.code == .io || error.code == .permission else { throw error }
-            }
+        where left.hasPrefix(OriginLayout.packingPrefix) {
+            if let reason = try fileSystem.removeLeftover(publishing, left) { stays(left, reason) }
         }
     }
 
@@ -151,5 +140,19 @@ final class PackingPlace: Sendable {
     deinit {
         // The next publisher removes what cannot be removed now.
         try? fileSystem.removeTree(publishing.raw, workName)
+    }
+}
+
+extension FileSystem {
+    /// Removes what a dead publisher has left.
+    /// - Returns: why it stays, if it does: that keeps nobody from working.
+    func removeLeftover(_ directory: Int32, _ name: String) throws(StoreError) -> StoreError? {
+        do throws(StoreError) {
+            try removeTree(directory, name)
+            return nil
+        } catch {
+            guard error.code == .io || error.code == .permission else { throw error }
+            return error
+        }
     }
 }

@@ -52,18 +52,18 @@ extension OriginWriter {
         }
     }
 
-    /// Removes what a dead publisher has left; what cannot be removed keeps nobody from publishing, or from taking back.
-    static func drop(
-        _ left: String, in work: Int32, _ path: String, _ options: PublisherOptions,
-        _ fileSystem: any FileSystem
+    /// Removes what dead publishers have left; what cannot be removed keeps nobody from publishing, or from taking back.
+    static func dropLeftovers(
+        in work: Int32, _ path: String, _ options: PublisherOptions, _ fileSystem: any FileSystem
     ) throws(StoreError) {
-        do throws(StoreError) {
-            try fileSystem.removeTree(work, left)
-        } catch {
-            guard error.code == .io || error.code == .permission else { throw error }
+        let stays = { (left: String, reason: StoreError) in
             options.notice(
                 "\(OriginLayout.work)/\(printable(left)) in \(printable(path)) was left by a publisher that has ended, "
-                    + "and stays: \(error.message)")
+                    + "and stays: \(reason.message)")
         }
+        if let reason = try fileSystem.removeLeftover(work, OriginLayout.staging) {
+            stays(OriginLayout.staging, reason)
+        }
+        try PackingPlace.dropLeftovers(in: work, fileSystem, stays: stays)
     }
 }

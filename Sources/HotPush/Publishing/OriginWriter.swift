@@ -43,11 +43,7 @@ final class OriginWriter: Sendable {
         let manifests = try Self.directory(OriginLayout.manifests, in: root.raw, fileSystem)
         let channels = try Self.directory(OriginLayout.channels, in: root.raw, fileSystem)
         // Whoever left something there has ended: this process has the lock.
-        try Self.drop(OriginLayout.staging, in: work.raw, path, options, fileSystem)
-        let place = work.raw
-        try PackingPlace.dropLeftovers(in: place, fileSystem) { (left) throws(StoreError) in
-            try Self.drop(left, in: place, path, options, fileSystem)
-        }
+        try Self.dropLeftovers(in: work.raw, path, options, fileSystem)
         // A process that only removes something stages nothing: a full disk has no room for a directory.
         let staging =
             isCreating

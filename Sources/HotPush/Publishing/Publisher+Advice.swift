@@ -3,7 +3,8 @@ import CASStore
 // What a publisher says that could not do all it was asked for.
 
 extension Publisher {
-    /// Says where there is no room, and what the channel offers then: this release or what it did before.
+    /// Says what the channel offers where publishing fails: this release, which who scripts must not take for unpublished, or
+    /// what it did before; and where there is no room.
     func withAdvice<R>(
         _ version: PublishedVersion, in channel: ChannelName, _ body: () throws(StoreError) -> R
     ) throws(StoreError) -> R {
@@ -11,34 +12,24 @@ extension Publisher {
             return try body()
         } catch {
             // Who has asked for room in vain says so itself.
-            guard error.code == .outOfSpace, error.cause != nil else {
-                throw offeredAllTheSame(version, in: channel, error)
-            }
+            guard error.cause != nil else { throw error }
             // If it cannot be read, it is not known to be there.
             let pointer = (try? DirectoryOrigin(path, fileSystem: fileSystem))
                 .flatMap { try? $0.pointer(channel) }
             let isOffered = pointer?.releases.first?.version?.manifest == version.manifest
+            guard error.code == .outOfSpace else {
+                guard isOffered else { throw error }
+                throw StoreError(
+                    error.code,
+                    "\(error.message); channel \(channel) offers version \(version.name) all the same: mend this, and "
+                        + "repeat the command", cause: error.cause)
+            }
             let state =
                 isOffered
                 ? "channel \(channel) offers version \(version.name), and something that goes with it is missing"
                 : "channel \(channel) offers what it did before"
             throw noRoom(error, "\(state); \(roomByPruning)")
         }
-    }
-
-    /// The error, and that the release is offered though, if it is: who scripts must not take it for unpublished.
-    private func offeredAllTheSame(
-        _ version: PublishedVersion, in channel: ChannelName, _ error: StoreError
-    ) -> StoreError {
-        // If it cannot be read, it is not known to be there.
-        let pointer = (try? DirectoryOrigin(path, fileSystem: fileSystem))
-            .flatMap { try? $0.pointer(channel) }
-        guard error.cause != nil, pointer?.releases.first?.version?.manifest == version.manifest
-        else { return error }
-        return StoreError(
-            error.code,
-            "\(error.message); channel \(channel) offers version \(version.name) all the same: mend this, and repeat the "
-                + "command", cause: error.cause)
     }
 
     var roomByPruning: String {
