@@ -49,4 +49,18 @@ import Testing
             }
         }
     }
+
+    @Test(
+        "or what belongs to another user, lets every verb end, is named, and is given back by root's repair",
+        .enabled(if: OtherUserTests.reason == nil, "needs root and setpriv(1), to be somebody else")
+    )
+    func foreign() throws {
+        let ground = try StrangerGround(user: 65534)
+        let paths = StrangerGround.paths.filter { !StrangerGround.isShared($0) }
+        for path in TestShare(oneIn: 30).of(paths) {
+            for problem in try ground.problems(of: .foreign, at: path) {
+                Issue.record("\(path) | foreign | \(problem)")
+            }
+        }
+    }
 }

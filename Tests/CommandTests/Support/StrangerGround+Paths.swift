@@ -39,6 +39,13 @@ extension StrangerGround {
         path == "FORMAT" || path.hasPrefix("manifests") || path == "trust.json"
     }
 
+    /// Whether it is a file with other names in the store: root gives back none of these, since the owner may have linked
+    /// another user's.
+    static func isShared(_ path: String) -> Bool {
+        path.hasPrefix("objects/{object}") || path.hasPrefix("objects/{executable}")
+            || path.hasSuffix("app.js")
+    }
+
     /// Whether a verb goes by what is lost with a path, though the store is sound again.
     static func forgets(_ path: String, _ verb: String) -> Bool {
         switch path {
@@ -72,12 +79,13 @@ extension StrangerGround {
         var here = stat()
         let isThere = lstat(full, &here) == 0
         let isDirectory = isThere && here.st_mode & S_IFMT == S_IFDIR
-        if kind == .closed {
+        if [.closed, .foreign].contains(kind) {
             let isTaken = path.hasPrefix("staging/") || path.hasPrefix("leases/")
             guard isThere || isTaken, here.st_mode & S_IFMT != S_IFLNK else { return false }
             if !isThere { try Damage.replace(full, by: .emptyFile) }
             if let user { lchown(full, user, user) }
-            try Damage.setMode(full, 0)
+            if kind == .foreign { lchown(full, 0, 0) }
+            try Damage.setMode(full, kind == .closed ? 0 : isDirectory ? 0o700 : 0o600)
             return true
         }
         let belongs =
@@ -103,7 +111,7 @@ extension StrangerGround {
         case .linkToDirectory: try Damage.replace(full, by: .symbolicLink(outside))
         case .linkToItself:
             try Damage.replace(full, by: .symbolicLink((path as NSString).lastPathComponent))
-        case .closed: return false  // above
+        case .closed, .foreign: return false  // above
         case .fifo: try Damage.replace(full, by: .fifo)
         case .socket: try Damage.replace(full, by: .socket)
         case .device:
