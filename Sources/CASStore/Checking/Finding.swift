@@ -62,6 +62,8 @@ public struct Finding: Sendable, Hashable {
         case damagedNote
         /// Something that a dead writer left.
         case leftover
+        /// A file or directory of the store that belongs to another user than the store.
+        case wrongOwner
     }
 
     /// What is wrong.

@@ -256,7 +256,13 @@ extension Store {
         if repairing, !dead.isEmpty {
             try recoverDeadLeases()
             try recoverLostLeases()
-            for position in findings.indices { findings[position].isRepaired = true }
+            let left = try Set(leases().dead + lostLeases(in: [.staging, .manifests]))
+            for (position, lease) in dead.enumerated() {
+                findings[position].isRepaired = !left.contains(lease)
+                if let reason = reasonStuck(of: lease) {
+                    findings[position].message += "; it stays: \(reason)"
+                }
+            }
         }
         if repairing { try sweepAsides() }
         return findings
@@ -270,6 +276,10 @@ extension Store {
         let asides = try fileSystem.names(in: directories.root.raw) { (name, kind) in
             kind != .directory && memories.contains { name.hasPrefix(".\($0).") }
         }
-        for name in asides { try fileSystem.removeIfPresent(directories.root.raw, name) }
+        for name in asides {
+            try passingOver(name) { () throws(StoreError) in
+                try self.fileSystem.removeIfPresent(self.directories.root.raw, name)
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-// What belongs to the store's owner and is closed to them: mode 000, say, after a chmod that went too far.
+// What is closed to the store's owner: mode 000, say, after a chmod that went too far; or another user's.
 
 extension Store {
     /// Finds everything in a store that its owner may not read, and lets them with a repair.
@@ -14,33 +14,56 @@ extension Store {
     ) throws(StoreError) -> [Finding] {
         let root = try openRoot(path, fileSystem)
         let fileSystem = try OwnersFileSystem.around(fileSystem, root: root.raw, of: path)
-        let owner = try fileSystem.status(root.raw).owner
-        guard [0, owner].contains(effectiveUser()) else { return [] }
+        let owner = Owner(try fileSystem.status(root.raw))
+        guard [0, owner.user].contains(effectiveUser()) else { return [] }
         var findings: [Finding] = []
+        let quarantine = try openQuarantineOrRoot(root.raw, fileSystem)
         try checkClosed(
-            root.raw, "", owner, repairing: repairing, fileSystem, &findings)
+            root.raw, "", owner, mending: repairing ? quarantine.raw : nil, fileSystem, &findings)
         return findings
     }
 
+    /// Where to put what is made anew; the root of the store, if the quarantine itself cannot be opened.
+    private static func openQuarantineOrRoot(
+        _ root: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        do throws(StoreError) {
+            let there = try fileSystem.openIfPresent(root, StoreLayout.quarantine, .directory)
+            if let there { return there }
+        } catch {
+            guard error.isOfOneName || error.isNotDirectory else { throw error }
+        }
+        return try fileSystem.open(root, ".", .directory, mode: 0)
+    }
+
     private static func checkClosed(
-        _ directory: Int32, _ prefix: String, _ owner: UInt32, repairing: Bool,
+        _ directory: Int32, _ prefix: String, _ owner: Owner, mending quarantine: Int32?,
         _ fileSystem: any FileSystem, _ findings: inout [Finding]
     ) throws(StoreError) {
         for name in try fileSystem.names(in: directory).sorted()
         where !prefix.isEmpty || StoreLayout.topLevelNames.contains(name) {
             guard let status = try fileSystem.status(directory, name) else { continue }
             let path = prefix + name
-            if let finding = try checkClosed(
-                name, path, status, in: directory, owner, repairing: repairing, fileSystem)
+            if let finding = try checkForeign(
+                name, path, status, in: directory, owner, mending: quarantine, fileSystem)
             {
                 findings.append(finding)
-                if !repairing { continue }
+                // Root has given it back; the owner has another one, or none.
+                guard finding.isRepaired, effectiveUser() == 0 else { continue }
             }
-            guard status.kind == .directory, status.owner == owner,
+            let now = try fileSystem.status(directory, name) ?? status
+            if let finding = try checkClosed(
+                name, path, now, in: directory, owner.user, repairing: quarantine != nil,
+                fileSystem)
+            {
+                findings.append(finding)
+                if quarantine == nil { continue }
+            }
+            guard status.kind == .directory, now.owner == owner.user,
                 let inner = try fileSystem.openIfPresent(directory, name, .directory)
             else { continue }
             try checkClosed(
-                inner.raw, path + "/", owner, repairing: repairing, fileSystem, &findings)
+                inner.raw, path + "/", owner, mending: quarantine, fileSystem, &findings)
         }
     }
 

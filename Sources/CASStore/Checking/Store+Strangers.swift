@@ -6,12 +6,13 @@ extension Store {
     ///
     /// - Parameter repairing: whether to put strangers into quarantine, and to set modes.
     package func checkStrangers(repairing: Bool) throws(StoreError) -> [Finding] {
-        let owner = try fileSystem.status(directories.root.raw).owner
+        let owner = Owner(try fileSystem.status(directories.root.raw))
         var findings: [Finding] = []
         for place in StorePlace.allCases {
             guard let opened = try open(place) else { continue }
             let names = try fileSystem.names(in: opened.raw) { (name, kind) in
-                place.holdsFew || place.kind(of: name).map { $0 != kind } ?? false
+                place.holdsFew || place == .versions
+                    || place.kind(of: name).map { $0 != kind } ?? false
             }
             for name in names.sorted() {
                 guard let status = try fileSystem.status(opened.raw, name) else { continue }
@@ -21,8 +22,14 @@ extension Store {
                 {
                     findings.append(finding)
                 } else if place.isOurs(name),
-                    let finding = try Self.checkClosed(
+                    let finding = try Self.checkForeign(
                         name, place.path(of: name), status, in: opened.raw, owner,
+                        mending: repairing ? directories.quarantine.raw : nil, fileSystem)
+                {
+                    findings.append(finding)
+                } else if place.isOurs(name),
+                    let finding = try Self.checkClosed(
+                        name, place.path(of: name), status, in: opened.raw, owner.user,
                         repairing: repairing, fileSystem)
                 {
                     findings.append(finding)

@@ -39,7 +39,7 @@ enum StorePlace: String, CaseIterable {
         ]
     /// Derived, and read by those alone who can do without.
     private static let memories = [
-        StoreLayout.reserve, StoreLayout.verified, StoreLayout.lastCheck,
+        StoreLayout.reserve, StoreLayout.verified, StoreLayout.lastCheck, StoreLayout.stuck,
     ]
 
     /// Without these a store cannot be opened, or its index not be locked.

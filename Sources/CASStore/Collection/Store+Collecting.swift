@@ -4,7 +4,8 @@ extension Store {
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
     ///
     /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
-    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk.
+    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk. What cannot be removed stays
+    /// (``stuckLeftovers``), and all else goes.
     /// - Throws: `.index` while a manifest cannot be read: then the roots are in doubt.
     @discardableResult
     public func collect(
@@ -28,13 +29,17 @@ extension Store {
             }
             for name in quarantined.sorted() {
                 let status = try self.fileSystem.status(quarantine, name)
-                if status?.kind == .directory {
-                    try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
-                } else {
-                    // Whatever its link count: its other links may be where no repair looks.
-                    try self.keepIfLast("\(StoreLayout.quarantine)/\(name)")
-                    try self.fileSystem.removeIfPresent(quarantine, name)
+                let path = "\(StoreLayout.quarantine)/\(name)"
+                let isGone = try self.passingOver(path) { () throws(StoreError) in
+                    if status?.kind == .directory {
+                        try self.removeTreeKeepingContent(in: StoreLayout.quarantine, name)
+                    } else {
+                        // Whatever its link count: its other links may be where no repair looks.
+                        try self.keepIfLast(path)
+                        try self.fileSystem.removeIfPresent(quarantine, name)
+                    }
                 }
+                guard isGone else { continue }
                 collected.objectCount += 1
                 collected.byteCount += status?.byteCount ?? 0
                 collected.diskByteCount += (status?.blocks ?? 0) * 512
@@ -81,15 +86,21 @@ extension Store {
                     + "makes it again from the version's tree, or says what to do")
         }
         guard let last else { return nil }
-        try keepUnlessProven(after: after, through: last)
+        let kept = try keepUnlessProven(after: after, through: last)
         let (gone, copied) = try writing(rows: Self.batch) {
             (index) throws(StoreError) -> ([ObjectRow], Set<ObjectID>) in
             // Writers take objects back under this same lock, so none takes one back in between.
             let claimed = try self.claimedAddresses()
-            let gone = try index.doomed(after: after, through: last)
-                .filter { !claimed.contains($0.address) }
+            var gone = try index.doomed(after: after, through: last)
+                .filter { !claimed.contains($0.address) && !kept.contains($0.address) }
             try index.refuseNamed(gone.map(\.id))
-            let copied = try self.objects.remove(gone.lazy.map(\.address))
+            var left: Set<ObjectID> = []
+            let copied = try self.objects.remove(gone.map(\.address)) {
+                (address, delete) throws(StoreError) in
+                let path = "\(StoreLayout.objects)/\(StoreLayout.objectPath(address))"
+                if try !self.passingOver(path, delete) { left.insert(address) }
+            }
+            gone.removeAll { left.contains($0.address) }
             try index.forget(gone.map(\.id))
             try index.forgetGarbageOrigins()
             try index.connection.execute(IndexSchema.cache)
@@ -110,20 +121,30 @@ extension Store {
 
     /// Reads objects that were never read, before they are deleted: an index that was made again knows only their
     /// names, and other bytes may stand there, the last copy of something else.
-    private func keepUnlessProven(after: Int64, through last: Int64) throws(StoreError) {
+    ///
+    /// - Returns: those that could not be kept, and so stay where they are.
+    private func keepUnlessProven(
+        after: Int64, through last: Int64
+    ) throws(StoreError) -> Set<ObjectID> {
         let unproven = try reading { (index) throws(StoreError) in
             try index.doomed(after: after, through: last).filter { $0.fingerprint == nil }
         }
-        guard !unproven.isEmpty else { return }
+        guard !unproven.isEmpty else { return [] }
+        var stuck: Set<ObjectID> = []
         var checker = try ObjectChecker()
         for row in unproven {
             try checkInterruption()
             guard try objects.hasShard(of: row.address) else { continue }
             for isCopy in [false, true] {
                 let path = StoreLayout.objectPath(row.address, executable: isCopy)
-                try objects.keepUnlessObject(at: path, of: row.address, checker: &checker)
+                let isKept = try passingOver("\(StoreLayout.objects)/\(path)") {
+                    () throws(StoreError) in
+                    try objects.keepUnlessObject(at: path, of: row.address, checker: &checker)
+                }
+                if !isKept { stuck.insert(row.address) }
             }
         }
+        return stuck
     }
 
     /// Files named by an address, directly in a directory.
@@ -161,28 +182,43 @@ extension Store {
     ) throws(StoreError) -> [CollectionPlan.Garbage] {
         let staging = directories.staging.raw
         let others: (String) throws(StoreError) -> Void = { (name) throws(StoreError) in
-            if removing { try PartSource.removeOrphan(name, self) }
+            guard removing else { return }
+            try self.passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
+                try PartSource.removeOrphan(name, self)
+            }
         }
         return try leftovers(
             in: staging, .partial, addressOf: { PartName($0)?.name }, besides: others
         ) { (name) throws(StoreError) in
             guard let part = PartName(name), try !self.isAwaited(part) else { return false }
-            // A second link: recovery records the object and drops the name.
-            let status = try self.fileSystem.status(staging, name)
-            if !removing, let status, status.linkCount > 1 { return false }
-            guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
-                try self.fileSystem.lock(file.raw, exclusive: true)
-            else { return false }
-            // Between open and lock its writer may have published it, and another may have begun under its name.
-            guard let here = try self.fileSystem.status(staging, name),
-                here.isSameFile(as: try self.fileSystem.status(file.raw))
-            else { return false }
-            if removing {
-                try PartSource(self, part.name).remove()
-                try self.fileSystem.removeIfPresent(staging, name)
+            var isUnwanted = false
+            let isDone = try self.passingOver("\(StoreLayout.staging)/\(name)") {
+                () throws(StoreError) in
+                isUnwanted = try self.isUnwanted(part, name, removing: removing)
             }
-            return true
+            return isUnwanted && isDone
         }
+    }
+
+    private func isUnwanted(
+        _ part: PartName, _ name: String, removing: Bool
+    ) throws(StoreError) -> Bool {
+        let staging = directories.staging.raw
+        // A second link: recovery records the object and drops the name.
+        let status = try fileSystem.status(staging, name)
+        if !removing, let status, status.linkCount > 1 { return false }
+        guard let file = try fileSystem.openIfPresent(staging, name, .reading),
+            try fileSystem.lock(file.raw, exclusive: true)
+        else { return false }
+        // Between open and lock its writer may have published it, and another may have begun under its name.
+        guard let here = try fileSystem.status(staging, name),
+            here.isSameFile(as: try fileSystem.status(file.raw))
+        else { return false }
+        if removing {
+            try PartSource(self, part.name).remove()
+            try fileSystem.removeIfPresent(staging, name)
+        }
+        return true
     }
 
     /// Whether a version names what a part is of, or lacks what it leads to.

@@ -15,7 +15,11 @@ extension Store {
         let leases = try leases()
         let claimed = try claimedAddresses(by: leases.running)
         var unrecorded = try publishedAlone()
-        for name in leases.dead { unrecorded += try published(by: name).sound }
+        for name in leases.dead {
+            try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
+                unrecorded += try self.published(by: name).sound
+            }
+        }
         let garbage =
             leases.dead.isEmpty && unrecorded.isEmpty
             ? try garbageKnown(names) : try garbage(afterRecording: unrecorded, names)

@@ -16,6 +16,7 @@
 ///   index.sqlite           derived;  stamp  what the index must agree with
 ///   verified               when checks last found objects sound; derived
 ///   last-check.json        the result of the last check; derived
+///   stuck.json             what the last collection could not remove; derived
 ///   leases/<lease>         lock files of running writers
 ///   reserve                space set aside for collecting on a full disk
 ///   trust.json             whose releases are taken from which origin
@@ -40,6 +41,7 @@ package enum StoreLayout {
     package static let stamp = "stamp"
     package static let verified = "verified"
     package static let lastCheck = "last-check.json"
+    package static let stuck = "stuck.json"
     package static let reserve = "reserve"
     package static let server = "server.json"
     package static let trust = "trust.json"
@@ -58,15 +60,18 @@ package enum StoreLayout {
     /// All names that castree itself puts at the top of a store.
     package static let topLevelNames: Set<String> = Set(
         directories + [
-            format, lifecycle, current, index, stamp, verified, lastCheck, reserve, trust, device,
+            format, lifecycle, current, index, stamp, verified, lastCheck, stuck, reserve, trust,
+            device,
             server, channels, pointers, packing, owed, events, olderEvents, index + "-journal",
         ])
 
     /// Whether something at the top of a store comes without anybody having put anything in.
     static func isMadeUnasked(_ name: String) -> Bool {
         directories.contains(name)
-            || [format, index, index + "-journal", stamp, reserve, events, lastCheck, server]
-                .contains(name)
+            || [
+                format, index, index + "-journal", stamp, reserve, events, lastCheck, stuck, server,
+            ]
+            .contains(name)
     }
 
     /// The end of a manifest's file name.

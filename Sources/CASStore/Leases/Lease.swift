@@ -99,7 +99,13 @@ extension Store {
     func claimedAddresses(by leases: [String]) throws(StoreError) -> Set<ObjectID> {
         var claimed: Set<ObjectID> = []
         for name in leases {
-            guard let file = try openLease(name) else { continue }
+            let opened: Descriptor?
+            do throws(StoreError) { opened = try openLease(name) } catch {
+                // Another user's, whom nobody acts for any more, claims nothing.
+                guard error.isOfOneName, try !isHeldUnopened(name) else { throw error }
+                continue
+            }
+            guard let file = opened else { continue }
             let count = Int(try fileSystem.status(file.raw).byteCount)
             let bytes = try fileSystem.read(file.raw, at: 0, count: count)
             bytes.withUnsafeBytes { bytes in
@@ -138,7 +144,14 @@ extension Store {
     func withDeadLease(
         _ name: String, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
-        guard let file = try openLease(name) else { return false }
+        let opened: Descriptor?
+        do throws(StoreError) { opened = try openLease(name) } catch {
+            // Another user's: it cannot be locked, and what is done for a dead writer may be done twice.
+            guard error.isOfOneName, try !isHeldUnopened(name) else { throw error }
+            try body()
+            return true
+        }
+        guard let file = opened else { return false }
         guard try fileSystem.lock(file.raw, exclusive: true) else { return false }
         // The owner may have renamed or removed the file between open and lock.
         guard let here = try fileSystem.status(directories.leases.raw, name),

@@ -3,14 +3,17 @@
 extension Store {
     /// Finishes what dead writers left: staged files, and the objects that they had published but not yet recorded.
     ///
-    /// Costs one directory listing when there is nothing to do.
+    /// Costs one directory listing when there is nothing to do. What cannot be opened or removed stays, without its lease:
+    /// then collections and checks meet it, and no other writer does.
     package func recoverDeadLeases() throws(StoreError) {
         for name in try leaseFiles() {
-            _ = try withDeadLease(name) { () throws(StoreError) in
-                try self.recover(name)
-                // Perhaps it never was a lease.
-                try self.keepIfLast(StoreLayout.leasePath(name))
-                try self.fileSystem.removeTree(self.directories.leases.raw, name)
+            try passingOver(StoreLayout.leasePath(name)) { () throws(StoreError) in
+                _ = try self.withDeadLease(name) { () throws(StoreError) in
+                    try self.recover(name)
+                    // Perhaps it never was a lease.
+                    try self.keepIfLast(StoreLayout.leasePath(name))
+                    try self.fileSystem.removeTree(self.directories.leases.raw, name)
+                }
             }
         }
         try recoverPublished()
@@ -22,8 +25,10 @@ extension Store {
     package func removeDeadLocksOfPulls() throws(StoreError) {
         let leases = directories.leases.raw
         for name in try fileSystem.names(in: leases) where StoreLayout.isLockOfPull(name) {
-            _ = try withDeadLease(name) { () throws(StoreError) in
-                try self.fileSystem.removeIfPresent(leases, name)
+            try passingOver(StoreLayout.leasePath(name)) { () throws(StoreError) in
+                _ = try self.withDeadLease(name) { () throws(StoreError) in
+                    try self.fileSystem.removeIfPresent(leases, name)
+                }
             }
         }
     }
@@ -96,15 +101,17 @@ extension Store {
         if left.contains(where: { $0.hasPrefix(StoreLayout.copyPrefix) }) { try settleCopies() }
         for address in published {
             let name = address.description
-            guard let file = try fileSystem.openIfPresent(staging, name, .reading),
-                try fileSystem.lock(file.raw, exclusive: true)
-            else { continue }
-            var checker = try ObjectChecker()
-            if let object = try objects.verified(address, checker: &checker) {
-                try syncEntries(of: address)
-                try recordFound([object])
+            try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
+                guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
+                    try self.fileSystem.lock(file.raw, exclusive: true)
+                else { return }
+                var checker = try ObjectChecker()
+                if let object = try self.objects.verified(address, checker: &checker) {
+                    try self.syncEntries(of: address)
+                    try self.recordFound([object])
+                }
+                try self.fileSystem.removeIfPresent(staging, name)
             }
-            try fileSystem.removeIfPresent(staging, name)
         }
     }
 
@@ -126,10 +133,12 @@ extension Store {
     /// Removes the second links of files whose writers died before using them to replace something unsound.
     private func removeSpares(_ names: [String], in staging: Int32) throws(StoreError) {
         for name in names {
-            guard let file = try fileSystem.openIfPresent(staging, name, .reading),
-                try fileSystem.lock(file.raw, exclusive: true)
-            else { continue }
-            try fileSystem.removeIfPresent(staging, name)
+            try passingOver("\(StoreLayout.staging)/\(name)") { () throws(StoreError) in
+                guard let file = try self.fileSystem.openIfPresent(staging, name, .reading),
+                    try self.fileSystem.lock(file.raw, exclusive: true)
+                else { return }
+                try self.fileSystem.removeIfPresent(staging, name)
+            }
         }
     }
 
@@ -168,7 +177,11 @@ extension Store {
     }
 
     func recover(_ lease: String) throws(StoreError) {
-        let published = try publishedObjects(of: lease)
+        let staged = "\(StoreLayout.staging)/\(lease)"
+        var published: [StoredObject] = []
+        let isRead = try passingOver(staged) { () throws(StoreError) in
+            published = try self.publishedObjects(of: lease)
+        }
         try writing { (index) throws(StoreError) in
             try self.record(published, index)
             // A writer that dies between a manifest's rename and its own transaction leaves a
@@ -176,17 +189,26 @@ extension Store {
             try index.reconcile(thoroughly: true)
             _ = try index.completeVersions()
         }
-        try putBackArrivals(of: lease)
-        try removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
-            // All that could be needed under such a name was put back; to hash the rest would cost as much as adding it.
-            !Self.isStagedName(name)
+        if isRead {
+            try passingOver(staged) { () throws(StoreError) in
+                try self.putBackArrivals(of: lease)
+                try self.removeTreeKeepingContent(in: StoreLayout.staging, lease) { name in
+                    // All that could be needed under such a name was put back; to hash the rest would cost as much as
+                    // adding it.
+                    !Self.isStagedName(name)
+                }
+            }
         }
         for name in try hidden(of: lease, in: directories.manifests.raw) {
-            try fileSystem.removeIfPresent(directories.manifests.raw, name)
+            try passingOver("\(StoreLayout.manifests)/\(name)") { () throws(StoreError) in
+                try self.fileSystem.removeIfPresent(self.directories.manifests.raw, name)
+            }
         }
         for name in try hidden(of: lease, in: directories.versions.raw)
         where try !isLastOfItsVersion(name, lease) {
-            try removeTreeKeepingContent(in: StoreLayout.versions, name)
+            try passingOver(StoreLayout.treePath(name)) { () throws(StoreError) in
+                try self.removeTreeKeepingContent(in: StoreLayout.versions, name)
+            }
         }
     }
 

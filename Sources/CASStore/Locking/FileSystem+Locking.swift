@@ -71,7 +71,15 @@ extension FileSystem {
     package func isLocked(
         _ parent: Int32, _ name: UnsafePointer<CChar>
     ) throws(StoreError) -> Bool {
-        guard let opened = try openIfPresent(parent, name, .directory) else { return true }
+        let directory: Descriptor?
+        do throws(StoreError) {
+            directory = try openIfPresent(parent, name, .directory)
+        } catch {
+            // Another user's.
+            guard error.isOfOneName, let status = try status(parent, name) else { throw error }
+            return LockHolder.find(of: status).process != nil
+        }
+        guard let opened = directory else { return true }
         return try !lock(opened.raw, exclusive: true)
     }
 }

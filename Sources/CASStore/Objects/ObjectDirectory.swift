@@ -212,16 +212,24 @@ package struct ObjectDirectory: Sendable {
     /// Deletes the files of objects and their executable copies; it is no error if they are already gone.
     ///
     /// Deletes nothing through a link in place of a shard: what is behind it is not the store's.
+    /// - Parameters:
+    ///   - addresses: the objects.
+    ///   - trying: deletes one by the closure that it gets, and decides what a failure means.
     /// - Returns: those that had executable copies.
     @discardableResult
     package func remove(
-        _ addresses: some Sequence<ObjectID>
+        _ addresses: some Sequence<ObjectID>,
+        trying: (ObjectID, () throws(StoreError) -> Void) throws(StoreError) -> Void = {
+            (_, delete) throws(StoreError) in try delete()
+        }
     ) throws(StoreError) -> Set<ObjectID> {
         let shards = Set(try shards())
         var copied: Set<ObjectID> = []
         for address in addresses where shards.contains(Self.shard(of: address)) {
-            try deleteFile(of: address, executable: false)
-            if try deleteFile(of: address, executable: true) { copied.insert(address) }
+            try trying(address) { () throws(StoreError) in
+                try deleteFile(of: address, executable: false)
+                if try deleteFile(of: address, executable: true) { copied.insert(address) }
+            }
         }
         return copied
     }
@@ -246,7 +254,9 @@ package struct ObjectDirectory: Sendable {
                     try fileSystem.remove(objects, path, directory: false)
                 } != nil
             } catch {
-                guard error.isDirectory else { throw error }
+                // EPERM is said of directories, and of what is immutable.
+                guard error.isDirectory, try fileSystem.status(objects, path)?.kind == .directory
+                else { throw error }
                 try fileSystem.move(
                     objects, String(cString: path), to: directories.quarantine.raw,
                     quarantineName(address))

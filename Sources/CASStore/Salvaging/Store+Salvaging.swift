@@ -56,7 +56,8 @@ extension Store {
         }
         var made: Set<ObjectID> = []
         for name in names {
-            if let object = try readCopy("\(StoreLayout.staging)/\(name)", &checker),
+            let path = "\(StoreLayout.staging)/\(name)"
+            if let object = try readCopy(path, &checker),
                 try isLost(object.address, index, &checker)
             {
                 try fileSystem.setMode(directories.staging.raw, name, 0o444)
@@ -64,7 +65,9 @@ extension Store {
                 try index.setPresent(object)
                 made.insert(object.address)
             } else {
-                try fileSystem.removeIfPresent(directories.staging.raw, name)
+                try passingOver(path) { () throws(StoreError) in
+                    try self.fileSystem.removeIfPresent(self.directories.staging.raw, name)
+                }
             }
         }
         return made
@@ -121,7 +124,7 @@ extension Store {
             guard let file = try openCopy(path) else { return nil }
             return try checker.hash(file.raw, fileSystem)
         } catch {
-            guard error.code == .io else { throw error }
+            guard error.code == .io || error.code == .permission else { throw error }
             return nil
         }
     }

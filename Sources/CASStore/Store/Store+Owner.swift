@@ -8,6 +8,12 @@ extension Store {
         guard let root = try? fileSystem.status(directories.root.raw) else { return error }
         let user = effectiveUser()
         guard root.owner != user else { return error }
+        // Root acts for the owner, who would be refused as well.
+        guard user != 0 else {
+            return error.advising(
+                "it may belong to another user than the store: castree fsck --repair, run as root, gives it back"
+            )
+        }
         return StoreError(
             .notOwner,
             "the store \(printable(path)) belongs to \(userDescription(root.owner)), and this is "

@@ -18,6 +18,8 @@ public final class Store: Sendable {
     private let keepingCount = Atomic<Int>(0)
     /// Objects that were written anew, and whose trees nobody has looked at since.
     let healed = Mutex<Set<ObjectID>>([])
+    /// What a clean-up could not open or remove, by path.
+    let passedOver = Mutex<[String: String]>([:])
 
     init(
         path: String, options: StoreOptions, fileSystem: any FileSystem,

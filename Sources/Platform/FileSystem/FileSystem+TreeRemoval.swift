@@ -1,6 +1,8 @@
 extension FileSystem {
     /// Removes a file, or a directory with all it holds; succeeds if it is already gone.
     ///
+    /// What cannot be removed does not keep the rest: it is thrown at the end, the first of several.
+    ///
     /// Symbolic links are removed, never followed. Depth is bounded by open directories, which are
     /// held so that a directory swapped for a link cannot lead outside.
     package func removeTree(_ parent: Int32, _ name: String) throws(StoreError) {
@@ -27,6 +29,7 @@ extension FileSystem {
             try beforeEach?(parent, name, { path })
             return try removeIfPresent(parent, name)
         }
+        var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.
@@ -41,16 +44,28 @@ extension FileSystem {
                 } else if kind == .directory || kind == .unknown {
                     inner.append(String(cString: entry))
                 } else {
-                    try beforeEach?(directory.raw, entry, { "\(path)/\(String(cString: entry))" })
-                    try removeIfPresent(directory.raw, entry)
+                    do throws(StoreError) {
+                        try beforeEach?(
+                            directory.raw, entry, { "\(path)/\(String(cString: entry))" })
+                        try removeIfPresent(directory.raw, entry)
+                    } catch {
+                        guard error.isOfOneName else { throw error }
+                        first = first ?? error
+                    }
                 }
                 return true
             }
             for entry in inner {
-                try removeTree(
-                    directory.raw, entry, path: "\(path)/\(entry)", beforeEach: beforeEach)
+                do throws(StoreError) {
+                    try removeTree(
+                        directory.raw, entry, path: "\(path)/\(entry)", beforeEach: beforeEach)
+                } catch {
+                    guard error.isOfOneName else { throw error }
+                    first = first ?? error
+                }
             }
         }
+        if let first { throw first }
         guard emptied != nil else { return }
         try ifPresent { () throws(StoreError) in try remove(parent, name, directory: true) }
     }

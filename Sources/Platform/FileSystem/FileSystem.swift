@@ -32,6 +32,8 @@ package protocol FileSystem: Sendable {
     func setMode(_ file: Int32, _ mode: UInt32) throws(StoreError)
     func setMode(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32) throws(StoreError)
+    /// Gives an open file or directory to a user and a group (fchown(2)).
+    func setOwner(_ file: Int32, _ user: UInt32, group: UInt32) throws(StoreError)
     /// Sets when a file was last written, in nanoseconds since 1970 (utimensat(2)); of a symbolic link its own time.
     func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64) throws(StoreError)

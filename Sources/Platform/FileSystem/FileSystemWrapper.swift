@@ -58,6 +58,10 @@ extension FileSystemWrapper {
         try base.setMode(directory, path, mode)
     }
 
+    package func setOwner(_ file: Int32, _ user: UInt32, group: UInt32) throws(StoreError) {
+        try base.setOwner(file, user, group: group)
+    }
+
     package func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
     ) throws(StoreError) {

@@ -159,6 +159,10 @@ package struct POSIXFileSystem: FileSystem {
         try call("fchmodat", directory, path) { fchmodat(directory, path, mode_t(mode), 0) }
     }
 
+    package func setOwner(_ file: Int32, _ user: UInt32, group: UInt32) throws(StoreError) {
+        try call("fchown", file) { fchown(file, user, group) }
+    }
+
     package func setModified(
         _ directory: Int32, _ path: UnsafePointer<CChar>, _ nanoseconds: Int64
     ) throws(StoreError) {

@@ -90,6 +90,17 @@ extension StoreError {
     package var isNotDirectory: Bool { errno == ENOTDIR || errno == ELOOP }
     /// Whether a file was expected and a directory is there (EISDIR; macOS: EPERM).
     package var isDirectory: Bool { errno == EISDIR || errno == EPERM }
+    /// Whether one name cannot be opened, changed or removed, while others can: whose it is, what marks it (immutable), what
+    /// is mounted there, or a bad sector.
+    package var isOfOneName: Bool {
+        guard case .systemCall(let name, let number, _) = cause,
+            !["fsync", "syncfs", "write", "pwrite"].contains(name)
+        else { return false }
+        #if canImport(Glibc)
+            if number == EUCLEAN { return true }
+        #endif
+        return [EACCES, EPERM, EIO, EBUSY].contains(number)
+    }
     /// Whether something is mounted there (EBUSY).
     package var isMountPoint: Bool { errno == EBUSY }
     /// Whether the file is a socket, or a device or pipe that nobody serves (ENXIO).

@@ -177,7 +177,9 @@ extension Invocation {
     ) throws -> CheckOutcome {
         do {
             return try check()
-        } catch let error as StoreError where [.io, .permission, .index].contains(error.code) {
+        } catch let error as StoreError
+            where [.io, .permission, .notOwner, .index].contains(error.code)
+        {
             let path = try existingStorePath(from: source)
             let found = try Store.checkAccess(at: path, repairing: false)
             guard !found.isEmpty else { throw error }
@@ -191,9 +193,19 @@ extension Invocation {
                     isRepairing: isRepairing, isDryRun: isDryRun)
             }
             let repaired = try Store.checkAccess(at: path, repairing: true)
-            var outcome = try check()
-            outcome.report.findings = repaired + outcome.report.findings
-            return outcome
+            do {
+                var outcome = try check()
+                outcome.report.findings = repaired + outcome.report.findings
+                return outcome
+            } catch let error as StoreError
+                where error.code == .permission && repaired.contains(where: { !$0.isRepaired })
+            {
+                // What is left of it keeps the check from being made still.
+                report.findings = repaired
+                return CheckOutcome(
+                    report: report, options: try checkOptions(), plan: plan,
+                    isRepairing: isRepairing, isDryRun: isDryRun)
+            }
         }
     }
 }

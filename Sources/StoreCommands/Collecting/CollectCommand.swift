@@ -70,8 +70,12 @@ extension Command {
             defer { bar.finish() }
             let collected = try versions.collect { bar.report($0.objectCount) }
             bar.finish()
-            try invocation.report(collected, outcome, retention, policy, trees: trees)
-            return outcome.stuck.isEmpty ? .done : .failed
+            try invocation.report(
+                collected, outcome, retention, policy, trees: trees,
+                leftovers: versions.store.stuckLeftovers)
+            // Each was told when it was met.
+            let isClean = outcome.stuck.isEmpty && versions.store.stuckLeftovers.isEmpty
+            return isClean ? .done : .failed
         }
     }
 }

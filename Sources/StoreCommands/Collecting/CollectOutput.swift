@@ -77,7 +77,7 @@ extension CollectionPlan.Reason {
 extension Invocation {
     func report(
         _ collected: Collected, _ outcome: RetentionOutcome, _ retention: RetentionPlan?,
-        _ policy: RetentionPolicy?, trees: TreeSizes?
+        _ policy: RetentionPolicy?, trees: TreeSizes?, leftovers: [StuckLeftover]
     ) throws {
         let retired = outcome.retired
         let diskBytes = collected.diskByteCount + (trees?.sum(of: retired) ?? 0)
@@ -93,14 +93,28 @@ extension Invocation {
             writer.member("diskBytes", diskBytes)
             writer.member("packing") { collected.packing.writeMembers(to: &$0) }
             writer.member("dryRun", false)
+            // What could not be retired, and what could not be removed.
+            let stuck =
+                outcome.stuck.map {
+                    (
+                        version: String?.some($0.version), path: String?.none,
+                        reason: $0.error.message
+                    )
+                }
+                + leftovers.map {
+                    (version: String?.none, path: String?.some($0.path), reason: $0.reason)
+                }
+            if retention != nil || !stuck.isEmpty {
+                writer.member("stuck", stuck) { writer, stuck in
+                    writer.member("version", stuck.version)
+                    writer.member("path", stuck.path)
+                    writer.member("reason", stuck.reason)
+                }
+            }
             if let retention, let policy {
                 let gone = retention.retired.filter { retired.contains($0.version) }
                 writer.member("retired", gone) { $1.writeMembers(to: &$0) }
                 writer.member("kept", retention.kept) { $1.writeMembers(to: &$0) }
-                writer.member("stuck", outcome.stuck) { writer, stuck in
-                    writer.member("version", stuck.version)
-                    writer.member("reason", stuck.error.message)
-                }
                 writeLimit(policy, of: retention, to: &writer)
             }
         } text: { output in

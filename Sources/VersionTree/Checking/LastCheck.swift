@@ -54,7 +54,8 @@ package struct LastCheck: Sendable, Hashable {
         findingCount = problems.count
         let left = problems.filter { !$0.isRepaired }
         repairedCount = findingCount - left.count
-        leftoverCount = left.count { $0.mendsItself }
+        // What a repair could not clean up, nobody else can.
+        leftoverCount = isRepair ? 0 : left.count { $0.mendsItself }
         var room = Self.textByteCountMax
         findings = []
         for finding in left + problems.filter(\.isRepaired) {

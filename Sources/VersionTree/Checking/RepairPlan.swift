@@ -168,6 +168,8 @@ package struct RepairStep: Sendable, Hashable {
         case removeLeftover
         /// Put a small file that cannot be read, or what stands in place of something of castree's, into quarantine.
         case setAsideNote
+        /// Give something back to the store's owner, or make it anew.
+        case giveBack
         /// Put the damaged lifecycle into quarantine and begin with what `current` shows.
         case resetLifecycle
         /// Accept what the edited lifecycle says.
@@ -257,6 +259,7 @@ extension RepairStep {
         case .unknownVersion: .forgetVersion
         case .wrongCurrentLink: .setCurrentLink
         case .damagedNote: .setAsideNote
+        case .wrongOwner: .giveBack
         case .leftover: .removeLeftover
         case .strayFile:
             if !finding.isAmongObjects {
@@ -305,6 +308,8 @@ extension RepairStep {
         case .removeTree: "remove \(place): everything that it shows is an object"
         case .removeLeftover: "clean up what was left at \(place)"
         case .setAsideNote: "put \(place) into quarantine"
+        case .giveBack:
+            "give \(place) back to the store's owner; for the owner, who cannot: make it anew if it is derived or can be read"
         case .resetLifecycle: "put \(place) into quarantine and begin with what current shows"
         case .acceptLifecycle: "accept what \(place) says"
         case .forgetVersion:

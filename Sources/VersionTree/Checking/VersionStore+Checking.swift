@@ -23,6 +23,13 @@ extension VersionStore {
         _ options: CheckOptions, repairing: Bool
     ) throws(StoreError) -> CheckReport {
         var report = CheckReport()
+        if repairing, effectiveUser() == 0,
+            try fileSystem.status(directories.root.raw).owner != 0
+        {
+            // Root gives back what the owner, for whom it acts, could not even look at.
+            report.findings += try Store.checkAccess(
+                at: store.absolutePath, repairing: true, fileSystem: fileSystem.outside)
+        }
         report.findings += try store.checkStrangers(repairing: repairing)
         // Then, while the index still knows what they named.
         let lost = try versionsToRecover()
@@ -54,7 +61,10 @@ extension VersionStore {
         let isNamed = report.findings.contains { [.wrongCount, .damagedIndex].contains($0.kind) }
         if !isNamed, let damage = try store.damageFinding() { report.findings.append(damage) }
         // What was removed, perhaps by a killed process, must not come back after a power cut.
-        if repairing { try store.syncAll() }
+        if repairing {
+            try store.syncAll()
+            rememberStuck()
+        }
         for finding in report.findings[told...] { options.found(finding) }
         return report
     }

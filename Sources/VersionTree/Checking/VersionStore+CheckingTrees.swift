@@ -18,11 +18,19 @@ extension VersionStore {
         for (name, entry, kind) in trees where !told.contains(entry) {
             guard var finding = try judgeTree(name, kind, registered, running) else {
                 if kind == .directory, !name.hasPrefix(".") {
-                    try checkTree(name, parsed[name], sound, repairing: repairing, &report)
+                    try checkTree(name, parsed[name], sound, orTelling: repairing, &report)
                 }
                 continue
             }
-            if repairing { finding.isRepaired = try removeStray(name, entry, kind) }
+            if repairing {
+                try store.passingOver(StoreLayout.treePath(printable(name))) {
+                    () throws(StoreError) in
+                    finding.isRepaired = try self.removeStray(name, entry, kind)
+                }
+                if let reason = store.reasonStuck(of: StoreLayout.treePath(printable(name))) {
+                    finding.message += "; it stays: \(reason)"
+                }
+            }
             report.findings.append(finding)
         }
     }
@@ -123,6 +131,27 @@ extension VersionStore {
         }
         try store.removeTreeKeepingContent(in: StoreLayout.versions, hidden)
         return true
+    }
+
+    /// One tree that cannot be looked at is a finding, and ends no check.
+    private func checkTree(
+        _ name: String, _ parsed: Manifest?, _ sound: SoundInodes, orTelling repairing: Bool,
+        _ report: inout CheckReport
+    ) throws(StoreError) {
+        do throws(StoreError) {
+            try checkTree(name, parsed, sound, repairing: repairing, &report)
+        } catch {
+            guard error.isOfOneName, try store.versionRow(name) != nil else { throw error }
+            var finding = Finding(
+                .wrongInTree, version: name, path: nil,
+                "the tree of version \(name) cannot be looked at: \(error.message)")
+            if repairing, let manifest = try shownManifest(of: name) {
+                finding.isRepaired = try store.passingOver(StoreLayout.treePath(name)) {
+                    () throws(StoreError) in try self.rebuildTree(of: manifest)
+                }
+            }
+            report.findings.append(finding)
+        }
     }
 
     private func checkTree(

@@ -9,7 +9,7 @@ extension VersionStore {
     package func evidentFindings() throws(StoreError) -> [Finding] {
         let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         return try checkLostManifests(lost, repairing: false) + checkLifecycle(repairing: false)
-            + checkShownTree() + checkNotes(repairing: false) + checkTrust()
+            + checkShownTree() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
     }
 
     /// Checks that the lifecycle is readable and names registered versions that have their trees,

@@ -104,7 +104,15 @@ extension VersionStore {
     /// Whether a process that lives fetches a release under a name.
     private func isBeingFetched(_ name: String) throws(StoreError) -> Bool {
         let (leases, lock) = (directories.leases.raw, StoreLayout.pullLock(name))
-        guard let file = try fileSystem.openIfPresent(leases, lock, .reading) else { return false }
+        let opened: Descriptor?
+        do throws(StoreError) {
+            opened = try fileSystem.openIfPresent(leases, lock, .reading)
+        } catch {
+            // Another user's.
+            guard error.isOfOneName else { throw error }
+            return try store.isHeldUnopened(lock)
+        }
+        guard let file = opened else { return false }
         guard try fileSystem.lock(file.raw, exclusive: true) else { return true }
         // Whoever waits for our lock looks at the name afterwards, and begins anew when it is gone. A file that
         // stays means nothing.

@@ -61,15 +61,50 @@ extension VersionStore {
         return pinned
     }
 
-    /// Whether a process has pinned a version; removes the pins of dead processes.
-    ///
-    /// The caller holds the lock of the lifecycle, so that no pin is made meanwhile.
-    func isPinned(_ version: String) throws(StoreError) -> Bool {
-        for (fileName, pinned) in try pinFiles() where pinned == version {
-            if try isHeld(fileName) { return true }
-            try fileSystem.removeIfPresent(directories.leases.raw, fileName)
+    /// Why a version stays that a process has pinned, for messages: what a page or a process has to do with it.
+    package func pinReasons() throws(StoreError) -> [String: String] {
+        var reasons: [String: String] = [:]
+        for (fileName, version) in try pinFiles() {
+            guard try isHeld(fileName), reasons[version] == nil,
+                let user = try commandUsing(fileName)
+            else { continue }
+            reasons[version] = user
         }
-        return false
+        return reasons
+    }
+
+    /// The command that has a pin and is no server, as a sentence about its version; `nil` for a server, an app, and whom
+    /// nobody can name.
+    private func commandUsing(_ fileName: String) throws(StoreError) -> String? {
+        guard let file = try fileSystem.status(directories.leases.raw, fileName) else { return nil }
+        let holder = LockHolder.find(of: file)
+        guard holder.process != nil, !holder.isThis, let name = holder.name,
+            Self.readingCommands.contains(name)
+        else { return nil }
+        return "\(holder.description) uses it"
+    }
+
+    /// Those that pin a version while they read it.
+    private static let readingCommands: Set<String> = [
+        "publish", "pack", "checkout", "add", "adopt", "pull", "fsck", "du", "diff", "cat",
+    ]
+
+    /// What to say of a pinned version that is to be retired; `nil` if no process has pinned it.
+    ///
+    /// Removes the pins of dead processes. The caller holds the lock of the lifecycle, so that no pin is made meanwhile.
+    func pinRefusal(_ version: String) throws(StoreError) -> String? {
+        for (fileName, pinned) in try pinFiles() where pinned == version {
+            if try isHeld(fileName) {
+                return try commandUsing(fileName).map {
+                    "\($0); repeat the command when that has finished"
+                }
+                    ?? "a server still shows it to a page; close the page, or stop the server, and repeat the command"
+            }
+            try store.passingOver(StoreLayout.leasePath(fileName)) { () throws(StoreError) in
+                try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
+            }
+        }
+        return nil
     }
 
     /// Removes the pins of dead processes.
@@ -82,7 +117,10 @@ extension VersionStore {
         // Under the lock nobody makes a pin, so none is taken for a dead process's before it is locked.
         try withLifecycleLocked { () throws(StoreError) in
             for (fileName, _) in try self.pinFiles() where try !self.isHeld(fileName) {
-                try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
+                try self.store.passingOver(StoreLayout.leasePath(fileName)) {
+                    () throws(StoreError) in
+                    try self.fileSystem.removeIfPresent(self.directories.leases.raw, fileName)
+                }
             }
         }
     }
@@ -90,9 +128,15 @@ extension VersionStore {
     /// Whether a process holds the pin with that file.
     func isHeld(_ fileName: String) throws(StoreError) -> Bool {
         let leases = directories.leases.raw
-        guard let file = try fileSystem.openIfPresent(leases, fileName, .reading) else {
-            return false
+        let opened: Descriptor?
+        do throws(StoreError) {
+            opened = try fileSystem.openIfPresent(leases, fileName, .reading)
+        } catch {
+            // Another user's.
+            guard error.isOfOneName else { throw error }
+            return try store.isHeldUnopened(fileName)
         }
+        guard let file = opened else { return false }
         // Shared: two processes that look at a dead process's pin must not take each other for its holder.
         return try !fileSystem.lock(file.raw, exclusive: false)
     }

@@ -53,7 +53,7 @@ extension VersionStore {
                 name, lifecycle.need(of: name)?.rawValue ?? "it is known good")
         }
         if try isMaterialized(name) { throw Self.notRevisable(name, "its tree is there") }
-        if try isPinned(name) { throw Self.notRevisable(name, "a process has pinned it") }
+        if try pinRefusal(name) != nil { throw Self.notRevisable(name, "a process has pinned it") }
     }
 
     private static func notRevisable(_ name: String, _ reason: String) -> StoreError {

@@ -34,14 +34,17 @@ public struct RetentionPlan: Sendable, Hashable {
     /// - Parameters:
     ///   - versions: all registered versions, newest first, as ``VersionStore/versions()`` lists them.
     ///   - pinned: the versions that some process shows to a page.
+    ///   - pinReasons: what to say of those that another process than a server has.
     ///   - fetched: the versions that some process is fetching.
     ///   - now: seconds since 1970.
     package init(
         _ versions: [VersionSummary], _ lifecycle: Lifecycle, pinned: Set<String>,
-        fetched: Set<String> = [], policy: RetentionPolicy, now: Int64
+        pinReasons: [String: String] = [:], fetched: Set<String> = [], policy: RetentionPolicy,
+        now: Int64
     ) {
         var deciding = Deciding(versions, lifecycle, pinned, policy, now)
         deciding.fetched = fetched
+        deciding.pinReasons = pinReasons
         for version in Self.dated(versions, now: now, within: policy.minimumAge ?? 0) {
             if let need = deciding.need(of: version) {
                 kept.append(Verdict(version.version, need))
@@ -113,6 +116,7 @@ private struct Deciding {
     let lifecycle: Lifecycle
     let pinned: Set<String>
     var fetched: Set<String> = []
+    var pinReasons: [String: String] = [:]
     let policy: RetentionPolicy
     let now: Int64
     let good: Set<String>
@@ -170,7 +174,7 @@ private struct Deciding {
         if name == lifecycle.embedded { return "it was shipped with the app" }
         if lifecycle.protected.contains(name) { return "it is protected" }
         if name == lifecycle.wayBack { return "it is the way back while another is on trial" }
-        if pinned.contains(name) { return "a page still has it" }
+        if pinned.contains(name) { return pinReasons[name] ?? "a page still has it" }
         if fetched.contains(name) { return "it is being fetched" }
         if good.contains(name) {
             guard let count = policy.goodCount else { return RetentionPlan.goodReason }

@@ -19,6 +19,7 @@ extension VersionStore {
         // They hold nothing, and the next collection tries again.
         try? removeDeadPins()
         try? store.removeDeadLocksOfPulls()
+        rememberStuck()
         if collected.objectCount > 0 {
             note(.collected(objects: collected.objectCount, bytes: collected.byteCount))
         }

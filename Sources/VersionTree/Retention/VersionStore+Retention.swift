@@ -33,7 +33,7 @@ extension VersionStore {
     ) throws(StoreError) -> RetentionPlan {
         let versions = try versions()
         var plan = RetentionPlan(
-            versions, try lifecycle(), pinned: try pinnedVersions(),
+            versions, try lifecycle(), pinned: try pinnedVersions(), pinReasons: try pinReasons(),
             fetched: try fetchedVersions(among: versions), policy: policy,
             now: now ?? secondsNow())
         if let limit = policy.byteCountMax {

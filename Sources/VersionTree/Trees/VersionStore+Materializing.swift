@@ -209,9 +209,22 @@ extension VersionStore {
                 parent, name, to: directories.quarantine.raw, aside)
             return nil
         }
-        guard let tree = try fileSystem.openIfPresent(parent, name, .directory) else { return nil }
-        try store.lockTree(tree.raw)
         let hidden = StoreLayout.hiddenTree(name, token)
+        let directory: Descriptor?
+        do throws(StoreError) {
+            directory = try fileSystem.openIfPresent(parent, name, .directory)
+        } catch {
+            guard error.isOfOneName else { throw error }
+            // Another user's: it can be hidden, but not emptied, and stays as a leftover.
+            let failure = error
+            try fileSystem.rename(parent, name, to: parent, hidden)
+            try store.passingOver(StoreLayout.treePath(hidden)) { () throws(StoreError) in
+                throw failure
+            }
+            return nil
+        }
+        guard let tree = directory else { return nil }
+        try store.lockTree(tree.raw)
         do throws(StoreError) {
             try fileSystem.rename(parent, name, to: parent, hidden)
         } catch {
@@ -250,14 +263,19 @@ extension VersionStore {
         }
         // Otherwise a power cut might show the old tree without some of its files.
         if isShown { try store.sync(parent) }
-        try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
+        try store.passingOver(StoreLayout.treePath(tree.name)) { () throws(StoreError) in
+            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
+        }
     }
 
     /// Deletes a hidden tree.
     ///
-    /// If it has last copies of objects that versions name, they stay, as objects.
+    /// If it has last copies of objects that versions name, they stay, as objects. What cannot be removed is nobody's tree
+    /// any longer, and stays as a leftover.
     func remove(_ tree: TreeInRemoval) throws(StoreError) {
-        try store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
+        try store.passingOver(StoreLayout.treePath(tree.name)) { () throws(StoreError) in
+            try self.store.removeTreeKeepingContent(in: StoreLayout.versions, tree.name)
+        }
         fileSystem.unlock(tree.directory.raw)
     }
 

@@ -49,17 +49,27 @@ extension VersionStore {
     /// Finds a file of the current version's tree that is not what its manifest says, by a look at each.
     func checkShownTree() throws(StoreError) -> [Finding] {
         // A damaged lifecycle has a finding of its own, and so has a tree that is not there.
-        guard let name = (try? lifecycle())?.current, try isMaterialized(name),
-            let manifest = try shownManifest(of: name),
-            let path = try TouchedFiles(
-                store: store, manifest: manifest, byteCountMax: Self.glanceByteCountMax
-            ).first()
-        else { return [] }
-        return [
-            Finding(
-                .wrongInTree, version: name, path: path,
-                "in the tree \(name)/\(printable(path)), which is current: the file does not show what the manifest says; "
-                    + "castree fsck --repair builds the tree again")
-        ]
+        guard let name = (try? lifecycle())?.current, try isMaterialized(name) else { return [] }
+        do throws(StoreError) {
+            guard let manifest = try shownManifest(of: name),
+                let path = try TouchedFiles(
+                    store: store, manifest: manifest, byteCountMax: Self.glanceByteCountMax
+                ).first()
+            else { return [] }
+            return [
+                Finding(
+                    .wrongInTree, version: name, path: path,
+                    "in the tree \(name)/\(printable(path)), which is current: the file does not show what the manifest says; "
+                        + "castree fsck --repair builds the tree again")
+            ]
+        } catch {
+            guard error.isOfOneName else { throw error }
+            return [
+                Finding(
+                    .wrongInTree, version: name,
+                    "the tree of version \(name), which is current, cannot be looked at: \(error.message)"
+                )
+            ]
+        }
     }
 }

@@ -46,8 +46,9 @@ extension VersionStore {
         let lifecycle = try lifecycle()
         // Removes no dead pins: without the lock of the lifecycle, one may be just in the making.
         let pins = try pinnedVersions()
+        let reasons = try pinReasons()
         let names = rows.map(\.name)
-        let refused = try refusals(of: names, lifecycle, pinned: pins)
+        let refused = try refusals(of: names, lifecycle, pinned: pins, reasons)
         return Retirement(
             versions: names, objects: objects.count, bytes: bytes,
             separateBytes: rows.reduce(0) { $0 + $1.uniqueByteCount },
@@ -58,14 +59,17 @@ extension VersionStore {
     ///
     /// Each of two known good versions may go alone; if both are to go, the newer one stays.
     private func refusals(
-        of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>
+        of names: [String], _ lifecycle: Lifecycle, pinned: Set<String>,
+        _ pinReasons: [String: String]
     ) throws(StoreError) -> [Retirement.Refusal] {
         var left = lifecycle
         var reasons: [String: String] = [:]
         let place = { (name: String) in lifecycle.knownGood.firstIndex(of: name) ?? 0 }
         // The oldest first: what stays is what a rollback would choose.
         for name in names.sorted(by: { place($0) > place($1) }) {
-            let pin = pinned.contains(name) ? "a server still shows it to a page" : nil
+            let pin =
+                pinned.contains(name)
+                ? pinReasons[name] ?? "a server still shows it to a page" : nil
             if let reason = try need(of: name, lifecycle)?.rawValue ?? pin {
                 reasons[name] = reason
             } else if try need(of: name, left) != nil {

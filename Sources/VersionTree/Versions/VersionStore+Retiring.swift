@@ -69,11 +69,9 @@ extension VersionStore {
                     .versionInUse,
                     "version \(version) cannot be retired: \(need.rawValue); \(advice)")
             }
-            if try self.isPinned(version) {
+            if let refusal = try self.pinRefusal(version) {
                 throw StoreError(
-                    .versionInUse,
-                    "version \(version) cannot be retired: a server still shows it to a page; "
-                        + "close the page, or stop the server, and repeat the command")
+                    .versionInUse, "version \(version) cannot be retired: \(refusal)")
             }
             let references = try self.store.referenceCount(of: version)
             let manifest = self.open(manifestOf: version)
@@ -94,7 +92,9 @@ extension VersionStore {
                 }
             }
             if try self.fileSystem.status(parent, late) != nil {
-                try self.store.removeTreeKeepingContent(in: StoreLayout.versions, late)
+                try self.store.passingOver(StoreLayout.treePath(late)) { () throws(StoreError) in
+                    try self.store.removeTreeKeepingContent(in: StoreLayout.versions, late)
+                }
             }
         }
     }

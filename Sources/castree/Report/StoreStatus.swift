@@ -68,6 +68,7 @@ struct StoreStatus {
         for finding in findings {
             note(finding.kind.rawValue, version: finding.version, finding.message)
         }
+        judgeStuck(store.rememberedStuck())
         isLifecycleDamaged = findings.contains { $0.kind == .damagedLifecycle }
         // A damaged lifecycle is one of the findings.
         lifecycle = (try? store.lifecycle()) ?? lifecycle
@@ -98,6 +99,15 @@ struct StoreStatus {
         if let trust = try? store.trust() { judgeEnds(trust, now) }
         judgeDamage(events)
         judgeStalePages(events, now)
+    }
+
+    /// Finds what collections and repairs cannot remove: it takes room, and whatever is in its way may matter elsewhere.
+    private mutating func judgeStuck(_ stuck: [StuckLeftover]) {
+        guard let first = stuck.first else { return }
+        note(
+            "stuck",
+            "\(counted(stuck.count, "leftover")) cannot be removed, such as \(printable(first.path)): \(first.reason); "
+                + "mend that, then castree gc removes what is left")
     }
 
     /// What the closure finds out; a failure becomes a problem.

@@ -1,0 +1,68 @@
+// Cleaning up goes on where one thing cannot be opened or removed: an immutable file, another user's, a bad sector.
+
+import Synchronization
+
+/// A leftover of a dead writer, or garbage, that cannot be opened or removed.
+package struct StuckLeftover: Sendable, Hashable {
+    /// Where it is, inside the store.
+    package var path: String
+    /// Why it stays.
+    package var reason: String
+
+    /// Describes a leftover.
+    package init(path: String, reason: String) {
+        self.path = path
+        self.reason = reason
+    }
+}
+
+extension Store {
+    /// Does a part of a clean-up; what it cannot open or remove is told once, counted, and left.
+    ///
+    /// - Parameters:
+    ///   - path: what the part is about, inside the store.
+    ///   - body: the part.
+    /// - Returns: whether it is done.
+    @discardableResult
+    package func passingOver(
+        _ path: String, _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            try body()
+            return true
+        } catch {
+            // Whoever may write nothing here is refused as a whole.
+            guard error.isOfOneName, try isOwners() else { throw error }
+            let reason = error.message
+            let isNews = passedOver.withLock { $0.updateValue(reason, forKey: path) == nil }
+            if isNews {
+                options.notice(
+                    "\(printable(path)) in the store stays, and the rest goes on: \(reason)")
+            }
+            return false
+        }
+    }
+
+    /// What this store could not open or remove since it was opened.
+    package var stuckLeftovers: [StuckLeftover] {
+        passedOver.withLock { known in
+            known.map { StuckLeftover(path: $0.key, reason: $0.value) }
+        }.sorted { $0.path < $1.path }
+    }
+
+    /// Why something stays whose path ends in the name of a lease.
+    package func reasonStuck(of lease: String) -> String? {
+        stuckLeftovers.first { $0.path.hasSuffix(lease) }?.reason
+    }
+
+    /// Whether this is the store's owner, or root, who acts for the owner.
+    private func isOwners() throws(StoreError) -> Bool {
+        try [0, fileSystem.status(directories.root.raw).owner].contains(effectiveUser())
+    }
+
+    /// Whether a process has a file in `leases/` locked that this one may not open, as far as the kernel tells.
+    package func isHeldUnopened(_ name: String) throws(StoreError) -> Bool {
+        guard let status = try fileSystem.status(directories.leases.raw, name) else { return false }
+        return LockHolder.find(of: status).process != nil
+    }
+}

@@ -1,0 +1,62 @@
+package import CASStore
+import StrictJSON
+
+// What a collection or a repair could not remove, as the store remembers it for those who look later. Derived, not durable:
+// the next collection knows it again.
+
+extension VersionStore {
+    /// How many are remembered.
+    private static let stuckMax = 50
+    private static let stuckByteCountMax = 1 << 20
+
+    /// Remembers what this store could not open or remove, once everything else is cleaned up.
+    func rememberStuck() {
+        let stuck = store.stuckLeftovers
+        let root = directories.root.raw
+        // Only a memory, as above.
+        let isThere = (try? fileSystem.status(root, StoreLayout.stuck)) ?? nil
+        if stuck.isEmpty {
+            // As above.
+            if isThere != nil { try? fileSystem.removeIfPresent(root, StoreLayout.stuck) }
+            return
+        }
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("count", stuck.count)
+            writer.member("stuck", Array(stuck.prefix(Self.stuckMax))) { writer, one in
+                writer.member("path", one.path)
+                writer.member("reason", one.reason)
+            }
+        }
+        // As above.
+        guard let token = try? randomToken() else { return }
+        try? fileSystem.replaceFile(
+            root, StoreLayout.stuck, with: writer.drain() + [10], token: token, durably: false)
+    }
+
+    /// What the last collection or repair could not open or remove, as far as it is still there.
+    package func rememberedStuck() -> [StuckLeftover] {
+        let root = directories.root.raw
+        // A store without the memory is like one of which everything could be removed.
+        let bytes = try? fileSystem.contents(
+            root, StoreLayout.stuck, limit: Self.stuckByteCountMax)
+        let document = bytes.flatMap {
+            // As above.
+            try? JSONValue.parse($0, limits: JSONLimits(byteCount: Self.stuckByteCountMax))
+        }
+        let entries = document?["stuck"]?.asArray ?? []
+        return entries.prefix(Self.stuckMax).compactMap { entry in
+            guard let path = entry["path"]?.asString, let reason = entry["reason"]?.asString,
+                isSomething(at: path)
+            else { return nil }
+            return StuckLeftover(path: path, reason: reason)
+        }
+    }
+
+    /// Whether something stands at a path of the store; also if that cannot be told.
+    private func isSomething(at path: String) -> Bool {
+        do throws(StoreError) {
+            return try fileSystem.status(directories.root.raw, path) != nil
+        } catch { return true }
+    }
+}
