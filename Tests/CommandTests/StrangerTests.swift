@@ -58,7 +58,7 @@ import Testing
         let ground = try StrangerGround(user: 65534)
         let paths = StrangerGround.paths.filter { !StrangerGround.isShared($0) }
         for path in TestShare(oneIn: 30).of(paths) {
-            for problem in try ground.problems(of: .foreign, at: path) {
+            for problem in try ground.problems(of: .foreign, at: path) ?? [] {
                 Issue.record("\(path) | foreign | \(problem)")
             }
         }

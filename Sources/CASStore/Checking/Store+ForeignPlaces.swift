@@ -24,8 +24,9 @@ extension Store {
         _ name: String, _ path: String, _ status: FileStatus, in directory: Int32, _ owner: Owner,
         mending quarantine: Int32?, _ fileSystem: any FileSystem
     ) throws(StoreError) -> Finding? {
+        // What is in quarantine has been set aside, whosever it is.
         guard status.owner != owner.user, status.kind == .regular || status.kind == .directory,
-            !isReadByAll(path, status)
+            !path.hasPrefix(StoreLayout.quarantine + "/"), !isReadByAll(path, status)
         else { return nil }
         let whose =
             "\(printable(path)) in the store belongs to \(userDescription(status.owner)), and the store to "
@@ -46,7 +47,6 @@ extension Store {
     private static func isReadByAll(_ path: String, _ status: FileStatus) -> Bool {
         let isContent = [
             StoreLayout.objects, StoreLayout.manifests, StoreLayout.versions,
-            StoreLayout.quarantine,
         ].contains { path.hasPrefix($0 + "/") }
         let rights: UInt32 = status.kind == .directory ? 0o005 : 0o004
         return isContent && status.mode & rights == rights
