@@ -139,10 +139,8 @@ extension DirectoryOrigin {
     /// The facts of a release's objects; `nil` if the origin does not hold them.
     /// - Throws: `.damagedOrigin` if they are not what their address says.
     package func facts(_ address: ObjectID) throws(StoreError) -> ContentFacts? {
-        let bytes = try fileSystem.derived { () throws(StoreError) in
-            try fileSystem.contents(
-                directory, OriginLayout.facts(address), limit: ContentFacts.byteCountMax)
-        }
+        let bytes = try fileSystem.derived(
+            directory, OriginLayout.facts(address), limit: ContentFacts.byteCountMax)
         return try bytes.map { (bytes) throws(StoreError) in
             try ContentFacts(bytes, named: address)
         }

@@ -81,10 +81,14 @@ struct PackingRecord: Sendable, Hashable {
 }
 
 extension FileSystem {
-    /// What can be made again: `nil` if it is missing, too large or beneath something that is no directory.
-    func derived<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R? {
+    /// The content of a file that can be made again: `nil` if it is missing, too large, no file, or beneath something that
+    /// is no directory.
+    func derived(
+        _ directory: Int32, _ path: String, limit: Int
+    ) throws(StoreError) -> [UInt8]? {
         do throws(StoreError) {
-            return try body()
+            guard try status(directory, path)?.kind == .regular else { return nil }
+            return try contents(directory, path, limit: limit)
         } catch {
             guard error.code == .notFound || error.code == .tooLarge || error.isNotDirectory
             else { throw error }

@@ -76,7 +76,7 @@ extension CollectedFiles {
     ) throws(StoreError) {
         let due = plan[keyPath: places.documents].filter(isNow)
         for document in due {
-            try origin.fileSystem.removeIfPresent(
+            try origin.removeIfPresent(
                 documents, OriginLayout.manifestFile(document))
         }
         // A document that came back after a power cut would name files that are gone.
@@ -84,7 +84,7 @@ extension CollectedFiles {
         for file in plan[keyPath: places.files] where isNow(file.address) {
             try origin.checkInterruption()
             try StoreLayout.withObjectPath(file.address) { (path) throws(StoreError) in
-                try origin.fileSystem.removeIfPresent(shards, path)
+                try origin.removeIfPresent(shards, path)
             }
         }
     }

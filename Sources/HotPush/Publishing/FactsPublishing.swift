@@ -62,7 +62,7 @@ struct FactsPublishing {
                 guard let twin = object.twin?.address else { continue }
                 let shard = try origin.shard(of: twin, in: directories.twins.raw)
                 try StoreLayout.withShardName(twin) { (name) throws(StoreError) in
-                    try origin.fileSystem.rename(
+                    try origin.rename(
                         place.work.raw, FactsMaking.twinName(of: object.address),
                         to: shard.raw, name)
                 }
@@ -75,7 +75,7 @@ struct FactsPublishing {
         guard !isEmpty else { return }
         let directories = try origin.makeFactsDirectories()
         for facts in unwritten {
-            try origin.fileSystem.rename(
+            try origin.rename(
                 origin.staging.raw, Self.stagedName(facts.address), to: directories.facts.raw,
                 OriginLayout.manifestFile(facts.address))
         }

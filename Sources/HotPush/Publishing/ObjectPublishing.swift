@@ -142,7 +142,7 @@ final class ObjectPublishing: Sendable {
             while let address = rest.first, address.w0 >> 56 == first.w0 >> 56 {
                 try StoreLayout.withDigits(address) { (name) throws(StoreError) in
                     try StoreLayout.withShardName(address) { (place) throws(StoreError) in
-                        try origin.fileSystem.rename(
+                        try origin.rename(
                             origin.staging.raw, name, to: shard.raw, place)
                     }
                 }

@@ -30,11 +30,8 @@ final class PackCollection: CollectedFiles {
         let fileSystem = origin.fileSystem
         var packs: Set<ObjectID> = []
         for delivery in deliveries.sorted() {
-            let bytes = try fileSystem.derived { () throws(StoreError) in
-                try fileSystem.contents(
-                    documents, OriginLayout.manifestFile(delivery),
-                    limit: Int(Delivery.byteCountMax))
-            }
+            let bytes = try fileSystem.derived(
+                documents, OriginLayout.manifestFile(delivery), limit: Int(Delivery.byteCountMax))
             guard let bytes, try ObjectID(of: bytes) == delivery else { continue }
             // The text is what the publisher wrote; one that is no JSON names no packs.
             let document = try? JSONValue.parse(bytes)

@@ -54,7 +54,7 @@ struct PackPublishing {
         for pack in draft.packs {
             let shard = try origin.shard(of: pack.pack.address, in: directories.packs.raw)
             try StoreLayout.withShardName(pack.pack.address) { (name) throws(StoreError) in
-                try origin.fileSystem.rename(
+                try origin.rename(
                     prepared.place.work.raw, pack.name, to: shard.raw, name)
             }
         }
@@ -63,7 +63,7 @@ struct PackPublishing {
     /// Names the delivery; the caller makes the name durable.
     func publishDelivery() throws(StoreError) {
         let directories = try origin.makePackDirectories()
-        try origin.fileSystem.rename(
+        try origin.rename(
             origin.staging.raw, Self.stagedDelivery, to: directories.deliveries.raw,
             OriginLayout.manifestFile(published.address))
     }

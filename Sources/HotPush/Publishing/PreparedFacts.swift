@@ -32,10 +32,8 @@ struct PreparedFacts: Sendable {
         if known.sources.contains(address) {
             isThere = true
         } else {
-            let there = try origin.fileSystem.derived { () throws(StoreError) in
-                try origin.fileSystem.contents(
-                    origin.directory, OriginLayout.facts(address), limit: bytes.count)
-            }
+            let there = try origin.fileSystem.derived(
+                origin.directory, OriginLayout.facts(address), limit: bytes.count)
             isThere = there == bytes
         }
         self.made = made.filter { $0.twin != nil }

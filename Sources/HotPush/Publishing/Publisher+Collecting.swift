@@ -29,7 +29,7 @@ extension Publisher {
             try checkSigning(pointer.channel, upon: notes.pointers)
         }
         for delta in plan.deltas {
-            try origin.fileSystem.removeIfPresent(
+            try origin.removeIfPresent(
                 origin.manifests.raw, OriginLayout.deltaFile(delta.manifest, from: delta.base))
         }
         var late: Set<ObjectID> = []

@@ -348,7 +348,7 @@ public struct Publisher: Sendable {
     private func publishManifest(
         _ address: ObjectID, in origin: OriginWriter
     ) throws(StoreError) {
-        try origin.fileSystem.rename(
+        try origin.rename(
             origin.staging.raw, Self.stagedManifest, to: origin.manifests.raw,
             OriginLayout.manifestFile(address))
     }

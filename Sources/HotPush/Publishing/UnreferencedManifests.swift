@@ -36,14 +36,9 @@ struct UnreferencedManifests: Hashable {
     var isEmpty: Bool { since.isEmpty && deliveriesSince.isEmpty && factsSince.isEmpty }
 
     static func read(in origin: OriginWriter) throws(StoreError) -> UnreferencedManifests {
-        let bytes: [UInt8]
-        do throws(StoreError) {
-            bytes = try origin.fileSystem.contents(
-                origin.work.raw, OriginLayout.unreferenced, limit: 64 << 20)
-        } catch {
-            guard error.code == .notFound || error.code == .tooLarge else { throw error }
-            return UnreferencedManifests()
-        }
+        let bytes = try origin.fileSystem.derived(
+            origin.work.raw, OriginLayout.unreferenced, limit: 64 << 20)
+        guard let bytes else { return UnreferencedManifests() }
         // Unreadable is empty, as said above.
         let document = try? JSONValue.parse(bytes)
         return UnreferencedManifests(

@@ -81,4 +81,44 @@ import VersionTree
             "\(error?.message ?? "")")
         try expect(fixture.place.read()?.version, equals: "r2")
     }
+
+    @Test(
+        "replaces whatever stands in place of its files when it verifies, keeps what is in a directory, and prunes beside it",
+        arguments: ["objects", "manifests", "packs", "deliveries"])
+    func strangers(_ kind: String) throws {
+        let origin = fixture.place.origin
+        let verifying = fixture.publisher { $0.verifiesObjects = true }
+        try verifying.publish("r1", of: fixture.place.versions)
+        let names = Damage.names("\(origin)/\(kind)").sorted()
+        let path = try require(
+            names.first { (try? Damage.contents("\(origin)/\(kind)/\($0)")) != nil })
+        let file = "\(origin)/\(kind)/\(path)"
+        let before = try Damage.files(below: origin)
+        let strangers: [Damage.Stranger] = [
+            .nothing, .emptyFile, .directory, .fifo, .socket, .symbolicLink("/etc/passwd"),
+            .symbolicLink("nowhere"),
+        ]
+        for stranger in strangers {
+            try Damage.replace(file, by: stranger)
+            if case .directory = stranger { try writeTree(file, ["somebody's": "own"]) }
+            try verifying.publish("r1", of: fixture.place.versions)
+            try expect(
+                Damage.contents(file), equals: before["\(kind)/\(path)"],
+                "\(stranger) at \(path)")
+            try fixture.readAll(["r1"])
+        }
+        let aside = try require(
+            fixture.kept("").first { $0.hasPrefix("aside-") && $0.hasSuffix("own") })
+        try expect(
+            String(contentsOf: URL(filePath: "\(origin)/.publish/\(aside)"), encoding: .utf8),
+            equals: "own")
+
+        // Whatever stands in place of what no channel offers any more keeps nothing else from going.
+        guard ["manifests", "deliveries"].contains(kind) else { return }
+        try fixture.publish("r2")
+        try Damage.replace(file, by: .directory)
+        _ = try fixture.publisher(.never).withdraw(VersionName("r1"))
+        try fixture.publisher(.never).collect(OriginRetention(graceSeconds: 0))
+        try fixture.readAll(["r1", "r2"])
+    }
 }
