@@ -70,12 +70,10 @@ extension Command {
             defer { bar.finish() }
             let collected = try versions.collect { bar.report($0.objectCount) }
             bar.finish()
+            let stuck = versions.store.stuckLeftovers
             try invocation.report(
-                collected, outcome, retention, policy, trees: trees,
-                leftovers: versions.store.stuckLeftovers)
-            // Each was told when it was met.
-            let isClean = outcome.stuck.isEmpty && versions.store.stuckLeftovers.isEmpty
-            return isClean ? .done : .failed
+                collected, outcome, retention, policy, trees: trees, leftovers: stuck)
+            return outcome.stuck.isEmpty && stuck.isEmpty ? .done : .failed
         }
     }
 }

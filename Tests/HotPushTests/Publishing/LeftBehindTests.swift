@@ -108,7 +108,7 @@ import VersionTree
             try fixture.readAll(["r1"])
         }
         let aside = try require(
-            fixture.kept("").first { $0.hasPrefix("aside-") && $0.hasSuffix("own") })
+            fixture.kept("").first { $0.hasPrefix("aside-") && $0.hasSuffix("somebody's") })
         try expect(
             String(contentsOf: URL(filePath: "\(origin)/.publish/\(aside)"), encoding: .utf8),
             equals: "own")
