@@ -89,7 +89,7 @@ extension StrangerGround {
             return true
         }
         let belongs =
-            isDirectory || path.hasPrefix("versions/") || path.hasPrefix("packing")
+            isDirectory || path.hasPrefix("versions/") || path == "pointers" || path.hasPrefix("packing")
             || path == "staging/\(Self.lease)"
         if belongs, [.directory, .fullDirectory].contains(kind) { return false }
         let mode = try? Damage.mode(parent)
