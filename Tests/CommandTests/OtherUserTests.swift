@@ -115,7 +115,7 @@ import Testing
             ("lifecycle.json", 0o644), ("FORMAT", 0o644), ("events.jsonl", 0o644),
             ("versions", 0o755),
             ("versions/1", 0o555), ("versions/1/index.html", 0o444), ("objects", 0o755),
-            ("manifests/1.json", 0o444), ("index.sqlite", 0o644), ("leases/.index", 0o600),
+            ("manifests/1.json", 0o444), ("index.sqlite", 0o600), ("leases/.index", 0o600),
         ] as [(String, UInt32)] {
             expect(lstat(place.directory.path + "/.castree/" + name, &status), equals: 0, "\(name)")
             expect(status.st_mode & 0o777, equals: mode, "\(name)")

@@ -31,6 +31,28 @@ import Testing
         return String(text[start.upperBound...].prefix { $0 != "]" })
     }
 
+    @Test(arguments: ["> /dev/full", ">&-", "| exec true"], ["--json", "--quiet"])
+    func `a boot whose answer nobody gets counts for nothing, however often it happens`(
+        _ output: String, _ option: String
+    ) throws {
+        let program = ProgramUnderTest.castree.url.path
+        for _ in 0..<5 {
+            // The pipe has no reader by then.
+            let script =
+                output.hasPrefix("|")
+                ? "mkfifo p; exec 3<>p 4>p 3<&-; \"$0\" boot \(option) >&4; s=$?; rm p; exit $s"
+                : "exec \"$0\" boot \(option) \(output)"
+            let finished = try place.run(.shell, ["-c", script, program])
+            expect(finished.status, equals: 1, "\(finished)")
+            expect(finished.errors.contains("standard output"), "\(finished)")
+            let trials = try trials()
+            expect(!trials.contains("\"strikes\":1"), "\(trials)")
+        }
+        let boot = try place.castree("boot", "--json").document(BootDocument.self)
+        expect(boot.version, equals: "2")
+        try place.castree("confirm", "2", "--token", boot.token)
+    }
+
     static let visits: [(method: String, target: String, fields: [String: String], status: Int)] =
         [
             ("HEAD", "/", ["Accept": "text/html"], 200),

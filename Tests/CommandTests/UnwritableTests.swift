@@ -87,6 +87,18 @@ import Testing
     }
 
     @Test(
+        "says of a store that has become read-only that nothing can start or arrive, but not of one that nothing ever did",
+        .disabled(if: reason != nil, "\(reason ?? "")"),
+        arguments: [[], ["boot"], ["pull", "./origin"]])
+    func becameReadOnly(_ use: [String]) throws {
+        let place = try prepared()
+        if !use.isEmpty { try expect(place.run(.castree, use).status, equals: 0) }
+        let status = try Self.readOnly(place, ["status", "--json"])
+        expect(status.status, equals: use.isEmpty ? 0 : 1, "\(status)")
+        expect(status.text.contains("\"readOnly\""), equals: !use.isEmpty, "\(status)")
+    }
+
+    @Test(
         "says of a damaged index that it stays, and why once",
         .disabled(if: reason != nil, "\(reason ?? "")"))
     func index() throws {

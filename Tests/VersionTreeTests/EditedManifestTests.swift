@@ -57,6 +57,11 @@ import VersionTree
     func found(_ edit: Int, _ way: Way) throws {
         let (temporary, before) = try edited(Self.edits[edit].of, way)
         let kept = try Damage.contents(manifest(temporary))
+        // What a look finds, too, without reading what has not been touched.
+        let evident = try temporary.reopened().evidentFindings()
+        expect(
+            evident.map { "\($0.kind) \($0.version ?? "")" }, equals: ["editedManifest 1"],
+            "\(evident)")
         for repairing in [false, true, false] {
             let found = try temporary.reopened().check(repairing: repairing).findings
             expect(found.map(\.kind), equals: [.editedManifest], "\(found.map(\.message))")

@@ -178,7 +178,10 @@ import Testing
             kept: ["0", "3", "4"]),
         Case(
             testDescription: "what may still be arriving", keep: 1, incomplete: ["0", "1", "5"],
-            set: { $0.current = "3" }, kept: ["0", "1", "2", "3"]),
+            set: { $0.current = "3" }, kept: ["0", "2", "3"]),
+        Case(
+            testDescription: "no part that something whole has replaced", keep: 2,
+            incomplete: ["1", "2", "3"], kept: ["0", "4", "5"]),
         Case(
             testDescription: "a download newer than all that is whole", incomplete: ["0"],
             set: { $0.current = "1" }, kept: ["0", "1"]),

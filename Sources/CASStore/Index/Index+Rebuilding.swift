@@ -53,8 +53,9 @@ extension Index {
         try writeFirstStamp(isMade: false)
         let root = directories.root.raw
         try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask cut it
+        // Closed to others from the beginning: they could lock it.
+        _ = try fileSystem.open(root, StoreLayout.index, .updating, mode: 0o600)
         let made = try connect(.readWrite)
-        try fileSystem.setMode(root, StoreLayout.index, 0o644)  // as above
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)
         let counts = try made.transaction(writing: true) {

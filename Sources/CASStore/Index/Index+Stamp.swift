@@ -105,7 +105,14 @@ extension Index {
     private func writeStamp(
         settled: Int64, pending: Int64, durably: Bool
     ) throws(StoreError) {
-        let status = try fileSystem.status(directories.root.raw, StoreLayout.index)
+        let root = directories.root.raw
+        var status = try fileSystem.status(root, StoreLayout.index)
+        if let mode = status?.mode, mode & 0o077 != 0 {
+            // SQLite locks the file itself: whoever may read it can stop everybody. An older castree let all read. If this
+            // process may not close it, its owner's next command does.
+            try? fileSystem.setMode(root, StoreLayout.index, 0o600)
+            status = try fileSystem.status(root, StoreLayout.index)
+        }
         let stamp = IndexStamp(
             epoch: epoch, settled: settled, pending: pending,
             byteCount: status?.byteCount ?? 0, changedAt: status?.changedAt ?? 0)

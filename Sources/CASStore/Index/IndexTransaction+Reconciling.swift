@@ -108,6 +108,18 @@ extension IndexTransaction {
         _ = try completeVersions()
     }
 
+    /// The versions whose manifest's file is not, or no longer, the one that was registered.
+    func touchedManifests() throws(StoreError) -> [String] {
+        var rows: [String: String] = [:]
+        let known = try statement("SELECT name, manifest_status FROM version")
+        while try known.step() {
+            if let name = known.text(0) { rows[name] = known.text(1) ?? "" }
+        }
+        let files = try index.manifestFiles()
+        return files.filter { rows[$0.name, default: ""] != Index.identity($0.status) }
+            .map(\.name).filter { rows[$0] != nil }
+    }
+
     /// Records which file the registered version was read from.
     func noteManifest(_ name: String, _ identity: String) throws(StoreError) {
         try statement(

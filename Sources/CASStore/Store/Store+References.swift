@@ -18,6 +18,12 @@ extension Store {
         return lacking
     }
 
+    /// The versions whose manifest is another file than the one that the index was made from, or has changed since: these are
+    /// read again by whoever writes next.
+    package func versionsWithTouchedManifest() throws(StoreError) -> [String] {
+        try reading { (index) throws(StoreError) in try index.touchedManifests() }
+    }
+
     /// What a version names, as the index knows it.
     package func references(of name: String) throws(StoreError) -> [Reference] {
         try reading { (index) throws(StoreError) in

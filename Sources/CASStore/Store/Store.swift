@@ -199,13 +199,19 @@ public final class Store: Sendable {
 
     // MARK: Free space
 
-    /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free.
+    /// Throws `.outOfSpace` unless `byteCount` more bytes leave the reserve free, and the disk can hold another file.
     ///
     /// - Parameters:
     ///   - byteCount: how many are about to be written.
     ///   - isAll: whether these are all that the caller needs; the sentence names no part of it.
     package func checkSpace(for byteCount: Int64, isAll: Bool = true) throws(StoreError) {
         let space = try fileSystem.freeSpace(directories.root.raw)
+        if space.files == 0 {
+            throw StoreError(
+                .outOfSpace,
+                "the disk of \(path) can hold no more files (df -i): delete some there, or retire versions and run castree gc"
+            )
+        }
         let reserve =
             options.reservedByteCount ?? min(max(space.total / 100, 1 << 20), 64 << 20)
         guard space.available - byteCount < reserve else { return }

@@ -90,6 +90,14 @@ package final class Output: Sendable {
         if let failure { throw failure }
     }
 
+    /// Refuses to go on where whoever was to read this has gone, which most commands take for being done.
+    ///
+    /// - Throws: `output`.
+    package func requireReader() throws(OutputError) {
+        guard state.withLock({ $0.isClosed }) else { return }
+        throw OutputError(reason: SystemError.closedPipe.text)
+    }
+
     /// Closes the stream at the end of the program, after a flush.
     ///
     /// Some file systems say only then that they are full.

@@ -15,6 +15,9 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
 
     package var description: String { text }
 
+    /// What writing to a pipe reports that nobody reads (write(2)).
+    static let closedPipe = SystemError(number: EPIPE)
+
     /// The reader has closed its end of the pipe.
     var isClosedPipe: Bool { number == EPIPE }
 

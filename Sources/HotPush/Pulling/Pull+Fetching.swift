@@ -53,7 +53,7 @@ extension Pull {
         }
         guard let session = work.session else {
             if let failure {
-                options.journal?.record(failure, during: "download")
+                note(failure, during: "download")
                 throw failure
             }
             return PullReport(version: offer.release.version.description)

@@ -12,7 +12,7 @@ extension Pull {
         do throws(StoreError) {
             return try reckon(resolved(offer), judges: !options.isForced)
         } catch {
-            options.journal?.record(error, during: "plan")
+            note(error, during: "plan")
             throw error
         }
     }

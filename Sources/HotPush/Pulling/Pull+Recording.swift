@@ -31,6 +31,12 @@ extension Pull {
                 failure: failure))
     }
 
+    /// Notes a failure that ends the pull.
+    func note(_ error: StoreError, during deed: String) {
+        notedFailure = error
+        options.journal?.record(error, during: deed)
+    }
+
     /// Notes that a download begins, unless there is nothing to download.
     func noteBeginning(of plan: DownloadPlan) {
         guard let journal = options.journal, !plan.contents.isEmpty else { return }
@@ -43,9 +49,10 @@ extension Pull {
     func noteEnd(of plan: DownloadPlan, _ figures: DownloadFigures, _ error: StoreError?) {
         guard let journal = options.journal else { return }
         guard !plan.contents.isEmpty else {
-            if let error { journal.record(error, during: "download") }
+            if let error { note(error, during: "download") }
             return
         }
+        notedFailure = error
         journal.record(.ended(plan.release.version, figures, error))
     }
 

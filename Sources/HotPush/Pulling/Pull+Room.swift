@@ -34,7 +34,8 @@ extension Pull {
     private func makeRoom(_ stage: RoomStage, for name: String) throws(StoreError) -> Bool {
         guard let count = options.keptGoodCount else {
             guard stage == .needless else { return false }
-            return try versions.collect().objectCount > 0
+            let gone = try versions.dropReplacedParts(for: name)
+            return try versions.collect().objectCount > 0 || gone
         }
         if stage == .waiting {
             let lifecycle = try versions.lifecycle()

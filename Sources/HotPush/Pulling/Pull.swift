@@ -26,6 +26,8 @@ public final class Pull {
     let access: OriginAccess
     /// The bytes for which there was no room before the first came; nil if there was, or it ran out later.
     var lackingRoomFor: Int64?
+    /// What has failed, once the event log has it.
+    var notedFailure: StoreError?
     /// The type of the page that came in place of a channel's pointer; nil if none did.
     var pageType: String?
     /// How many requests have been sent.
@@ -66,6 +68,8 @@ public final class Pull {
         } catch {
             // What waits may have been taken back before this was offered.
             if error.code == .bannedVersion { try obeyNothing(reply.sighting) }
+            // Before the first byte, or after the last one.
+            if error.message != notedFailure?.message { note(error, during: "update") }
             throw error
         }
     }

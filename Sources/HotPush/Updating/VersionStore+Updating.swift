@@ -28,4 +28,23 @@ extension VersionStore {
         guard !retired.isEmpty || collected.objectCount > 0 else { return nil }
         return (retired, collected.byteCount)
     }
+
+    /// Retires the releases that came in part, were never whole, and that another one replaces: nobody asks for them again.
+    ///
+    /// - Parameter successor: the version, here or not yet, for which there is no room.
+    /// - Returns: whether one has gone.
+    func dropReplacedParts(for successor: String) throws(StoreError) -> Bool {
+        let knownGood = try lifecycle().knownGood
+        var parts: Set<String> = []
+        for version in try versions()
+        where version.state == .incomplete && version.version != successor {
+            // What has a tree, or proved good, was whole once; a repair may bring back what it has lost.
+            if knownGood.contains(version.version) { continue }
+            if try !isMaterialized(version.version) { parts.insert(version.version) }
+        }
+        guard !parts.isEmpty else { return false }
+        var policy = RetentionPolicy()
+        policy.candidates = parts
+        return try !retire(planRetention(policy)).isEmpty
+    }
 }

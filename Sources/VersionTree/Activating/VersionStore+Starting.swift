@@ -142,6 +142,13 @@ extension VersionStore {
         return left
     }
 
+    /// Takes back a start of which nobody has heard, since its answer could not be given.
+    package func takeBack(unheard version: String, token: String) throws(StoreError) {
+        try changeLifecycle(vouching: false) { (lifecycle) throws(StoreError) in
+            try lifecycle.takeBack(unheard: version, token: token, self)
+        }
+    }
+
     /// Leaves a version that could not be shown to anyone.
     ///
     /// - Parameter token: that of a start which somebody watches and nobody saw.

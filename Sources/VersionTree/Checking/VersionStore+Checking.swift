@@ -172,7 +172,7 @@ extension VersionStore {
     }
 
     /// Why a manifest cannot be read; `nil` if it can.
-    private func problem(ofManifest name: String) throws(StoreError) -> StoreError? {
+    func problem(ofManifest name: String) throws(StoreError) -> StoreError? {
         do throws(StoreError) {
             _ = try manifest(of: name)
             return nil

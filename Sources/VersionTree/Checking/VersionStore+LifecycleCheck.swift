@@ -8,8 +8,29 @@ extension VersionStore {
     /// check finds the rest.
     package func evidentFindings() throws(StoreError) -> [Finding] {
         let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
-        return try checkLostManifests(lost, repairing: false) + checkLifecycle(repairing: false)
+        return try checkLostManifests(lost, repairing: false) + checkTouchedManifests()
+            + checkLifecycle(repairing: false)
             + checkShownTree() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
+    }
+
+    /// Finds manifests that cannot be read, or that somebody has edited: nothing is collected meanwhile.
+    private func checkTouchedManifests() throws(StoreError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in try store.versionsWithTouchedManifest() {
+            do throws(StoreError) {
+                _ = try registeredManifest(of: name)
+            } catch {
+                guard Self.saysManifestIsBad(error) else { throw error }
+                // A version that is being retired loses its manifest before its row.
+                if error.code == .noVersion, try store.versionRow(name) == nil { continue }
+                let isEdited = try problem(ofManifest: name) == nil
+                findings.append(
+                    Finding(
+                        isEdited ? .editedManifest : .damagedManifest, version: name,
+                        path: StoreLayout.manifestPath(name), error.message))
+            }
+        }
+        return findings
     }
 
     /// Checks that the lifecycle is readable and names registered versions that have their trees,

@@ -196,6 +196,19 @@ extension Lifecycle {
         return try takeBack(boot, request, versions)
     }
 
+    /// Takes back a start of which nobody has heard: its answer could not be given.
+    ///
+    /// However often that happens in a row, it says nothing of the version.
+    package mutating func takeBack(
+        unheard version: String, token: String, _ versions: some StartableVersions
+    ) throws(StoreError) {
+        try recognize(version, versions)
+        guard let boot = unconfirmed, boot.version == version, boot.token == token else { return }
+        self.boot = nil
+        guard let index = trials.firstIndex(where: { $0.content == boot.content }) else { return }
+        trials[index].strikes = max(0, trials[index].strikes - 1)
+    }
+
     /// Takes back a start that ended without failing: by an orderly stop, or with the system.
     ///
     /// The third in a row counts as a failure.

@@ -123,9 +123,11 @@ private struct Deciding {
     let newestCount: Int
     /// Whether the current version, which is registered, is still to come.
     var isNewer: Bool
-    /// The number of versions so far, of whole ones among them, and of those kept because they are new.
+    /// The number of versions so far, of whole ones among them, of parts kept since they may arrive, and of those kept because
+    /// they are new.
     var seenCount = 0
     var wholeCount = 0
+    var partCount = 0
     var newestTaken = 0
 
     init(
@@ -180,7 +182,9 @@ private struct Deciding {
             guard let count = policy.goodCount else { return RetentionPlan.goodReason }
             return "it is one of the last \(max(1, count)) good versions"
         }
-        if policy.keepsNewer {
+        if let candidates = policy.candidates {
+            guard candidates.contains(name) else { return "nobody asks for its room" }
+        } else if policy.keepsNewer {
             if isNewer, !version.isBad, let reason = novelty(of: version) { return reason }
         } else if let newness = newness(of: version, isWhole) {
             return newness
@@ -213,8 +217,11 @@ private struct Deciding {
                 newestCount == 1 ? "it is the newest" : "it is one of the newest \(newestCount)"
             return rank + among
         }
-        // Somebody may be fetching it just now.
-        if version.state == .incomplete, !version.isBad, hasRoom || wholeCount == 0 {
+        // The next pull goes on with the newest; those before it have been replaced.
+        if version.state == .incomplete, !version.isBad, partCount == 0,
+            wholeCount == 0 || (hasRoom && isNewer)
+        {
+            partCount = 1
             return "it is incomplete, and may still be arriving"
         }
         return nil

@@ -24,6 +24,9 @@ public struct RetentionPolicy: Sendable, Hashable {
     /// good; `nil` for the newest of these.
     package var successor: String?
 
+    /// If these are given, no other version may go, and of these all that nothing needs.
+    package var candidates: Set<String>?
+
     /// Keeps what is needed, and nothing else.
     public init() {}
 

@@ -31,25 +31,14 @@ extension Command {
         let forced = try versions.prepareForced()
         let boot = try versions.boot(strikes: strikes)
         try versions.settleOwed(versions.lifecycle())
-        return try invocation.report { writer in
-            writer.member("version", boot.version)
-            writer.member("token", boot.token)
-            writer.member("mandatory", boot.version == forced)
-            writer.member("rolledBackFrom", boot.rolledBackFrom)
-            if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
-        } text: { output in
-            if let from = boot.rolledBackFrom {
-                let fate =
-                    boot.isBanned
-                    ? "it is banned (castree forgive lifts the ban)"
-                    : boot.isWaiting
-                        ? "the next boot tries it again"
-                        : "no boot tries it again (castree activate does)"
-                output.print(
-                    "Rolled back from version \(from): \(boot.reason ?? "it failed"); \(fate).")
-            }
-            output.print("Start version \(boot.version). Once it runs well:")
-            output.print("    castree confirm \(boot.version) --token \(boot.token)")
+        do {
+            let status = try invocation.report(boot, isMandatory: boot.version == forced)
+            try invocation.output.requireReader()
+            return status
+        } catch let error as OutputError {
+            // Whoever asked starts nothing: a full disk or a closed pipe is nothing against the version.
+            try versions.takeBack(unheard: boot.version, token: boot.token)
+            throw error
         }
     }
 
@@ -73,6 +62,31 @@ extension Command {
         let knownGood = try invocation.openRecordingStore().confirm(name, token: token)
         return try invocation.report("Version \(knownGood) is known good.") { writer in
             writer.member("knownGood", knownGood)
+        }
+    }
+}
+
+extension Invocation {
+    fileprivate func report(_ boot: BootReport, isMandatory: Bool) throws -> ExitStatus {
+        try report { writer in
+            writer.member("version", boot.version)
+            writer.member("token", boot.token)
+            writer.member("mandatory", isMandatory)
+            writer.member("rolledBackFrom", boot.rolledBackFrom)
+            if boot.rolledBackFrom != nil { writer.member("banned", boot.isBanned) }
+        } text: { output in
+            if let from = boot.rolledBackFrom {
+                let fate =
+                    boot.isBanned
+                    ? "it is banned (castree forgive lifts the ban)"
+                    : boot.isWaiting
+                        ? "the next boot tries it again"
+                        : "no boot tries it again (castree activate does)"
+                output.print(
+                    "Rolled back from version \(from): \(boot.reason ?? "it failed"); \(fate).")
+            }
+            output.print("Start version \(boot.version). Once it runs well:")
+            output.print("    castree confirm \(boot.version) --token \(boot.token)")
         }
     }
 }

@@ -94,6 +94,7 @@ struct StoreStatus {
             try store.fileSystem.freeSpace(store.directories.root.raw)
         }
         found { () throws(StoreError) in try store.store.checkSpace(for: 0) }
+        judgeMount(events)
         judge(now)
         // A damaged one is one of the findings.
         if let trust = try? store.trust() { judgeEnds(trust, now) }
@@ -108,6 +109,21 @@ struct StoreStatus {
             "stuck",
             "\(counted(stuck.count, "leftover")) cannot be removed, such as \(printable(first.path)): \(first.reason); "
                 + "mend that, then castree gc removes what is left")
+    }
+
+    /// Finds a store that can no longer be written, though apps start from it or it gets updates: its own log cannot say so.
+    private mutating func judgeMount(_ events: [JournalEntry]) {
+        let isUsed = events.contains {
+            switch $0.event {
+            case .booted, .checked: true
+            default: false
+            }
+        }
+        guard isUsed, space?.isReadOnly ?? false else { return }
+        note(
+            "readOnly",
+            "the disk of the store is mounted read-only, so nothing can start, be confirmed or arrive: find out why (dmesg), "
+                + "and mount it writable")
     }
 
     /// What the closure finds out; a failure becomes a problem.

@@ -89,8 +89,8 @@ extension StrangerGround {
             return true
         }
         let belongs =
-            isDirectory || path.hasPrefix("versions/") || path == "pointers" || path.hasPrefix("packing")
-            || path == "staging/\(Self.lease)"
+            isDirectory || path.hasPrefix("versions/") || path.hasPrefix("packing")
+            || path == "pointers" || path == "staging/\(Self.lease)"
         if belongs, [.directory, .fullDirectory].contains(kind) { return false }
         let mode = try? Damage.mode(parent)
         try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)

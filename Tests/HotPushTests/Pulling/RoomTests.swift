@@ -96,6 +96,58 @@ import VersionTree
         try fixture.expectClean()
     }
 
+    @Test(
+        "of what came in part lets go what another release has replaced, whether or not anybody said how much to keep"
+    )
+    func parts() throws {
+        let versions = fixture.device.versions
+        try live("current")
+        try fixture.device.add("damaged", Self.files("damaged"))
+        let own = try ObjectID(of: Array(require(Self.files("damaged")["own"]).utf8))
+        Damage.remove("\(fixture.device.path)/objects/\(StoreLayout.objectPath(own))")
+        _ = try versions.check()
+        for name in ["first", "second", "third"] { try begin(name) }
+        let fetching = try versions.store.openLock(StoreLayout.pullLock("second"))
+        try expect(versions.fileSystem.lock(fetching.raw, exclusive: true))
+        try fixture.place.store.add("offer", Self.files("offer", 200_000))
+        try fixture.publish("offer")
+        let small = try VersionStore.open(
+            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
+            fileSystem: SmallDisk(of: fixture.device.path, free: 120_000))
+        let pull = Pull(
+            into: small, over: try PullingFixture.transport(), PullingFixture.options)
+        expect(code { try pull.run(fixture.origin.url) }, equals: nil)
+        try expect(
+            Set(versions.versions().map(\.version)),
+            equals: ["current", "damaged", "second", "offer"])
+        withExtendedLifetime(consume fetching) {}
+    }
+
+    /// A disk with room for bytes and for no file.
+    private struct DiskWithoutInodes: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func freeSpace(_ file: Int32) throws(StoreError) -> FreeSpace {
+            var space = try base.freeSpace(file)
+            space.files = 0
+            return space
+        }
+    }
+
+    @Test("says before the first byte that the disk can hold no more files")
+    func inodes() throws {
+        try fixture.publish("2")
+        let full = try VersionStore.open(
+            fixture.device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
+            fileSystem: DiskWithoutInodes())
+        let pull = Pull(
+            into: full, over: try PullingFixture.transport(), PullingFixture.options)
+        let error = #expect(throws: StoreError.self) { try pull.run(fixture.origin.url) }
+        expect(error?.code, equals: .outOfSpace)
+        expect(error?.message.contains("df -i"), equals: true)
+        expect(fixture.origin.requests.allSatisfy { !$0.path.hasPrefix("/objects/") })
+    }
+
     @Test("lets nothing go that a first start could show")
     func first() throws {
         try wait("waits")

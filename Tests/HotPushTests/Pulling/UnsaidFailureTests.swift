@@ -1,0 +1,51 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// What the event log says of a pull that fails: `castree status` goes by it.
+@Suite("An update that fails", .timeLimit(.minutes(60))) struct UnsaidFailureTests {
+    private func isToldOf(_ code: StoreError.Code, by event: JournalEvent) -> Bool {
+        switch event {
+        case .failed(let deed, let failure, _):
+            ["plan", "download", "update"].contains(deed) && failure.code == code.description
+        case .downloadEnded(_, .failed, _, _, let failure),
+            .checked(_, .failed, _, _, let failure):
+            failure?.code == code.description
+        default: false
+        }
+    }
+
+    @Test("is in the event log, whichever call fails", arguments: [ENOSPC, EACCES, EROFS])
+    func enumerated(_ errno: Int32) throws {
+        let fixture = try PullingFixture()
+        try fixture.publish("1")
+        var (position, failures) = (0, 0)
+        while true {
+            position += 1
+            let device = try TemporaryStore()
+            let disk = FaultyFileSystem()
+            let versions = try VersionStore.open(
+                device.path, options: StoreOptions(isDurable: false, reservedByteCount: 0),
+                fileSystem: disk)
+            var options = PullingFixture.options
+            let journal = Journal(device.versions)
+            options.journal = journal
+            let pull = Pull(into: versions, over: try PullingFixture.transport(), options)
+            disk.arm(.fail(errno, at: position, of: FaultyFileSystem.Verb.allocating))
+            let failure = code { try pull.run(fixture.origin.url) }
+            guard let fault = disk.firedAt else { break }
+            guard let failure else { continue }
+            failures += 1
+            let events = try journal.entries().map(\.event)
+            expect(
+                events.contains { isToldOf(failure, by: $0) },
+                "\(position), \(fault): \(failure), \(events.map(\.sentence))")
+        }
+        expect(failures > 10)
+    }
+}

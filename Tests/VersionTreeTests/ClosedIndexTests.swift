@@ -1,0 +1,63 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Synchronization
+import Testing
+
+@testable import VersionTree
+
+/// SQLite locks the file of the index itself, so whoever may read it could keep its owner waiting.
+@Suite("The index of a store") struct ClosedIndexTests {
+    /// What an older castree made: everybody could read it.
+    private struct OpenDisk: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func open(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+        ) throws(StoreError) -> Descriptor {
+            let isIndex = String(cString: path) == "index.sqlite"
+            return try base.open(directory, path, access, mode: isIndex ? 0o644 : mode)
+        }
+
+        func setMode(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ mode: UInt32
+        ) throws(StoreError) {
+            guard String(cString: path) != "index.sqlite" else { return }
+            try base.setMode(directory, path, mode)
+        }
+    }
+
+    @Test("is closed to others, and an older castree's is closed by the next change")
+    func closed() throws {
+        let temporary = try TemporaryStore()
+        let (directory, path) = (temporary.directory, temporary.path)
+        let index = path + "/index.sqlite"
+        let notices = Mutex<[String]>([])
+        func options() -> StoreOptions {
+            StoreOptions(
+                isDurable: false, reservedByteCount: 0,
+                notice: { text in notices.withLock { $0.append(text) } })
+        }
+        Damage.remove(index)
+        for name in ["1", "2"] {
+            try writeTree(directory.appending(name), ["a": name])
+        }
+        try VersionStore.open(path, options: options(), fileSystem: OpenDisk())
+            .add(directory: directory.appending("1"), version: "1")
+        notices.withLock { $0 = [] }
+        try expect(Damage.mode(index) & 0o777, equals: 0o644)
+        // Reading changes nothing.
+        _ = try VersionStore.open(path, options: options()).versions()
+        try expect(Damage.mode(index) & 0o777, equals: 0o644)
+        try VersionStore.open(path, options: options())
+            .add(directory: directory.appending("2"), version: "2")
+        try expect(Damage.mode(index) & 0o777, equals: 0o600)
+        try expect(
+            VersionStore.open(path, options: options()).versions().map(\.version),
+            equals: ["2", "1"])
+        expect(notices.withLock { $0 }, equals: [])
+        Damage.remove(index)
+        _ = try VersionStore.open(path, options: options()).check(repairing: true)
+        try expect(Damage.mode(index) & 0o777, equals: 0o600)
+    }
+}
