@@ -77,6 +77,9 @@ public enum JSONValue: Sendable {
         return token.value(in: bytes)
     }
 
+    /// Seconds since 1970, if it is an integer; what is outside the years 1970 to 9999 is the first or last of them.
+    package var asTime: Int64? { asInt64.map { min(max($0, 0), 253_402_300_799) } }
+
     /// The elements, if this is an array.
     public var asArray: [JSONValue]? {
         if case .array(let elements) = self { elements } else { nil }

@@ -79,7 +79,9 @@ import Testing
             let error = #expect(throws: OutputError.self) { try output.flush() }
             expect(
                 error?.message,
-                equals: "unable to write to standard output: No space left on device")
+                equals:
+                    "unable to write to standard output: No space left on device; whatever the command has changed stays"
+            )
             #expect(throws: OutputError.self) { try output.write([1]) }
         }
     #endif

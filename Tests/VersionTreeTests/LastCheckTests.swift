@@ -47,6 +47,29 @@ import Testing
         expect(last.repairedCount > 0)
     }
 
+    @Test("keeps what a look at some objects has not looked at, until it is mended")
+    func partial() throws {
+        let temporary = try makeStore()
+        let damaged = try address(of: "first content")
+        try flipByte(temporary.objectPath(damaged))
+        let found = try temporary.versions.check().findings
+        for seed in 1...8 {
+            var options = CheckOptions()
+            options.sample = CheckOptions.Sample(share: 0.01, seed: UInt64(seed))
+            _ = try temporary.versions.check(options)
+            let last = try require(temporary.versions.lastCheck())
+            expect(last.findings.map(\.object), equals: found.map(\.object), "\(seed)")
+            expect(last.leftCount, equals: found.count, "\(seed)")
+        }
+        try temporary.add("2", ["c": "first content"])
+        var options = CheckOptions()
+        options.sample = CheckOptions.Sample(share: 0.01, seed: 1)
+        _ = try temporary.versions.check(options)
+        let last = try require(temporary.versions.lastCheck())
+        expect(last.findings, equals: [])
+        expect(last.leftCount, equals: 0)
+    }
+
     @Test("tells what the next writer or collection cleans up from what stays")
     func leftovers() throws {
         let lease = "4711-0123456789abcdef"

@@ -144,10 +144,23 @@ package final class Output: Sendable {
 package struct OutputError: ProgramError, Hashable {
     /// What the system says.
     package let reason: String
+    /// What becomes of the work.
+    package let consequence: String
+
+    /// Describes a failure to write.
+    package init(
+        reason: String, consequence: String = "whatever the command has changed stays"
+    ) {
+        self.reason = reason
+        self.consequence = consequence
+    }
+
     /// The code, `output`.
     package var code: String { "output" }
     /// The operation failed.
     package var kind: ErrorKind { .failed }
     /// What to tell people.
-    package var message: String { "unable to write to standard output: \(reason)" }
+    package var message: String {
+        "unable to write to standard output: \(reason); \(consequence)"
+    }
 }

@@ -2,13 +2,16 @@ internal import CASStore
 internal import StrictJSON
 
 extension JournalEntry {
+    /// More than anybody writes: what is beyond it, nobody could count on from.
+    private static let sequences: ClosedRange<Int64> = 0...(1 << 52)
+
     /// Reads a line of the log; `nil` if it is torn or not one of ours.
     init?(line: [UInt8]) {
         // A log is worth reading even without one line.
         guard let value = try? JSONValue.parse(line, limits: JSONLimits(depth: 8)),
             let members = value.asObject, let name = value["event"]?.asString,
-            let sequence = value["sequence"]?.asInt64, sequence >= 0,
-            let at = value["at"]?.asInt64
+            let sequence = value["sequence"]?.asInt64, Self.sequences.contains(sequence),
+            let at = value["at"]?.asTime
         else { return nil }
         self.sequence = sequence
         self.at = at
@@ -20,7 +23,7 @@ extension JournalEntry {
         }
         guard case .checked = event,
             let times = value["times"]?.asInt64.flatMap({ Int(exactly: $0) }), times > 1,
-            let since = value["since"]?.asInt64
+            let since = value["since"]?.asTime
         else { return }
         self.times = times
         self.since = since

@@ -38,7 +38,7 @@ package struct JournalFailure: Sendable, Hashable {
 
     private static let codesOfStores: Set<StoreError.Code> = [
         .outOfSpace, .readOnly, .notOwner, .noStore, .unsupportedFormat, .writesRefused, .index,
-        .locked, .outOfMemory, .badTrust,
+        .locked, .outOfMemory, .badTrust, .badLifecycle,
     ]
 
     private static let lastingCodes: Set<String> = Set(

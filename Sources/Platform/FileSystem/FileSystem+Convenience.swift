@@ -207,9 +207,8 @@ extension FileSystem {
         _ directory: Int32, _ name: String, mode: UInt32 = 0o644, token: String, durably: Bool,
         _ writeBytes: (Int32) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let aside = ".\(name).\(token)"
+        let aside = try free(".\(name).\(token)", in: directory)
         do throws(StoreError) {
-            try removeIfPresent(directory, aside)
             let file = try open(directory, aside, .creating, mode: mode)
             if Self.isExact(mode) { try setMode(file.raw, mode) }
             try writeBytes(file.raw)
@@ -221,6 +220,26 @@ extension FileSystem {
             throw error
         }
         if durably { try sync(directory) }
+    }
+
+    /// Removes what stands at the name of something that is not in its place yet; another name, if a directory does.
+    package func free(
+        _ aside: String, in directory: Int32
+    ) throws(StoreError) -> String {
+        var free = aside
+        var number = 0
+        while true {
+            do throws(StoreError) {
+                try removeIfPresent(directory, free)
+                return free
+            } catch {
+                guard error.isDirectory, try status(directory, free)?.kind == .directory else {
+                    throw error
+                }
+            }
+            number += 1
+            free = "\(aside)-\(number)"
+        }
     }
 
     /// Removes a file; succeeds if it is already gone.

@@ -4,21 +4,33 @@ extension VersionStore {
     /// Makes a version current in one step: its tree is complete and in place before anyone is sent
     /// to it.
     ///
-    /// A tree that somebody wrote into is built again first.
+    /// A tree that somebody wrote into is built again first. What is older and waited waits no longer.
     /// - Returns: the version that was current before.
     /// - Throws: `.noVersion`, `.incompleteVersion`, `.bannedVersion`; `.damagedObject` if the objects were written to, too.
     @discardableResult
     public func activate(_ name: String) throws(StoreError) -> String? {
         try materialize(name)
         try mendTree(of: name)
-        let previous = try changeLifecycle { (lifecycle) throws(StoreError) -> String? in
+        let (previous, waited) = try changeLifecycle {
+            (lifecycle) throws(StoreError) -> (String?, String?) in
             try self.refuseUnfit(name, lifecycle)
             let previous = lifecycle.current
             try lifecycle.activate(name, self)
-            return previous
+            guard let waits = lifecycle.pending, try self.isOlder(waits, than: name) else {
+                return (previous, nil)
+            }
+            lifecycle.pending = nil
+            return (previous, waits)
         }
         note(.activated(version: name, previous: previous))
+        if let waited { note(.withdrawn(version: waited)) }
         return previous
+    }
+
+    /// Whether a version came before another one.
+    private func isOlder(_ name: String, than other: String) throws(StoreError) -> Bool {
+        guard let row = try store.versionRow(name) else { return true }
+        return try row.ordinal < self.row(of: other).ordinal
     }
 
     /// Makes a version the one that the next ``boot(strikes:)`` switches to; if it is the current one, nothing

@@ -57,11 +57,47 @@ extension VersionStore {
     ) throws(StoreError) -> StartRequest {
         StartRequest(
             token: try randomToken(), time: secondsNow(), system: try fileSystem.systemBoot(),
-            strikes: strikes, canShow: canShow)
+            strikes: strikes,
+            // Nobody goes back to wrong bytes while there is something else.
+            canShow: { (name) throws(StoreError) in
+                guard try canShow(name) else { return false }
+                return try self.canShowRightBytes(of: name)
+            })
+    }
+
+    /// Builds the tree of what waits, and mends it.
+    ///
+    /// - Returns: the version, if that fails: it waits on until it is mended, and what is current starts.
+    private func unfitWaiting(for request: StartRequest) throws(StoreError) -> String? {
+        let lifecycle = try lifecycle()
+        guard request.takesPending, let pending = lifecycle.pending,
+            let current = lifecycle.current, let row = try store.versionRow(pending),
+            row.isComplete,
+            lifecycle.ban(of: row.content) == nil
+        else { return nil }
+        do throws(StoreError) {
+            try materialize(pending)
+            try mendTree(of: pending)
+            return nil
+        } catch {
+            if [.interrupted, .locked].contains(error.code) { throw error }
+            // Nothing mends that but somebody who adds it again, so it does not wait for it.
+            if error.code == .badManifest { return nil }
+            store.options.notice(
+                "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
+                    + error.message)
+            return pending
+        }
     }
 
     /// Makes a start, and tells what became of it.
     package func begin(_ request: StartRequest) throws(StoreError) -> Begun {
+        var request = request
+        request.unfit = try unfitWaiting(for: request)
+        return try beginPrepared(request)
+    }
+
+    private func beginPrepared(_ request: StartRequest) throws(StoreError) -> Begun {
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {

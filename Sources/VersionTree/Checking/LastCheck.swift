@@ -65,6 +65,12 @@ package struct LastCheck: Sendable, Hashable {
         }
     }
 
+    /// Goes on remembering what an earlier check has found, and this one has not looked at.
+    mutating func keep(_ earlier: [Finding]) {
+        findingCount += earlier.count
+        findings = Array((earlier + findings).prefix(Self.findingsMax))
+    }
+
     // MARK: The file
 
     /// The bytes of `last-check.json`.
@@ -102,7 +108,7 @@ package struct LastCheck: Sendable, Hashable {
         func count(_ key: String) -> Int? {
             parsed?[key]?.asInt64.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
         }
-        guard let document = parsed, let endedAt = document["endedAt"]?.asInt64,
+        guard let document = parsed, let endedAt = document["endedAt"]?.asTime,
             let isDeep = document["deep"]?.asBool, let isRepair = document["repair"]?.asBool,
             let checkedObjects = count("checkedObjects"), let checkedBytes = count("checkedBytes"),
             let skippedObjects = count("skippedObjects"),
@@ -120,7 +126,7 @@ package struct LastCheck: Sendable, Hashable {
         // An older castree wrote none.
         leftoverCount = count("leftoverCount") ?? 0
         wholeEndedAt =
-            skippedObjects == 0 ? endedAt : document["wholeEndedAt"]?.asInt64
+            skippedObjects == 0 ? endedAt : document["wholeEndedAt"]?.asTime
         wholeEvent = document["wholeEvent"]?.asInt64
         // A kind that only a newer castree knows counts, but is not shown.
         self.findings = findings.prefix(Self.findingsMax).compactMap(Self.finding)
@@ -173,6 +179,7 @@ extension VersionStore {
             memory.wholeEvent = event
         } else if let before = lastCheck() {
             (memory.wholeEndedAt, memory.wholeEvent) = (before.wholeEndedAt, before.wholeEvent)
+            memory.keep(stillWrong(before.findings, besides: report.findings))
         }
         // The caller has the report; a check that is not remembered is only not shown later.
         if let token = try? randomToken() {
@@ -183,5 +190,22 @@ extension VersionStore {
         }
         guard !report.findings.isEmpty else { return }
         note(.checked(findings: report.problems, repairing: repairing))
+    }
+
+    /// Which findings about objects still hold, of those that are not among others: a look at some objects says nothing of
+    /// the rest.
+    private func stillWrong(_ findings: [Finding], besides others: [Finding]) -> [Finding] {
+        let known = Set(others.compactMap(\.object))
+        // What cannot be looked at is no better than it was.
+        guard var checker = try? ObjectChecker() else { return [] }
+        return findings.filter { finding in
+            guard !finding.isRepaired, let object = finding.object, !known.contains(object) else {
+                return false
+            }
+            // As above.
+            if (try? store.naming([object]).isEmpty) == true { return false }
+            // As above.
+            return (try? store.objects.verified(object, checker: &checker)) ?? nil == nil
+        }
     }
 }

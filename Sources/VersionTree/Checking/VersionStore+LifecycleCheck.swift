@@ -10,7 +10,7 @@ extension VersionStore {
         let lost = try store.versionsWithoutManifest().map { LostVersion(name: $0) }
         return try checkLostManifests(lost, repairing: false) + checkTouchedManifests()
             + checkLifecycle(repairing: false)
-            + checkShownTree() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
+            + checkShownTrees() + store.checkForeign() + checkNotes(repairing: false) + checkTrust()
     }
 
     /// Finds manifests that cannot be read, or that somebody has edited: nothing is collected meanwhile.

@@ -84,7 +84,7 @@ extension Lifecycle {
         guard let value, !value.isNull else { return nil }
         guard let version = try name(value["version"], "boot"),
             let token = value["token"]?.asString,
-            let startedAt = value["startedAt"]?.asInt64
+            let startedAt = value["startedAt"]?.asTime
         else { throw refuse("\"boot\" lacks a field") }
         return Boot(
             version: version, token: token, startedAt: startedAt,
@@ -104,7 +104,7 @@ extension Lifecycle {
         guard let version = try name(value["version"], "bad"),
             let content = value["content"]?.asString.flatMap({ ObjectID($0) }),
             let reason = value["reason"]?.asString, let count = count(value["count"]),
-            count > 0, let at = value["at"]?.asInt64
+            count > 0, let at = value["at"]?.asTime
         else { throw refuse("a ban lacks a field") }
         return Ban(version: version, content: content, reason: reason, count: count, at: at)
     }

@@ -80,7 +80,8 @@ extension Lifecycle {
     private mutating func startPending(
         _ request: StartRequest, mayRetry: Bool, _ versions: some StartableVersions
     ) throws(StoreError) {
-        guard let pending, request.takesPending || current == nil else { return }
+        guard let pending, request.takesPending && request.unfit != pending || current == nil
+        else { return }
         guard try versions.isUsable(pending, self) else {
             self.pending = nil
             return
@@ -94,7 +95,8 @@ extension Lifecycle {
     private mutating func startable(
         _ request: StartRequest, _ left: inout LeftVersion?, _ versions: some StartableVersions
     ) throws(StoreError) -> String {
-        if let current, try versions.isUsable(current, self) {
+        var failure: StoreError?
+        if let current, try isUsable(current, versions, &failure) {
             let strikes = try versions.content(of: current).map { self.strikes(of: $0) } ?? 0
             // Its starts were used up under another name, or while there was nothing to go back to.
             guard isOnTrial(current), strikes >= request.strikes,
@@ -117,12 +119,26 @@ extension Lifecycle {
             goBack(to: target, request)
             return target
         }
+        if let failure { throw failure }
         guard let current else {
             throw StoreError(
                 .noVersion,
                 "there is nothing to start: no version is current; castree activate chooses one")
         }
         return current
+    }
+
+    /// Whether a version can be shown; what keeps its tree from being built matters only if nothing else can be.
+    private func isUsable(
+        _ version: String, _ versions: some StartableVersions, _ failure: inout StoreError?
+    ) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try versions.isUsable(version, self)
+        } catch {
+            if [.interrupted, .locked].contains(error.code) { throw error }
+            failure = error
+            return false
+        }
     }
 
     /// Leaves the current version for the way back: it waits for another start, or is banned if its

@@ -38,6 +38,8 @@ package struct StartRequest: Sendable {
     package var mayRetry = true
     /// Whether a pending version may be started; without a current one it is in any case.
     package var takesPending = true
+    /// A version that waits and cannot be shown as its manifest says: it waits on, unless nothing else can be started.
+    package var unfit: String?
     /// Who an unconfirmed start belongs to.
     package var heir = Heir.judges
     /// Runs while the lifecycle is locked, so it must neither change nor pin anything.

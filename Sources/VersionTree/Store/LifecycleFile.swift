@@ -91,8 +91,7 @@ extension VersionStore {
         if try fileSystem.status(root, StoreLayout.current)?.kind == .directory {
             try removeEmptyDirectory()
         }
-        let aside = StoreLayout.newCurrent
-        try fileSystem.removeIfPresent(root, aside)
+        let aside = try fileSystem.free(StoreLayout.newCurrent, in: root)
         try fileSystem.makeSymbolicLink(root, aside, to: target)
         try fileSystem.rename(root, aside, to: root, StoreLayout.current)
         try store.sync(root)

@@ -31,6 +31,22 @@ extension VersionStore {
         return touched
     }
 
+    /// Whether the tree of a version shows what its manifest says, or can be built so; changes nothing.
+    ///
+    /// Whoever is interrupted goes back without a look.
+    func canShowRightBytes(of name: String) throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            guard try isMaterialized(name), let manifest = try shownManifest(of: name),
+                try TouchedFiles(store: store, manifest: manifest).first() != nil
+            else { return true }
+            let references = manifest.references.filter { $0.byteCount > 0 }
+            return try store.wrong(among: references.map(\.address)).isEmpty
+        } catch {
+            guard error.code == .interrupted else { throw error }
+            return true
+        }
+    }
+
     /// The same for what is shown whatever happens: what stays wrong is said.
     func mendShownTree(of name: String) throws(StoreError) {
         do throws(StoreError) {
@@ -46,10 +62,25 @@ extension VersionStore {
     /// How much of the shown tree a look at it reads: files that have lost their seal.
     private static let glanceByteCountMax: Int64 = 32 << 20
 
-    /// Finds a file of the current version's tree that is not what its manifest says, by a look at each.
-    func checkShownTree() throws(StoreError) -> [Finding] {
-        // A damaged lifecycle has a finding of its own, and so has a tree that is not there.
-        guard let name = (try? lifecycle())?.current, try isMaterialized(name) else { return [] }
+    /// Finds a file of the current version's tree, or of what waits, that is not what its manifest says, by a look at each.
+    func checkShownTrees() throws(StoreError) -> [Finding] {
+        // A damaged lifecycle has a finding of its own.
+        guard let lifecycle = try? lifecycle() else { return [] }
+        var findings: [Finding] = []
+        if let current = lifecycle.current {
+            findings += try checkShownTree(of: current, "which is current")
+        }
+        if let pending = lifecycle.pending {
+            findings += try checkShownTree(of: pending, "which waits")
+        }
+        return findings
+    }
+
+    private func checkShownTree(
+        of name: String, _ role: String
+    ) throws(StoreError) -> [Finding] {
+        // A tree that is not there has a finding of its own.
+        guard try isMaterialized(name) else { return [] }
         do throws(StoreError) {
             guard let manifest = try shownManifest(of: name),
                 let path = try TouchedFiles(
@@ -59,7 +90,7 @@ extension VersionStore {
             return [
                 Finding(
                     .wrongInTree, version: name, path: path,
-                    "in the tree \(name)/\(printable(path)), which is current: the file does not show what the manifest says; "
+                    "in the tree \(name)/\(printable(path)), \(role): the file does not show what the manifest says; "
                         + "castree fsck --repair builds the tree again")
             ]
         } catch {
@@ -67,7 +98,7 @@ extension VersionStore {
             return [
                 Finding(
                     .wrongInTree, version: name,
-                    "the tree of version \(name), which is current, cannot be looked at: \(error.message)"
+                    "the tree of version \(name), \(role), cannot be looked at: \(error.message)"
                 )
             ]
         }

@@ -9,7 +9,8 @@ extension Command {
         "activate", summary: "makes a version current, in one step",
         discussion: """
             Programs that read the current version see either the old one or the new one, whole. \
-            With --at-next-boot the version is pending until the app starts again (castree boot).
+            With --at-next-boot the version is pending until the app starts again (castree boot); \
+            without, no older version stays pending.
 
                 castree activate 42
                 castree activate 42 --at-next-boot
@@ -30,7 +31,11 @@ extension Command {
                 writer.member("pending", pending)
             }
         }
+        let waited = try versions.lifecycle().pending
         let previous = try versions.activate(name)
+        if let waited, waited != name, try versions.lifecycle().pending == nil {
+            invocation.note("version \(waited), which is older, waits no longer")
+        }
         return try invocation.report(sentence(onSwitchTo: name, from: previous)) { writer in
             writer.member("current", name)
             writer.member("previous", previous)

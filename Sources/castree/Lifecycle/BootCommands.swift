@@ -38,7 +38,7 @@ extension Command {
         } catch let error as OutputError {
             // Whoever asked starts nothing: a full disk or a closed pipe is nothing against the version.
             try versions.takeBack(unheard: boot.version, token: boot.token)
-            throw error
+            throw OutputError(reason: error.reason, consequence: "the start does not count")
         }
     }
 

@@ -23,12 +23,14 @@ extension StrangerGround {
         "leases/.channels", "leases/.trust", "leases/.start", "leases/.pin-abababababababab-1",
         "leases/.pull-4", "leases/.fetch-\(coming)", "server.json", "trust.json",
         "channels.json", "pointers", "pointers/\(coming)", "owed.json", "device.json",
-        "events.jsonl", "events.older.jsonl", "reserve",
+        "events.jsonl", "events.older.jsonl", "reserve", ".lifecycle.json.new", ".current.new",
+        ".trust.json.new",
     ]
 
-    /// What is made again without a word; and the quarantine, where anything may stand.
+    /// What is made again, or passed by, without a word; and the quarantine, where all may stand.
     static func isMadeAgain(_ path: String) -> Bool {
-        path.hasPrefix("index.sqlite") || path == "stamp" || path.hasPrefix("quarantine/")
+        path.hasPrefix(".") || path.hasPrefix("index.sqlite") || path == "stamp"
+            || path.hasPrefix("quarantine/")
     }
 
     /// What a repair cannot mend without guessing.

@@ -33,6 +33,32 @@ import VersionTree
             ])
     }
 
+    @Test("passes over lines with numbers that nobody has counted to, and shows any time")
+    func extremes() throws {
+        let numbers = [
+            "9223372036854775807", "-9223372036854775808", "9007199254740991", "4503599627370497",
+            "-1",
+        ]
+        for number in numbers {
+            for member in ["sequence", "at", "since", "times"] {
+                let store = try TemporaryStore()
+                Journal(store.versions).record(.booted(version: "1"))
+                let log = store.path + "/events.jsonl"
+                let others = [("sequence", "2"), ("at", "5"), ("since", "4"), ("times", "3")].map {
+                    "\"\($0)\":\($0 == member ? number : $1)"
+                }
+                let line =
+                    "{\"event\":\"check\",\"origin\":\"o\",\"outcome\":\"nothingNew\",\(others.joined(separator: ","))}\n"
+                try Damage.extend(log, by: Array(line.utf8))
+                let journal = Journal(try store.reopened())
+                journal.record(.confirmed(version: "1"))
+                let entries = try journal.entries()
+                expect(entries.last?.event, equals: .confirmed(version: "1"), "\(line)")
+                for entry in entries { expect(!entry.sentence.isEmpty) }
+            }
+        }
+    }
+
     @Test("is bounded, forgets the oldest first, and never counts anew")
     func bounded() throws {
         let store = try TemporaryStore()
