@@ -53,6 +53,24 @@ import Testing
         try place.castree("confirm", "2", "--token", boot.token)
     }
 
+    @Test(arguments: ["x", "{}", "[1"])
+    func `a boot over a lifecycle that cannot be read starts what is shown, and counts nothing`(
+        _ text: String
+    ) throws {
+        try place.damage(".castree/lifecycle.json", with: text)
+        for _ in 1...3 {
+            let boot = try place.castree("boot", "--json")
+            expect(boot.status, equals: 0, "\(boot)")
+            try expect(boot.document(BootDocument.self).version, equals: "1")
+            expect(boot.errors.contains("counts for nothing"), "\(boot)")
+        }
+        try expect(place.castree("status").status, equals: 1)
+        try expect(place.castree("fsck", "--repair").status, equals: 1)
+        let boot = try place.castree("boot", "--json")
+        try expect(boot.document(BootDocument.self).version, equals: "1")
+        expect(boot.errors, equals: "")
+    }
+
     static let visits: [(method: String, target: String, fields: [String: String], status: Int)] =
         [
             ("HEAD", "/", ["Accept": "text/html"], 200),

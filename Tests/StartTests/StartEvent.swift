@@ -276,6 +276,10 @@ struct StartModel {
         case .activate(let version):
             guard try versions.isUsable(version, world.lifecycle) else { return nil }
             try ledger.world.lifecycle.activate(version, versions)
+            // They came in the order of their names; what is older waits no longer.
+            if let waits = ledger.world.lifecycle.pending, waits < version {
+                ledger.world.lifecycle.pending = nil
+            }
         case .rollback:
             do throws(StoreError) {
                 try ledger.rollback()

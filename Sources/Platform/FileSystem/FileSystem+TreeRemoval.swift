@@ -31,6 +31,8 @@ extension FileSystem {
         }
         var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
+            // One that is closed to its owner (mode 000) is opened first.
+            if found.mode & 0o500 != 0o500 { try setMode(parent, name, 0o755) }
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.
             if found.mode & 0o300 != 0o300 { try setMode(directory.raw, 0o755) }

@@ -51,6 +51,17 @@ extension VersionStore {
         return BootReport(begun)
     }
 
+    /// What the link `current` shows, for a start that nobody can count while the lifecycle cannot be read.
+    ///
+    /// Its token confirms nothing.
+    /// - Returns: `nil` if that is nothing, or is not whole.
+    package func uncountedBoot() throws(StoreError) -> BootReport? {
+        guard let name = try lifecycleOfLink().current,
+            try store.versionRow(name)?.isComplete == true, try isMaterialized(name)
+        else { return nil }
+        return BootReport(Begun(kind: .joined, version: name, token: try randomToken()))
+    }
+
     /// A request for a process that ends, or that judges.
     func startRequest(
         _ strikes: Int, showing canShow: @escaping StartRequest.Showing = { _ in true }

@@ -1,3 +1,4 @@
+import CASStore
 import Console
 import HotPush
 import StoreCommands
@@ -28,11 +29,9 @@ extension Command {
     ) { invocation in
         let strikes = try invocation.integer("strikes") ?? Lifecycle.usualStrikes
         let versions = try invocation.openRecordingStore()
-        let forced = try versions.prepareForced()
-        let boot = try versions.boot(strikes: strikes)
-        try versions.settleOwed(versions.lifecycle())
+        let (boot, isMandatory) = try invocation.start(versions, strikes)
         do {
-            let status = try invocation.report(boot, isMandatory: boot.version == forced)
+            let status = try invocation.report(boot, isMandatory: isMandatory)
             try invocation.output.requireReader()
             return status
         } catch let error as OutputError {
@@ -67,6 +66,27 @@ extension Command {
 }
 
 extension Invocation {
+    /// Counts a start; while the lifecycle cannot be read, what is shown all the same starts uncounted.
+    fileprivate func start(
+        _ versions: VersionStore, _ strikes: Int
+    ) throws -> (boot: BootReport, isMandatory: Bool) {
+        do throws(StoreError) {
+            let forced = try versions.prepareForced()
+            let boot = try versions.boot(strikes: strikes)
+            try versions.settleOwed(versions.lifecycle())
+            return (boot, boot.version == forced)
+        } catch {
+            guard error.code == .badLifecycle, let boot = try versions.uncountedBoot() else {
+                throw error
+            }
+            diagnostics.warn(
+                code: error.code.description,
+                "version \(boot.version), which current shows, starts, and the start counts for nothing: \(error.message)"
+            )
+            return (boot, false)
+        }
+    }
+
     fileprivate func report(_ boot: BootReport, isMandatory: Bool) throws -> ExitStatus {
         try report { writer in
             writer.member("version", boot.version)
