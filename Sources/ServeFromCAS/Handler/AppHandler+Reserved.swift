@@ -77,7 +77,7 @@ extension AppHandler {
         }
         let witness = Witness(
             session: session, answered: answered?.description ?? version(of: head, exchange),
-            word: word, browser: browser(of: head, exchange))
+            word: word, browser: browser(of: head, exchange, given: word?.version))
         let method = head.method
         return later(head, exchange) { _ in
             self.takeBackUnshown(session)

@@ -43,6 +43,7 @@ extension AppHandler {
                     return head
                 }
                 startTrouble.end()
+                isContradicted.store(false, ordering: .relaxed)
                 if let left = begun.left { tellRollback(left.from, left.reason) }
                 if head.isWorkerScript || head.isNavigationOfWorker {
                     startedByWorker.withLock { $0 = begun.token }

@@ -103,6 +103,7 @@ extension AppHandler {
         let then: @Sendable (Fetched) -> Answer = {
             self.carryOut(decision, of: request, head, exchange, cookies, $0)
         }
+        let cookies = cookies + removals(of: request, head)
         switch decision {
         case .serve(let version, let cookie, let mark):
             guard let found = find(version, fetched) else {
@@ -145,6 +146,22 @@ extension AppHandler {
         }
     }
 
+    /// What removes the cookies that other servers of this host's name have set in the pins' name: at longer paths than the
+    /// own one, or without a name (`=castree_page_1=…`).
+    private func removals(of request: PinRequest, _ head: RequestHead) -> [String] {
+        guard !request.strays.isEmpty else { return [] }
+        let path = head.text(head.path)
+        var paths = [path]
+        for slash in path.indices.dropFirst().filter({ path[$0] == "/" }).prefix(8) {
+            paths += [String(path[..<slash]), String(path[...slash])]
+        }
+        let end = "; Max-Age=0"
+        return ["=x; Path=/" + end]
+            + paths.filter { $0 != "/" && !$0.contains(";") }.flatMap {
+                ["\(cookieName)=x; Path=\($0)" + end, "=x; Path=\($0)" + end]
+            }
+    }
+
     private func respond(
         _ head: borrowing RequestHead, _ entry: SiteShelf.Entry, _ fetched: Fetched,
         _ exchange: Exchange
@@ -172,11 +189,13 @@ extension AppHandler {
         }
     }
 
-    /// The browser that a request's cookie names.
-    func browser(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
-        PinRequest(
-            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw
-        ).cookie?.browser
+    /// The browser that a request's cookie names; of several the one that was given the version which the page says.
+    func browser(
+        of head: borrowing RequestHead, _ exchange: Exchange, given said: VersionName? = nil
+    ) -> String? {
+        let request = PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        return pins.withLock { $0.owned(request, given: said) }.cookie?.browser
     }
 
     /// Which version a request gets; `nil` if that needs something that `contains` does not know.
@@ -185,7 +204,13 @@ extension AppHandler {
         contains: (VersionName, [UInt8]) -> Bool?
     ) -> PinTable.Decision? {
         pins.withLock { pins in
-            pins.decide(
+            let before = pins.contradictions
+            defer {
+                if pins.contradictions != before {
+                    isContradicted.store(true, ordering: .relaxed)
+                }
+            }
+            return pins.decide(
                 request, current: current.site.version, now: SystemClock.now,
                 newBrowser: Self.newBrowser(), contains: contains)
         }

@@ -97,12 +97,19 @@ extension AppHandler {
     /// Takes back a start that a worker has made and whose time is over, if older pages alone are open: the worker waits
     /// behind them, or has kept for the next page what came.
     ///
-    /// Nor does one count that a page of another origin caused: that may have closed it before it could confirm anything.
+    /// Nor does one count that a page of another origin caused: that may have closed it before it could confirm anything;
+    /// nor one during which cookies that are not its browser's made the server refuse files.
     func takeBackWaiting(_ startup: StartWatch) {
         guard let token = startup.ask({ $0.isOver ? $0.watchedToken : nil }) else { return }
         if startedByOthers.withLock({ $0.token == token }), let version = shelf.lifecycle.current {
             return takeBackUnshown(
                 version, "it was not confirmed, and a page of another origin had started it",
+                startup)
+        }
+        if isContradicted.load(ordering: .relaxed), let version = shelf.lifecycle.current {
+            return takeBackUnshown(
+                version,
+                "it was not confirmed, and cookies that other servers have set contradicted its page's",
                 startup)
         }
         guard startedByWorker.withLock({ $0 == token }),

@@ -21,6 +21,7 @@ final class AppHandler: RequestHandler {
     let startTrouble: TroubleNotice
     let returnTrouble: TroubleNotice
     let storeTrouble: TroubleNotice
+    private let cookieTrouble: TroubleNotice
     /// Held while the store is looked for; by threads that may wait, so not by loops.
     let lookingForStore = Mutex<Void>(())
     private let hostPolicy: HostPolicy
@@ -52,6 +53,8 @@ final class AppHandler: RequestHandler {
     let storeWork = StoreQueue()
     /// The loops that read requests, once there are any.
     let loopsToRead = Mutex<[EventLoop]>([])
+    /// Whether a request was in doubt since the last start because of cookies that contradict its page.
+    let isContradicted = Atomic<Bool>(false)
     /// Whether the server is stopping: then it holds no request.
     let isStopping = Atomic<Bool>(false)
 
@@ -85,6 +88,7 @@ final class AppHandler: RequestHandler {
         startTrouble = TroubleNotice(options.notice)
         returnTrouble = TroubleNotice(options.notice)
         storeTrouble = TroubleNotice(options.notice)
+        cookieTrouble = TroubleNotice(options.notice)
         hostPolicy = HostPolicy(port: port, names: options.hosts)
         tokenPolicy = parts.token.map {
             TokenPolicy(
@@ -128,6 +132,11 @@ final class AppHandler: RequestHandler {
         // It has its own token, which the app's does not replace.
         if let dashboard, isReserved(head), DashboardHandler.owns(head) {
             return dashboard.answer(head, exchange)
+        }
+        if head.hasManyCookies {
+            cookieTrouble.tell(
+                "a browser sends over 16 KiB of cookies: servers at other ports of this host name have set them"
+            )
         }
         var (head, cookies) = (head, [String]())
         if let tokenPolicy {

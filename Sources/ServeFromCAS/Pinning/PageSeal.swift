@@ -18,8 +18,10 @@ struct PageSeal: Sendable {
         return mac(Array(text.utf8)) + "." + text
     }
 
-    /// What is under the seal; `nil` if another key, or nobody, has sealed it.
-    func content(of value: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    /// What is under the seal, and how many seconds ago it was sealed; `nil` if another key, or nobody, has sealed it.
+    func content(
+        of value: ArraySlice<UInt8>, at now: Int64 = secondsNow()
+    ) -> (content: ArraySlice<UInt8>, age: Int64)? {
         let start = value.startIndex + Self.digitCount
         guard value.count > Self.digitCount, value[start] == 46 else { return nil }
         let text = value[(start + 1)...]
@@ -29,7 +31,10 @@ struct PageSeal: Sendable {
         let mac = Array(mac(text).utf8)
         guard mac.count == Self.digitCount else { return nil }
         for (own, given) in zip(mac, value) { difference |= own ^ given }
-        return difference == 0 ? text[(dot + 1)...] : nil
+        guard difference == 0,
+            let time = Int64(String(decoding: text[..<dot], as: UTF8.self), radix: 16)
+        else { return nil }
+        return (text[(dot + 1)...], now &- time)
     }
 
     /// Empty where libcrypto fails: then no cookie counts.

@@ -21,6 +21,8 @@ struct PinCookie: Sendable, Hashable {
 
     /// How many others are remembered: a cookie has 4,096 bytes at most.
     static let othersMax = 8
+    /// For how many seconds a cookie is believed whatever else is open: a day, in which pages are loaded again.
+    static let ageMax: UInt64 = 86_400
     private static let runByteCountMax = 16
 }
 

@@ -18,7 +18,13 @@ struct PinRequest: Sendable, Hashable {
     /// The path of the Referer, if it is of this origin.
     var referrer: [UInt8]?
     /// The cookie's content: the browser, and the version of its newest page.
+    ///
+    /// Of several the last: the server's own has the shortest path, and longer ones come first (RFC 6265, section 5.4).
     var cookie: PinCookie?
+    /// What other cookies of that name say, which the server has given to somebody, but not so to this browser.
+    var strays: [PinCookie] = []
+    /// Whether the cookie was sealed so long ago that it alone does not say that its pages are open.
+    var isCookieOld = false
     /// The connection that carried it.
     var connection: UInt64 = 0
     /// Which client hints it carries; see ``PageMark``.
@@ -62,8 +68,13 @@ extension PinRequest {
         sender = Self.sender(request, referrer)
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
-            cookie = cookie ?? seal.content(of: value[...]).flatMap { PinCookie($0) }
+            guard let sealed = seal.content(of: value[...]), let read = PinCookie(sealed.content)
+            else { continue }
+            if let cookie { strays.append(cookie) }
+            cookie = read
+            isCookieOld = sealed.age.magnitude > PinCookie.ageMax
         }
+        strays.removeAll { $0 == cookie }
         self.connection = connection
     }
 

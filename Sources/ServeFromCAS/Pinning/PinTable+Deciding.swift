@@ -18,7 +18,15 @@ extension PinTable {
         if request.load == .page, !request.leadsToPage {
             return .serve(current, cookie: nil, mark: nil)
         }
+        let request = owned(request)
         let isPage = request.load == .page || request.load == .frame && !isInPage(request, now)
+        if let cookie = request.cookie, !isPage, !request.isWorkerScript {
+            let versions = contradiction(request, now)
+            if !versions.isEmpty {
+                contradictions += 1
+                return doubt(versions, of: request, cookie)
+            }
+        }
         recallPages(request, isPage: isPage, now)
         if isPage {
             return beginPage(request, request.cookie?.browser ?? newBrowser(), current, now)
@@ -78,7 +86,8 @@ extension PinTable {
         let cookie = PinCookie(
             browser: browser, version: current, mark: mark, run: run,
             others: otherVersions(browser, now))
-        return .serve(current, cookie: cookie == request.cookie ? nil : cookie, mark: mark)
+        let isRight = cookie == request.cookie && !request.isCookieOld
+        return .serve(current, cookie: isRight ? nil : cookie, mark: mark)
     }
 
     /// The version that the request's mark names; `nil` if it has no mark, or its browser has none.

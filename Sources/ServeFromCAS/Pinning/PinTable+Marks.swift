@@ -11,26 +11,51 @@ extension PinTable {
         guard var browser = browsers[name] else { return nil }
         defer { browsers[name] = browser }
         var found: PageMark?
-        if let known = browser.marks.firstIndex(where: { $0.version == version }) {
+        let known = browser.marks.firstIndex {
+            $0.version == version && given[$0.mark.hints] ?? version == version
+        }
+        if let known {
             found = browser.marks.remove(at: known).mark
         } else if browser.hasLostMarks {
             return nil
         } else {
-            // Takes turns, so that a mark is used again as late as possible.
-            let last = Int(browser.marks.last?.mark.hints ?? 0)
-            let inTurn = PageMark.all[(last % 6)...] + PageMark.all[..<(last % 6)]
-            found = inTurn.first { mark in !browser.marks.contains { $0.mark == mark } }
+            let free = inTurn(after: browser, version).filter { mark in
+                !browser.marks.contains { $0.mark == mark }
+            }
+            found =
+                free.first { given[$0.hints] == version } ?? free.first { given[$0.hints] == nil }
+                ?? free.first { isSpare($0, now) }
         }
         if found == nil {
             // The version absent for the longest time gives up its mark.
-            let free = browser.marks.firstIndex { (_, version) in
+            let free = browser.marks.firstIndex { (mark, version) in
                 !browser.loads.contains { $0.version == version && isHeld($0, now) }
+                    && isSpare(mark, now)
             }
             guard let free else { return nil }
             found = browser.marks.remove(at: free).mark
         }
-        if let found { browser.marks.append((found, version)) }
+        if let found {
+            browser.marks.append((found, version))
+            given[found.hints] = version
+        }
         return found
+    }
+
+    /// All marks, in the order in which a browser gets them: each is used again as late as possible, and a version's first
+    /// is mostly the same in the next run.
+    private func inTurn(after browser: Browser, _ version: VersionName) -> [PageMark] {
+        let first = version.description.utf8.reduce(0) { ($0 * 31 + Int($1)) % 6 }
+        let next = browser.marks.last.map { Int($0.mark.hints) % 6 } ?? first
+        return Array(PageMark.all[next...] + PageMark.all[..<next])
+    }
+
+    /// Whether no page is open, in any browser, of the version to which a mark was given last.
+    private func isSpare(_ mark: PageMark, _ now: Duration) -> Bool {
+        guard let version = given[mark.hints] else { return true }
+        return !browsers.values.contains { browser in
+            browser.loads.contains { $0.version == version && isHeld($0, now) }
+        }
     }
 
     /// The versions that a request's mark names in the browsers that have pages.

@@ -49,8 +49,9 @@ extension PinTable {
     ///
     /// - Parameter browser: the browser that the request's cookie names, where no request of the session has told.
     func wasGiven(_ version: VersionName, session: String, browser: String?) -> Bool {
-        guard let name = self.browser(ofSession: session) ?? browser else { return false }
-        return browsers[name]?.wasGiven(version) ?? false
+        [self.browser(ofSession: session), browser].contains { name in
+            name.flatMap { browsers[$0]?.wasGiven(version) } ?? false
+        }
     }
 
     /// Notes that a worker of a session's browser keeps pages.

@@ -31,6 +31,9 @@ import WebServer
 /// of the server, only the cookie says which versions were open; if there were several, the rules
 /// above continue from there (``recallPages``).
 ///
+/// **Whose cookie it is** is not certain, since all servers of a host's name share the cookies: where others, the mark, or
+/// its age contradict it, no cookie decides (``contradiction(_:_:)``).
+///
 /// **Limits.** Rule 3 can be wrong if an older page, in another tab of the same browser, requests a
 /// file that differs and has no hashed name, at the moment when a newer page loads. A page without a
 /// connection that is silent for longer than the grace is taken for closed; if it was not, and a newer
@@ -151,6 +154,10 @@ struct PinTable: Sendable {
     /// By browser, the cookies of earlier runs whose pages were assumed to be open.
     var recalled: [String: PinCookie] = [:]
     var nextLoad: UInt64 = 0
+    /// By its hints, the version to which this run has given a mark last, in whichever browser.
+    var given: [UInt8: VersionName] = [:]
+    /// How many requests were in doubt because their cookies, or cookie and mark, contradicted each other.
+    var contradictions = 0
 
     /// - Parameter run: 1 to 16 letters and digits, different at each start of the server.
     init(limits: Limits = Limits(), run: String = "0") {

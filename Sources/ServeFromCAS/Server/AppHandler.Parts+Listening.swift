@@ -9,6 +9,8 @@ extension AppHandler.Parts {
         listening.tls = tls
         listening.loops = options.workers
         listening.connection = connections
+        // More than browsers keep for a host: 180 cookies of 4 KiB (RFC 6265, section 6.1).
+        listening.connection.parser.cookies = 768 << 10
         listening.accessLog = options.accessLog.map { log in
             let log = AccessRecord.masking(
                 ReservedRoute.allSecretParameters, below: ReservedRoute.directory + "/", in: log)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many bytes of bodies all connections of a server may hold in memory together.
+/// How many bytes of bodies, and of heads that cookies make long, all connections of a server may hold in memory together.
 package final class BodyBudget: Sendable {
     private let limit: Int
     private let held = Atomic<Int>(0)
@@ -15,4 +15,23 @@ package final class BodyBudget: Sendable {
     }
 
     func giveBack(_ count: Int) { held.subtract(count, ordering: .relaxed) }
+}
+
+/// What a long head has taken of the budget, until nobody holds the head any more.
+final class HeldHead: Sendable {
+    private let budget: BodyBudget
+    private let held = Atomic<Int>(0)
+
+    init(_ budget: BodyBudget) { self.budget = budget }
+
+    /// Whether the head may have so many bytes; called by the thread alone that reads it.
+    func grow(to count: Int) -> Bool {
+        let more = count - held.load(ordering: .relaxed)
+        guard more > 0 else { return true }
+        guard budget.take(more) else { return false }
+        held.store(count, ordering: .relaxed)
+        return true
+    }
+
+    deinit { budget.giveBack(held.load(ordering: .relaxed)) }
 }

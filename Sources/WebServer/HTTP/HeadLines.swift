@@ -2,7 +2,8 @@
 ///
 /// Each line ends with CR LF. Other control characters are refused, except tabs after line one.
 struct HeadLines: Sendable {
-    private var start = 0
+    /// Where the line begins that comes next.
+    private(set) var start = 0
     private var scanned = 0
 
     /// Whether bytes of the first line have come.

@@ -2,9 +2,11 @@
 extension RequestHead {
     /// Clears everything but keeps the memory.
     mutating func clear() {
-        bytes.removeAll(keepingCapacity: true)
+        // After one with many cookies, the next is as short as most.
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 64 << 10)
         fields.removeAll(keepingCapacity: true)
         nameLengths = 0
+        held = nil
         host = nil
         query = nil
         authority = nil
@@ -32,6 +34,9 @@ extension RequestHead {
         for field in fields where matches(field.name, name) { result.append(field.value) }
         return result
     }
+
+    /// Whether its cookies make it longer than a head may be without them.
+    package var hasManyCookies: Bool { held != nil }
 
     /// The bytes of a part as text; what is not UTF-8 shows as U+FFFD.
     package func text(_ slice: Slice) -> String { String(decoding: bytes[slice], as: UTF8.self) }

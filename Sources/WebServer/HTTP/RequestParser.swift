@@ -9,6 +9,10 @@ package struct RequestParser: Sendable {
     package struct Limits: Sendable, Hashable {
         /// Bytes of the whole head, including empty lines before it: above it 431.
         package var head = 16_384
+        /// Bytes of Cookie fields that count not as part of the head: above it 431.
+        ///
+        /// A browser sends what all servers of a host's name have set, at whatever port.
+        package var cookies = 0
         /// Header fields: above it 431.
         package var fields = 100
         /// Bytes of the request target: above it 414.
@@ -38,6 +42,8 @@ package struct RequestParser: Sendable {
     /// Where the head begins: after the empty lines that some clients send first.
     private var start = 0
     private var lines = HeadLines()
+    /// The bytes of the Cookie fields so far, where they count by themselves.
+    private var cookieByteCount = 0
     var framing = FramingFields()
     var hosts = 0
     var expectsSomethingElse = false
@@ -49,6 +55,7 @@ package struct RequestParser: Sendable {
         head.clear()
         start = 0
         lines = HeadLines()
+        cookieByteCount = 0
         framing = FramingFields()
         hosts = 0
         expectsSomethingElse = false
@@ -61,18 +68,21 @@ package struct RequestParser: Sendable {
         do throws(MessageFailure) {
             guard try skipEmptyLines(bytes) else { return .needMore }
             let rest = bytes.extracting(start...)
-            while let line = try lines.next(rest, limit: limits.head - start) {
+            while let line = try lines.next(rest, limit: limit(rest)) {
                 if line.lowerBound == 0 {
                     try readRequestLine(rest, line)
                 } else if !line.isEmpty {
                     try readField(rest, line)
+                    if limits.cookies > 0, isCookie(rest, line.lowerBound) {
+                        cookieByteCount += line.count + 2
+                    }
                 } else {
                     let framing = try finish()
                     head.bytes.append(rest, 0..<line.upperBound + 2)
                     return .head(consumed: start + line.upperBound + 2, framing: framing)
                 }
             }
-            guard bytes.count < limits.head else { throw tooLong }
+            guard rest.count < limit(rest) else { throw tooLong(rest) }
             return .needMore
         } catch {
             return .failure(error)
@@ -94,8 +104,30 @@ package struct RequestParser: Sendable {
         return false
     }
 
-    private var tooLong: MessageFailure {
-        lines.isInFirst
+    /// Where the line that comes next has to end, counted from the head's beginning.
+    private func limit(_ bytes: Span<UInt8>) -> Int {
+        let limit = limits.head - start + cookieByteCount
+        guard limits.cookies > 0, isCookie(bytes, lines.start) else { return limit }
+        return max(limit, lines.start + limits.cookies - cookieByteCount)
+    }
+
+    /// Whether a line is a Cookie field, as far as it has come.
+    private func isCookie(_ bytes: Span<UInt8>, _ start: Int) -> Bool {
+        guard start > 0, start < bytes.count else { return false }
+        let name: StaticString = "cookie:"
+        let count = min(name.utf8CodeUnitCount, bytes.count - start)
+        for offset in 0..<count
+        where FieldText.lowercased(bytes[start + offset]) != name.utf8Start[offset] {
+            return false
+        }
+        return true
+    }
+
+    private func tooLong(_ bytes: Span<UInt8>) -> MessageFailure {
+        if limits.cookies > 0, isCookie(bytes, lines.start) {
+            return MessageFailure(431, "the cookies are over \(limits.cookies) bytes")
+        }
+        return lines.isInFirst
             ? MessageFailure(414, "the request line is over \(limits.head) bytes")
             : MessageFailure(431, "the head is over \(limits.head) bytes")
     }

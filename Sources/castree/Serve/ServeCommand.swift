@@ -105,7 +105,10 @@ extension Command {
                 "key", placeholder: "FILE",
                 "the certificate's private key (PEM), not encrypted; needs --certificate",
                 completion: .files),
-            .flag("token", "answer only requests that carry this store's token"),
+            .flag(
+                "token",
+                "answer only requests that carry this store's token, which browsers also show to servers at other ports "
+                    + "of the host name"),
             .flag(
                 "new-token",
                 "make a new token first, as after somebody has seen the old one: what has that one is refused from "

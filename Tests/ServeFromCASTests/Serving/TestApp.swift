@@ -143,7 +143,7 @@ final class TestBrowser {
         send(method, target, fields, body: body)
         let response = try require(client.response(toHead: method == "HEAD"))
         for line in response.head.split(separator: "\r\n")
-        where line.lowercased().hasPrefix("set-cookie: ") {
+        where line.lowercased().hasPrefix("set-cookie: ") && !line.hasSuffix("Max-Age=0") {
             let pair = line.dropFirst(12).prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
             cookies[String(pair[0])] = String(pair[1])
         }

@@ -102,6 +102,42 @@ struct RequestParserTests {
         expect(head.bytes, equals: Array(text.utf8.dropFirst(2).dropLast(8)))
     }
 
+    /// Fields that may be long, where the limits are 200 bytes, and 1,000 for cookies by themselves.
+    private static let long: [(fields: [(name: String, count: Int)], status: Int)] = [
+        ([("Cookie", 900)], 200), ([("cOOKIE", 900), ("X", 20)], 200), ([("Cookie", 1100)], 431),
+        ([("X", 20), ("Cookie", 400), ("Cookie", 400), ("Y", 20)], 200),
+        ([("Cookie", 600), ("Cookie", 600)], 431), ([("X", 90), ("Cookie", 900), ("Y", 90)], 431),
+        ([("X", 300)], 431), ([("Cookies", 300)], 431), ([("Cooki", 300)], 431),
+        ([("Set-Cookie", 300)], 431), ([("Cookie2", 300), ("Cookie", 10)], 431),
+        ([("Cookie", 900), ("Cookies", 300)], 431), ([("Referer", 300), ("Cookie", 10)], 431),
+    ]
+
+    @Test("counts cookies by themselves where that is wanted, and nothing else", arguments: long)
+    func manyCookies(_ row: (fields: [(name: String, count: Int)], status: Int)) {
+        var text = "GET / HTTP/1.1\r\nHost: a\r\n"
+        for field in row.fields {
+            text += field.name + ": " + String(repeating: "c", count: field.count) + "\r\n"
+        }
+        let bytes = Array((text + "\r\n").utf8)
+        var limits = RequestParser.Limits()
+        limits.head = 200
+        var parser = RequestParser(limits: limits)
+        expect(status(parser.parse(bytes.span)), equals: 431)
+        limits.cookies = 1000
+        parser = RequestParser(limits: limits)
+        let whole = parser.parse(bytes.span)
+        expect(status(whole), equals: row.status)
+        for step in [1, 7, 64] {
+            parser.reset()
+            var outcome = RequestParser.Outcome.needMore
+            for end in stride(from: step, through: bytes.count + step - 1, by: step)
+            where outcome == .needMore {
+                outcome = parser.parse(bytes.span.extracting(..<min(end, bytes.count)))
+            }
+            expect(outcome, equals: whole, "\(step) at a time")
+        }
+    }
+
     @Test("lets the authority of an absolute target stand beside the path")
     func absoluteForm() throws {
         let head = try RequestHead(method: "GET", target: "http://a:1/b?c")

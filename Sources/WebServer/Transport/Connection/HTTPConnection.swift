@@ -44,6 +44,8 @@ final class HTTPConnection: StreamHandler {
     /// A parser within a head that comes in pieces.
     private final class PartialHead {
         var parser: RequestParser
+        /// Of a head that is long.
+        var held: HeldHead?
         init(_ parser: consuming RequestParser) { self.parser = parser }
     }
 
@@ -192,31 +194,60 @@ final class HTTPConnection: StreamHandler {
     private func readHead(_ bytes: Span<UInt8>) -> Int {
         if let partial {
             let outcome = partial.parser.parse(bytes)
-            guard outcome != .needMore else { return 0 }
+            if outcome == .needMore { return hold(partial, bytes.count) }
             self.partial = nil
-            return take(outcome, partial.parser.head, bytes.count)
+            return take(outcome, partial.parser.head, bytes.count, held: partial.held)
         }
         context.parser.reset()
         let outcome = context.parser.parse(bytes)
         guard outcome != .needMore else {
-            partial = PartialHead(context.parser)
+            let partial = PartialHead(context.parser)
+            self.partial = partial
             context.parser = RequestParser(limits: options.parser)
             // The first head's deadline has run since the connection began.
             if requestNumber > 0 { stream.setDeadline(options.headDeadline) }
-            return 0
+            return hold(partial, bytes.count)
         }
         return take(outcome, context.parser.head, bytes.count)
     }
 
+    /// Waits for the rest of a head, unless it is long and there is no room for it.
+    /// - Returns: how many bytes were used.
+    private func hold(_ partial: PartialHead, _ count: Int) -> Int {
+        guard !hold(count, &partial.held) else { return 0 }
+        self.partial = nil
+        refuse(Self.tooManyLong)
+        return count
+    }
+
+    /// Takes what a head that is long holds from the budget; `false` if there is no more.
+    private func hold(_ count: Int, _ held: inout HeldHead?) -> Bool {
+        guard count > options.parser.head else { return true }
+        let share = held ?? HeldHead(context.bodies)
+        held = share
+        return share.grow(to: count)
+    }
+
+    private static let tooManyLong = MessageFailure(
+        503, "the server holds too many long requests; send it again later")
+
     private func take(
-        _ outcome: RequestParser.Outcome, _ head: RequestHead, _ count: Int
+        _ outcome: RequestParser.Outcome, _ head: RequestHead, _ count: Int,
+        held: HeldHead? = nil
     ) -> Int {
+        var (head, held) = (head, held)
         switch outcome {
         case .needMore: return 0
         case .failure(let failure):
             refuse(failure, isHead: head.method == .head)
             return count
         case .head(let consumed, let framing):
+            guard hold(consumed, &held) else {
+                refuse(Self.tooManyLong, isHead: head.method == .head)
+                return count
+            }
+            // The bytes received after a long head are no part of it.
+            if consumed > options.parser.head { head.held = held }
             requestNumber &+= 1
             isHTTP10 = head.minorVersion == 0
             keepsAlive = head.isKeepAlive && !loop.isStopping
