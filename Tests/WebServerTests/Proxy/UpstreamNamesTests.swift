@@ -136,4 +136,29 @@ import Testing
             try expect(passed("set-cookie: \(value)", Self.plain), equals: "set-cookie: \(value)")
         }
     }
+
+    /// What a logout may say, and what of it is left: all but the cookies, by which this server knows who may ask.
+    private static let cleared: [(value: String, left: String)] = [
+        ("\"cookies\"", ""), ("\"Cookies\" ,\t", ""), ("cookies", ""),
+        ("\"cache\", \"cookies\", \"storage\"", "\"cache\", \"storage\""),
+        ("\"cookies\",\"cookies\",\"cache\"", "\"cache\""),
+        ("\"*\"", others), ("*", others), ("\"cache\", \"*\"", "\"cache\", " + others),
+        ("\"cache\",\"storage\"", "\"cache\",\"storage\""),
+        ("\"executionContexts\"", "\"executionContexts\""),
+        ("\"storage:cookies\", \"x\"", "\"storage:cookies\", \"x\""),
+    ]
+    private static let others = ["cache", "clientHints", "executionContexts", "prefetchCache", "prerenderCache", "storage"]
+        .map { "\"\($0)\"" }.joined(separator: ", ")
+
+    @Test("takes none of this server's cookies away, and else what it wants", arguments: cleared)
+    func clearedData(_ row: (value: String, left: String)) throws {
+        for name in ["Clear-Site-Data", "clear-site-data"] {
+            let left = try passed("\(name): \(row.value)", Self.plain)
+            guard !row.left.isEmpty else {
+                expect(!left.lowercased().contains("clear-site-data"), "\(left)")
+                continue
+            }
+            expect(left, equals: "\(name): \(row.left)")
+        }
+    }
 }

@@ -1,0 +1,152 @@
+import Expectations
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// A worker that asks by an address (fetch(event.request.url)) asks in its own name, whosever page wants the file, and
+// the worker that installs beside it does so, too.
+@Suite("What a service worker asks for by an address")
+struct PinWorkerTests {
+    typealias Server = PinTableTests.Server
+    typealias Browser = PinTableTests.Browser
+
+    /// A browser with pages, and a clock at which its older page never goes.
+    private struct Scene {
+        var server: Server
+        var browser = Browser(connection: 1)
+
+        init() throws { server = try Server() }
+
+        /// Loads a page in a tab of its own.
+        mutating func open(_ version: VersionName, tab: UInt64, isReload: Bool = false) {
+            server.current = version
+            _ = server.go("/", in: &browser, isReload: isReload, connection: tab)
+            server.wait(10)
+        }
+
+        mutating func loadScript(_ version: VersionName) {
+            server.current = version
+            var request = PinRequest(load: .subresource, path: Array("/sw.js".utf8))
+            request.isWorkerScript = true
+            request.cookie = browser.cookie
+            request.connection = 90
+            guard case .serve(_, let cookie, _) = server.ask(request) else { return }
+            browser.cookie = cookie ?? browser.cookie
+        }
+
+        /// The worker asks.
+        mutating func get(_ path: String = "/data.json") -> String {
+            server.get(path, by: browser, from: "/sw.js", connection: 91)
+        }
+    }
+
+    @Test("is the installing worker's own version within its install, whatever pages are open")
+    func installs() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        expect(scene.get(), equals: "A")
+        scene.server.wait(20)
+        scene.loadScript(b)
+        for file in 0..<30 {
+            expect(scene.get("/\(file).js"), equals: "B")
+            scene.server.now += .milliseconds(900)
+        }
+        // It has taken too long: what comes now may be a page's.
+        for file in 30..<40 {
+            scene.server.now += .milliseconds(900)
+            _ = scene.get("/\(file).js")
+        }
+        expect(scene.get(), equals: "doubt")
+    }
+
+    @Test("is never the waiting worker's version in an older page: refused first, then that page's")
+    func waits() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        scene.server.wait(20)
+        scene.loadScript(b)
+        for milliseconds in [1100, 400, 5000, 30_000] {
+            scene.server.now += .milliseconds(milliseconds)
+            expect(scene.get(), equals: "doubt", "\(scene.server.now)")
+        }
+        scene.server.wait(30)
+        for _ in 1...3 {
+            expect(scene.get(), equals: "A")
+            scene.server.wait(300)
+        }
+    }
+
+    @Test("is what the pages agree on, while those of several versions are open")
+    func several() throws {
+        for scripts in 1...2 {
+            var scene = try Scene()
+            let (a, b) = (scene.server.a, scene.server.b)
+            scene.open(a, tab: 1)
+            scene.loadScript(a)
+            scene.server.wait(20)
+            if scripts == 2 { scene.loadScript(b) }
+            scene.server.wait(5)
+            scene.open(b, tab: 2)
+            for seconds in [0, 60, 600] {
+                scene.server.wait(seconds)
+                expect(scene.get(), equals: "doubt", "\(scripts) scripts")
+            }
+        }
+    }
+
+    @Test("is the version of the only page, though the worker is an older one")
+    func older() throws {
+        for seconds in [1, 5, 60, 600] {
+            var scene = try Scene()
+            let (a, b) = (scene.server.a, scene.server.b)
+            scene.open(a, tab: 1)
+            scene.loadScript(a)
+            scene.server.wait(seconds)
+            scene.open(b, tab: 1, isReload: true)
+            for _ in 1...3 {
+                expect(scene.get(), equals: "B", "\(seconds)")
+                scene.server.wait(60)
+            }
+        }
+    }
+
+    @Test("is the worker's own version while no other is open, and when no page is")
+    func alone() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        scene.server.wait(3600)
+        expect(scene.get(), equals: "A")
+        scene.loadScript(b)
+        scene.server.table.close(connection: 1, now: scene.server.now)
+        scene.server.wait(61)
+        expect(scene.get(), equals: "B")
+    }
+
+    @Test("may be the worker's that has come last, where workers show pages that they kept")
+    func kept() throws {
+        var scene = try Scene()
+        let (a, b) = (scene.server.a, scene.server.b)
+        scene.open(a, tab: 1)
+        scene.loadScript(a)
+        _ = scene.server.get("/_castree/bridge", by: scene.browser, from: nil, connection: 1)
+        scene.server.table.hold(session: "page", connection: 1, now: scene.server.now)
+        scene.server.table.noteKeeping(session: "page", browser: nil)
+        scene.loadScript(b)
+        scene.server.now += .milliseconds(2500)
+        expect(scene.get(), equals: "B")
+        for seconds in [5, 60, 600] {
+            scene.server.wait(seconds)
+            expect(scene.get(), equals: "doubt")
+        }
+        scene.server.table.leave(session: "page", now: scene.server.now)
+        expect(scene.get(), equals: "B")
+    }
+}
