@@ -47,6 +47,8 @@ def checks(suite):
         "A page of another origin connects no WebSocket, polls nothing, confirms nothing, reads no file.",
         foreign_page)
     suite.check(
+        "logout", "A logout of the API behind the server takes no cookie of the server's own away.", logout)
+    suite.check(
         "rebinding", "A foreign name that resolves to this machine gets 421 for everything.", rebinding)
 
 
@@ -113,6 +115,35 @@ def foreign_page(suite):
                 ".then(a => a.status)") == 204,
             "the app's own page cannot confirm")
     other.shutdown()
+
+
+class Leaving(Quiet):
+    def do_POST(self):
+        self.send_response(200)
+        self.send_header("Set-Cookie", "session=1; Path=/")
+        self.send_header("Clear-Site-Data", self.path.partition("?")[2].replace("%22", '"'))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def logout(suite):
+    store = app(suite)
+    api = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaving)
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    route = f"/api=http://127.0.0.1:{api.server_address[1]}"
+    with store.serve("--token", "--proxy", route) as server, suite.browser() as browser:
+        tab = browser.tab()
+        tab.go(server.url)
+        for data in ('"cookies"', '"*"', '"cache", "cookies"'):
+            tab.run("localStorage.kept = 1")
+            status = tab.run(f"fetch('/api/logout?{data}', {{method: 'POST'}}).then(a => a.status)")
+            demand(status == 200, f"the logout is answered with {status}")
+            tab.go(f"http://localhost:{server.port}/")
+            demand(SECRET in tab.run("document.body.textContent"), f"after {data} the page is gone")
+            kept = tab.run("localStorage.kept === undefined")
+            demand(kept == (data == '"*"'), f"after {data} the app's data is gone: {kept}")
+        suite.say("the page is there after three ways to log out")
+    api.shutdown()
 
 
 def rebinding(suite):

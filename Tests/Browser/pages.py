@@ -38,6 +38,15 @@ def checks(suite):
     suite.check(
         "frames", "Frames and requests that keep cookie or Referer to themselves are of their page's version.",
         frames)
+    for way in ("tabs", "history"):
+        suite.check(
+            f"lost-cookies-{way}",
+            "Cookies are cleared while a page is open, and it keeps its version, beside a newer page "
+            + ("in another tab." if way == "tabs" else "and out of the history."),
+            lambda suite, way=way: lost_cookies(suite, way))
+    suite.check(
+        "fragments", "Over plain http a page asks for HTML, as Turbo does: it starts nothing and stays as it is.",
+        fragments)
 
 
 def back(suite, bridge):
@@ -104,3 +113,69 @@ def frames(suite):
                 said = tab.run(f"fetch('data.json', {options}).then(answer => answer.json())")
                 demand(said == "v1", f"fetch with {options}, {state}: {said}")
         suite.say(f"{len(ways)} kinds of frames and 4 of fetch() were v1 in a page v1")
+
+
+CONFIRMING = (
+    '<script src="/_castree/bridge.js"></script><script>'
+    "addEventListener('load', () => castree.confirm().then(good => { window.isGood = good; }))</script>")
+DATA = "fetch('data.json').then(answer => answer.ok ? answer.json() : answer.status)"
+
+
+def lost_cookies(suite, way):
+    store = suite.store()
+    store.add("v1", site("v1", CONFIRMING), activate=True)
+    store.add("v2", site("v2", CONFIRMING))
+    with store.serve() as server, suite.browser() as browser:
+        person = browser.person()
+        tab = browser.tab(person)
+        tab.go(server.url)
+        tab.wait("window.isGood")
+        store("activate", "v2")
+        time.sleep(1)
+        browser.call("Storage.clearCookies", browserContextId=person)
+        demand(tab.run(DATA) == "v1", "the page without a cookie is not v1")
+        if way == "tabs":
+            other = browser.tab(person)
+            other.go(server.url)
+            for seconds in (0, 5):
+                time.sleep(seconds)
+                said = tab.run(DATA), other.run(DATA)
+                demand(said == ("v1", "v2"), f"the pages get {said}")
+            suite.say("a page v1 beside one of v2 gets v1")
+        else:
+            tab.go(f"{server.url}two.html")
+            demand(tab.run(DATA) == "v2", "the next page is not v2")
+            history = tab.call("Page.getNavigationHistory")
+            entry = history["entries"][history["currentIndex"] - 1]
+            # Out of memory it has not loaded again.
+            tab.call("Page.navigateToHistoryEntry", entryId=entry["id"])
+            for _ in range(3):
+                time.sleep(1)
+                shown, got = tab.run("document.body.textContent.slice(0, 2)"), tab.run(DATA)
+                demand(got in (shown, 409), f"a page {shown} gets {got}")
+            suite.say(f"the page out of the history is {shown}, and gets {got}")
+
+
+def fragments(suite):
+    store = suite.store()
+    store.add("v1", site("v1", CONFIRMING), activate=True)
+    store.add("v2", site("v2", CONFIRMING))
+    options = ("--host", "kiosk.example", "--confirm-within", "30s")
+    with store.serve(*options) as server, suite.browser(
+            "--host-resolver-rules=MAP kiosk.example 127.0.0.1") as browser:
+        tab = browser.tab()
+        tab.go(f"http://kiosk.example:{server.port}/")
+        tab.wait("window.isGood")
+        store("activate", "v2", "--at-next-boot")
+        time.sleep(1)
+        asking = (
+            "fetch('/three.html', { headers: { Accept: 'text/html, application/xhtml+xml' } })"
+            ".then(answer => answer.text()).then(text => /<body>(v.)/.exec(text)[1])")
+        for _ in range(2):
+            demand(tab.run(asking) == "v1", "the fragment is not of the page's version")
+            demand(tab.run(DATA) == "v1", "the page is taken to another version")
+        demand(not server.said("v2 has started", within=1), "a fragment has started v2")
+        tab.go(f"http://kiosk.example:{server.port}/two.html")
+        demand(tab.run("result") == "v2 v2 v2", f"the next page is {tab.run('result')}")
+        tab.wait("window.isGood")
+        suite.say("two fragments started nothing, and the next page did")

@@ -63,7 +63,53 @@ def checks(suite):
             f"worker-dropped-{name}",
             f"After a restart of the browser, the page that a worker {what} confirms no version but its own.",
             lambda suite, worker=worker: dropped(suite, worker))
+    suite.check(
+        "worker-by-address",
+        "A worker that asks by addresses gets the open page's files, or refusals, while the next worker waits.",
+        by_address)
     strategy_checks(suite)
+
+
+# A worker that passes on what pages want by its address, and navigations not at all.
+PASSING = """// %s
+addEventListener('install', event => event.waitUntil(
+  caches.open('%s').then(cache => cache.addAll(['/data.json', '/more.json']))));
+addEventListener('activate', event => event.waitUntil(clients.claim()));
+addEventListener('fetch', event => {
+  const url = new URL(event.request.url);
+  if (url.pathname.startsWith('/_castree') || event.request.mode === 'navigate') return;
+  event.respondWith(fetch(event.request.url));
+});
+"""
+
+
+def by_address(suite):
+    store = suite.store()
+    for version in ("v1", "v2"):
+        store.add(
+            version, site(version, PASSING % (version, version))
+            | {"data.json": f'"{version}"', "more.json": f'"more of {version}"'}, activate=version == "v1")
+    data = "fetch('data.json').then(answer => answer.ok ? answer.json() : answer.status)"
+    with store.serve() as server, suite.browser() as browser:
+        tab = browser.tab()
+        register(tab, server.url)
+        demand(tab.run(data) == "v1", "the page is not v1")
+        store("activate", "v2")
+        time.sleep(2)
+        tab.run("navigator.serviceWorker.getRegistration().then(found => found.update()).then(() => true)")
+        tab.wait(
+            "navigator.serviceWorker.getRegistration().then(found => found.waiting?.state === 'installed')")
+        kept = tab.run(
+            "caches.open('v2').then(cache => cache.match('/data.json')).then(answer => answer.json())")
+        demand(kept == "v2", f"the worker of v2 has kept {kept}")
+        time.sleep(1.5)
+        got = tab.run(data)
+        demand(got in ("v1", 409), f"the page v1 gets {got}")
+        suite.say(f"while the worker of v2 waits, the page v1 gets {got}")
+        time.sleep(60)
+        demand(tab.run(data) == "v1", f"a minute later the page v1 gets {tab.run(data)}")
+        tab.reload()
+        demand(tab.run(data) == "v2", f"the page v2 gets {tab.run(data)}")
 
 
 def dropped(suite, worker):

@@ -57,6 +57,10 @@ extension AppHandler {
         }
         if request.load == .page {
             request.leadsToPage = Responder(site: current.site).leadsToPage(head)
+        } else if let referrer = request.referrer, Responder.isAsset(referrer[...]) {
+            request.asksForPage =
+                !Responder.isAsset(request.path[...])
+                && Responder(site: current.site).leadsToPage(head)
         }
         var unknown: [VersionName] = []
         let decision = decide(request, current) { version, path in

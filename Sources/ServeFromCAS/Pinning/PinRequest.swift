@@ -33,6 +33,8 @@ struct PinRequest: Sendable, Hashable {
     var sender = Sender.unsaid
     /// Whether a navigation leads to a document that may ask for more: not to a download, an error, a redirection.
     var leadsToPage = true
+    /// Whether a script or a worker asks for a page, as one does that sends a navigation on by its address.
+    var asksForPage = false
 
     /// Who sends a request, as far as a browser says so (Referer; Fetch Metadata, section 2.4).
     enum Sender: Sendable, Hashable {

@@ -38,9 +38,7 @@ extension PinTable {
             return withoutCookie(request, current, now, contains)
         }
         recall(cookie, isMarking: false, now)
-        if let version = workersVersion(request, cookie) {
-            return .serve(version, cookie: nil, mark: nil)
-        }
+        if let decision = byWorker(request, cookie, now) { return decision }
         if let decision = byMark(request, cookie, now) { return decision }
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })
@@ -81,6 +79,7 @@ extension PinTable {
     ) -> Decision {
         begin(request, browser, current, now)
         browsers[browser]?.told = current
+        if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
         let cookie = PinCookie(
@@ -94,12 +93,14 @@ extension PinTable {
     private mutating func byMark(
         _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
     ) -> Decision? {
-        guard let mark = request.mark, let browser = browsers[cookie.browser],
-            !browser.marks.isEmpty || browser.hasLostMarks
-        else { return nil }
-        // The mark is unknown, so its page belongs to none of the known versions.
-        guard let version = browser.marks.first(where: { $0.mark == mark })?.version else {
-            return doubt([], of: request, cookie)
+        guard let mark = request.mark, let browser = browsers[cookie.browser] else { return nil }
+        let inherited = inherit(mark, in: cookie.browser)
+        if inherited.count > 1 { return doubt(inherited, of: request, cookie) }
+        let known = browser.marks.first { $0.mark == mark }?.version ?? inherited.first
+        guard let version = known else {
+            // The mark is unknown, so its page belongs to none of the known versions.
+            let isMarking = !browser.marks.isEmpty || browser.hasLostMarks
+            return isMarking ? doubt([], of: request, cookie) : nil
         }
         noteMarked(request, cookie.browser, version, now)
         return serve(version, request, cookie, now)

@@ -58,16 +58,21 @@ extension PinTable {
         }
     }
 
-    /// The versions that a request's mark names in the browsers that have pages.
+    /// The versions that a request's mark names in the browsers that have pages, or else in those that had some.
     ///
     /// Without a cookie it may be of any of these. None if it has no mark.
     func marked(_ request: PinRequest, _ now: Duration) -> [VersionName] {
         guard let mark = request.mark else { return [] }
-        var versions: Set<VersionName> = []
-        for browser in browsers.values where browser.loads.contains(where: { isLive($0, now) }) {
-            for known in browser.marks where known.mark == mark { versions.insert(known.version) }
+        var (live, gone): (Set<VersionName>, Set<VersionName>) = ([], [])
+        for browser in browsers.values {
+            let versions = browser.marks.filter { $0.mark == mark }.map(\.version)
+            if browser.loads.contains(where: { isLive($0, now) }) {
+                live.formUnion(versions)
+            } else {
+                gone.formUnion(versions)
+            }
         }
-        return versions.sorted()
+        return (live.isEmpty ? gone : live).sorted()
     }
 
     /// After a restart of the server, the cookie tells which mark the newest page's version had.

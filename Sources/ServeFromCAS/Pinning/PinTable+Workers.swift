@@ -4,7 +4,9 @@ import VersionTree
 //
 // A worker's script comes from the version that the next page gets, also while older pages are open: with theirs a browser
 // that shows what its worker keeps, and so sends no navigation, would never get another one. What the worker itself asks for
-// has the script as Referer, and is of the script's version; what it passes on for pages has theirs.
+// has the script as Referer, and is of the script's version while it installs; what it passes on for pages has theirs.
+// What it asks for by an address (`fetch(event.request.url)`) has the script as Referer, too, whosever page wants it, and a
+// worker that waits has the same script's path as the one that works. Then the pages decide (``byWorker(_:_:_:)``).
 extension PinTable {
     /// How many scripts of one browser are remembered; of one path the last is the worker's, the others may still show
     /// what they keep.
@@ -18,7 +20,8 @@ extension PinTable {
         browser.usedAt = now
         browser.told = current
         browser.workers.removeAll { $0.path == request.path && $0.version == current }
-        browser.workers.append((request.path, current))
+        browser.workers.append(
+            Worker(path: request.path, version: current, givenAt: now, askedAt: now))
         if browser.workers.count > Self.workersMax { browser.workers.removeFirst() }
         browsers[name] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: name, now) }
@@ -37,12 +40,38 @@ extension PinTable {
         return .serve(current, cookie: cookie, mark: nil)
     }
 
-    /// The version of the worker that sends a request; `nil` if a page does, or it is not known.
-    func workersVersion(_ request: PinRequest, _ cookie: PinCookie) -> VersionName? {
+    /// What a worker gets that asks in its own name; `nil` if a page asks, or it does so for one of the open pages.
+    mutating func byWorker(
+        _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
+    ) -> Decision? {
         guard request.load == .subresource, let referrer = request.referrer,
-            let workers = browsers[cookie.browser]?.workers
+            let browser = browsers[cookie.browser],
+            let index = browser.workers.lastIndex(where: { $0.path == referrer })
         else { return nil }
-        return workers.last { $0.path == referrer }?.version
+        browsers[cookie.browser]?.usedAt = now
+        let worker = browser.workers[index]
+        let pages = browser.loads.filter { $0.parent == nil && isLive($0, now) }
+        // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
+        if request.asksForPage || pages.allSatisfy({ $0.version == worker.version }) {
+            return .serve(worker.version, cookie: nil, mark: nil)
+        }
+        // A page that began after the script came is loaded by the worker that is there.
+        guard pages.allSatisfy({ $0.begunAt <= worker.givenAt }) else { return nil }
+        if now - worker.askedAt <= limits.installing * (browser.keepsPages ? 3 : 1),
+            now - worker.givenAt <= limits.loadingMax
+        {
+            browsers[cookie.browser]?.workers[index].askedAt = now
+            return .serve(worker.version, cookie: nil, mark: nil)
+        }
+        // It may install still, or show a page that it kept and of which nothing was heard yet.
+        guard !pages.contains(where: { $0.version == worker.version }),
+            browser.keepsPages || now - worker.givenAt <= limits.grace
+        else { return nil }
+        var versions = [worker.version]
+        for load in pages.reversed() where !versions.contains(load.version) {
+            versions.append(load.version)
+        }
+        return doubt(versions, of: request, cookie)
     }
 
     /// Whether a session's browser was given a version, so that a page of it may be of that version.
@@ -63,6 +92,17 @@ extension PinTable {
     /// Whether a worker of a request's browser has kept pages: then the next page comes with the worker's script.
     func keepsPages(_ request: PinRequest) -> Bool {
         request.cookie.map { browsers[$0.browser]?.keepsPages ?? false } ?? false
+    }
+}
+
+extension PinTable {
+    /// The script of a service worker that a browser was given.
+    struct Worker: Sendable {
+        var path: [UInt8]
+        var version: VersionName
+        var givenAt: Duration
+        // When it last asked for what it installs.
+        var askedAt: Duration
     }
 }
 

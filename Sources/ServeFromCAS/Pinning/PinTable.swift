@@ -59,6 +59,8 @@ struct PinTable: Sendable {
         var loading = Duration.seconds(3)
         /// The longest time for which a page counts as loading: one that keeps requesting has loaded.
         var loadingMax = Duration.seconds(30)
+        /// The longest pause between two requests of a service worker that installs.
+        var installing = Duration.seconds(1)
         /// How long after a restart pages known only from the cookie are held while one of them asks.
         var recalled = Duration.seconds(600)
     }
@@ -116,8 +118,11 @@ struct PinTable: Sendable {
         var marks: [(mark: PageMark, version: VersionName)] = []
         // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
-        // The service workers' scripts that it was given, each with its version, the oldest first.
-        var workers: [(path: [UInt8], version: VersionName)] = []
+        // When it came without a cookie, if it can be told to mark requests: pages that it had before may still be
+        // open, and have marks that an earlier cookie's browser gave away.
+        var bareSince: Duration?
+        // The service workers' scripts that it was given, the oldest first.
+        var workers: [Worker] = []
         // Whether one of its workers has shown a page that it kept.
         var keepsPages = false
     }

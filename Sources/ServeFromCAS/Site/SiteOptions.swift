@@ -76,8 +76,8 @@ public struct SiteOptions: Sendable {
     }
 
     /// Adds a field to every representation.
-    /// - Throws: `.badField` for a name that is no token, a value with control characters, or a
-    ///   field that the server itself writes.
+    /// - Throws: `.badField` for a name that is no token, a value with control characters, a
+    ///   field that the server itself writes, or one that would delete its cookies.
     public mutating func add(_ name: String, _ value: String) throws(StoreError) {
         let lowered = try Self.checked(name, value)
         if lowered == "referrer-policy" { referrerPolicy = nil }
@@ -172,6 +172,12 @@ public struct SiteOptions: Sendable {
         let lowered = name.lowercased()
         if ours.contains(lowered) {
             throw StoreError(.badField, "\(name) is written by the server: leave it out")
+        }
+        if lowered == "clear-site-data", ClearedData.withoutCookies(Array(value.utf8)) != nil {
+            throw StoreError(
+                .badField,
+                "\(name): \(value) would delete the cookies by which the server knows its pages: name what else"
+                    + " shall go, \"cache\", \"storage\"")
         }
         return lowered
     }

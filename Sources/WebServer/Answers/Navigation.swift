@@ -10,8 +10,7 @@ extension RequestHead {
     }
 
     /// The kind of load, as Fetch Metadata says; if a browser sends none (before 2023, or over
-    /// plain http to a name other than localhost), Accept decides: only navigations ask for
-    /// `text/html` by name.
+    /// plain http to a name other than localhost), ``looksLikeNavigation`` decides.
     package var load: Load {
         if isEmbeddedPage { return .page }
         guard method == .get || method == .head else { return .subresource }
@@ -27,10 +26,37 @@ extension RequestHead {
             }
             if mode == nil { return .subresource }
         }
-        guard mode.map({ matches($0, "navigate") }) ?? accepts("text/html") else {
+        guard mode.map({ matches($0, "navigate") }) ?? looksLikeNavigation else {
             return .subresource
         }
         return isPreview ? .frame : .page
+    }
+
+    /// Whether a request that does not say what it is for goes to a page.
+    ///
+    /// It asks for `text/html` by name. But scripts do so, too, that put the HTML into the page that stays (Turbo, htmx,
+    /// pjax). Browsers say with navigations alone that they would rather have https (Upgrade Insecure Requests, section
+    /// 3.2.1). Old ones, which do not, ask for XHTML and for anything else besides; a script that does both and does not
+    /// tell its name is taken for one of them. So is one without a Referer, for a tool.
+    private var looksLikeNavigation: Bool {
+        guard accepts("text/html") else { return false }
+        if value(of: "upgrade-insecure-requests").map({ matches($0, "1") }) ?? false { return true }
+        if isNamedByScript { return false }
+        guard let own = authority ?? host, let page = namedAuthority(in: "referer"),
+            Self.areSame(page, bytes[own])
+        else { return true }
+        return accepts("application/xhtml+xml") && accepts("*/*")
+    }
+
+    /// Whether a script tells its name, as libraries do that ask for parts of pages.
+    private var isNamedByScript: Bool {
+        // Android's old web views send the app's name with everything, and that has dots.
+        if let value = value(of: "x-requested-with"), !bytes[value].contains(46) { return true }
+        let names: [StaticString] = [
+            "hx-request", "turbo-frame", "x-turbo-request-id", "x-pjax", "x-up-version",
+            "x-inertia", "x-barba",
+        ]
+        return names.contains { value(of: $0) != nil }
     }
 
     /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
@@ -115,21 +141,26 @@ extension RequestHead {
     ) -> Bool {
         guard let own = authority ?? host else { return false }
         let ownName = part(bytes[own])
+        // Origin: null is of a page that may not say where it is from.
+        if let origin = value(of: "origin"), bytes[origin].isWord("null") { return true }
         for field: StaticString in ["origin", "referer"] {
-            guard let value = value(of: field) else { continue }
-            let text = bytes[value]
-            // Origin: null is of a page that may not say where it is from.
-            if field.utf8CodeUnitCount == 6, text.isWord("null") { return true }
-            guard let colon = text.firstIndex(of: 58), text[colon...].starts(with: [58, 47, 47])
-            else { continue }
-            let rest = text[(colon + 3)...]
-            let name = part(rest.prefix { $0 != 47 && $0 != 63 && $0 != 35 })
-            guard
-                name.elementsEqual(
-                    ownName, by: { FieldText.lowercased($0) == FieldText.lowercased($1) })
-            else { return true }
+            guard let named = namedAuthority(in: field) else { continue }
+            if !Self.areSame(part(named), ownName) { return true }
         }
         return false
+    }
+
+    /// The authority of the URL that a field holds.
+    private func namedAuthority(in field: StaticString) -> ArraySlice<UInt8>? {
+        guard let value = value(of: field) else { return nil }
+        let text = bytes[value]
+        guard let colon = text.firstIndex(of: 58), text[colon...].starts(with: [58, 47, 47])
+        else { return nil }
+        return text[(colon + 3)...].prefix { $0 != 47 && $0 != 63 && $0 != 35 }
+    }
+
+    private static func areSame(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Bool {
+        one.elementsEqual(other) { FieldText.lowercased($0) == FieldText.lowercased($1) }
     }
 
     /// An authority without its port.

@@ -73,7 +73,8 @@ extension Command {
             .text(
                 "header", placeholder: "'NAME: VALUE'",
                 "add a field to every file that is served, or, as '/models NAME: VALUE', to those at and below a path, "
-                    + "or that match one with stars, /**/*.wasm; not one that the server writes itself",
+                    + "or that match one with stars, /**/*.wasm; not one that the server writes itself, "
+                    + "nor a Clear-Site-Data that deletes cookies",
                 repeats: true),
             .text(
                 "type", placeholder: ".ENDING=TYPE",

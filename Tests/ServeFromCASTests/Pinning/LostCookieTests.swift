@@ -38,7 +38,9 @@ struct LostCookieTests {
         }
 
         /// What a page of a version gets: the version, or `doubt`.
-        mutating func get(_ version: Int, _ mark: PageMark?, load: RequestHead.Load = .subresource) -> String {
+        mutating func get(_ version: Int, _ mark: PageMark?, load: RequestHead.Load = .subresource)
+            -> String
+        {
             let request = PinRequest(
                 load: load, path: Array("/data.json".utf8), referrer: Array("/\(version)".utf8),
                 cookie: cookie, connection: UInt64(version), hints: mark?.hints ?? 7, sender: .page)
@@ -76,7 +78,9 @@ struct LostCookieTests {
         }.filter { $0.before + $0.losses - ($0.isBack ? 1 : 0) <= PageMark.all.count }
     }
 
-    @Test("gets its own version's files, or a refusal; the newer pages get theirs", arguments: Story.all)
+    @Test(
+        "gets its own version's files, or a refusal; the newer pages get theirs",
+        arguments: Story.all)
     func keeps(_ story: Story) throws {
         var jar = try Jar()
         var pages: [(version: Int, mark: PageMark?)] = []
@@ -85,12 +89,16 @@ struct LostCookieTests {
         for loss in 1...story.losses {
             jar.cookie = nil
             // Alone it is what its mark says.
-            for page in pages { expect(jar.get(page.version, page.mark), equals: "\(page.version)") }
+            for page in pages {
+                expect(jar.get(page.version, page.mark), equals: "\(page.version)")
+            }
             switch story.fate {
             case .open: break
             case .quiet: jar.now += .seconds(3600)
             case .inHistory:
-                for page in pages { jar.table.close(connection: UInt64(page.version), now: jar.now) }
+                for page in pages {
+                    jar.table.close(connection: UInt64(page.version), now: jar.now)
+                }
                 jar.now += .seconds(120)
                 jar.table.expire(now: jar.now)
             }
@@ -104,14 +112,31 @@ struct LostCookieTests {
                         let found = jar.get(page.version, page.mark, load: load)
                         expect(page.mark != nil, "\(page)")
                         expect(
-                            found, equals: "\(page.version)", "\(page) after \(pages), \(seconds) s")
+                            found, equals: "\(page.version)", "\(page) after \(pages), \(seconds) s"
+                        )
                     }
                 }
             }
         }
     }
 
-    @Test("and all marks given away is refused, or has the newer page's rules, and the newer has no mark")
+    @Test("or never kept one gets its own version's files, across a switch and back")
+    func none() throws {
+        var jar = try Jar()
+        var pages: [(version: Int, mark: PageMark?)] = []
+        for version in [1, 1, 2, 2, 3, 1] {
+            jar.cookie = nil
+            pages.append((version, try jar.go(version)))
+            jar.cookie = nil
+            for page in pages {
+                expect(page.mark != nil)
+                expect(jar.get(page.version, page.mark), equals: "\(page.version)")
+            }
+            jar.now += .seconds(5)
+        }
+    }
+
+    @Test("and has pages of as many versions as there are marks shows a newer one without a mark")
     func full() throws {
         var jar = try Jar()
         var pages: [(version: Int, mark: PageMark?)] = []
@@ -139,7 +164,9 @@ struct LostCookieTests {
         expect(jar.get(2, second), equals: "2")
         for version in 3...8 {
             jar.now += .seconds(61)
-            for connection in 1...8 { jar.table.close(connection: UInt64(connection), now: jar.now) }
+            for connection in 1...8 {
+                jar.table.close(connection: UInt64(connection), now: jar.now)
+            }
             jar.cookie = yours
             let mark = try jar.go(version)
             expect(mark != nil)

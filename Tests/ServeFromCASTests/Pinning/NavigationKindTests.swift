@@ -36,8 +36,12 @@ struct NavigationKindTests {
             [("Accept", "text/html, application/xhtml+xml"), ("X-Inertia", "true")]
         ),
         ("swup", [("Accept", "text/html, application/xhtml+xml"), ("X-Requested-With", "swup")]),
-        ("barba", [("Accept", "text/html,application/xhtml+xml,application/xml"), ("X-Barba", "yes")]),
-        ("a fetch", [("Accept", "text/html")]), ("an XMLHttpRequest", [("Accept", "text/html, */*")]),
+        (
+            "barba",
+            [("Accept", "text/html,application/xhtml+xml,application/xml"), ("X-Barba", "yes")]
+        ),
+        ("a fetch", [("Accept", "text/html")]),
+        ("an XMLHttpRequest", [("Accept", "text/html, */*")]),
     ]
 
     private static let usual = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -77,7 +81,9 @@ struct NavigationKindTests {
     @Test("goes to a page if somebody types it at a tool, or another site's page leads here")
     func tool() throws {
         for accept in ["text/html", "text/html, */*", "text/html, application/xhtml+xml"] {
-            for more in [[], [Self.cookie], [("Referer", "http://localhost:81/two")], [("Referer", "")]] {
+            for more in [
+                [], [Self.cookie], [("Referer", "http://localhost:81/two")], [("Referer", "")],
+            ] {
                 try expect(load([("Accept", accept)], more), equals: .page, "\(accept) \(more)")
             }
         }

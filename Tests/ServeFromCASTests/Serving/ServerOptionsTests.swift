@@ -60,4 +60,19 @@ struct ServerOptionsTests {
         // Another program may have the port by now; then nothing was to be shown.
         expect(error?.code == .badOption || error?.code == .portInUse)
     }
+
+    @Test(
+        "that would delete the cookies by which the server knows its pages are refused: Clear-Site-Data",
+        arguments: ["\"cookies\"", "\"*\"", "\"cache\", \"cookies\""])
+    func clearing(_ value: String) throws {
+        var options = SiteOptions()
+        for files in ["/logout.html", "/**/bye.html"] {
+            let error = #expect(throws: StoreError.self) {
+                try options.add("Clear-Site-Data", value, toFiles: files)
+            }
+            expect(error?.code, equals: .badField)
+        }
+        #expect(throws: StoreError.self) { try options.add("clear-site-data", value) }
+        try options.add("Clear-Site-Data", "\"cache\", \"storage\"")
+    }
 }

@@ -26,7 +26,10 @@ struct ServiceWorkerTests {
     }
 
     private func app(_ store: TemporaryStore) throws -> TestApp {
-        try TestApp(store) { $0.confirmation = .seconds(2000) }
+        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        // However slow the machine is, a worker installs without a pause.
+        app.server.handler.pins.withLock { $0.limits.installing = .seconds(1000) }
+        return app
     }
 
     private static let worker = [
@@ -196,6 +199,44 @@ struct ServiceWorkerTests {
         expect(lifecycle.knownGood, equals: ["2", "1"])
         expect(lifecycle.trials, equals: [])
         expect(lifecycle.bad, equals: [])
+    }
+
+    @Test(
+        "that sends navigations on by their addresses gets the next page's, however long ago it came"
+    )
+    func navigationsByAddress() throws {
+        let store = try store()
+        let app = try TestApp(store)
+        let browser = try app.browser()
+        try browser.navigate()
+        try expect(script(browser), equals: "worker(1)")
+        try store.versions.activate("2")
+        try expect(app.browser().navigate().text.contains("2"))
+        try expect(script(browser), equals: "worker(2)")
+        let fields = [
+            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+            ("Referer", browser.origin + "/worker.js"),
+        ]
+        func get(_ path: String, after seconds: Int) throws -> String {
+            app.server.handler.pins.withLock { pins in
+                for name in pins.browsers.keys {
+                    for index in pins.browsers[name]?.workers.indices ?? 0..<0 {
+                        pins.browsers[name]?.workers[index].givenAt -= .seconds(seconds)
+                        pins.browsers[name]?.workers[index].askedAt -= .seconds(seconds)
+                    }
+                    for index in pins.browsers[name]?.loads.indices ?? 0..<0 {
+                        pins.browsers[name]?.loads[index].begunAt -= .seconds(seconds)
+                    }
+                }
+            }
+            let answer = try browser.ask("GET", path, fields)
+            return answer.status == 200 ? answer.text : "\(answer.status)"
+        }
+        try expect(get("/app.js", after: 2), equals: "409")
+        try expect(get("/same.js", after: 0), equals: "same")
+        try expect(get("/", after: 0).contains("2"))
+        try expect(get("/app.js", after: 61), equals: "run(1)")
+        try expect(get("/", after: 0).contains("2"))
     }
 
     @Test("that keeps the page of each of several tabs starts what waits with its script")

@@ -147,8 +147,10 @@ import Testing
         ("\"executionContexts\"", "\"executionContexts\""),
         ("\"storage:cookies\", \"x\"", "\"storage:cookies\", \"x\""),
     ]
-    private static let others = ["cache", "clientHints", "executionContexts", "prefetchCache", "prerenderCache", "storage"]
-        .map { "\"\($0)\"" }.joined(separator: ", ")
+    private static let others = [
+        "cache", "clientHints", "executionContexts", "prefetchCache", "prerenderCache", "storage",
+    ]
+    .map { "\"\($0)\"" }.joined(separator: ", ")
 
     @Test("takes none of this server's cookies away, and else what it wants", arguments: cleared)
     func clearedData(_ row: (value: String, left: String)) throws {

@@ -15,15 +15,24 @@ struct UpstreamNames {
         case 8 where isNamed("location"), 16 where isNamed("content-location"):
             return address(value(bytes, field))
         case 10 where isNamed("set-cookie"): return cookie(value(bytes, field))
+        case 15 where isNamed("clear-site-data"):
+            return ClearedData.withoutCookies(value(bytes, field))
         default: return nil
         }
     }
 
     /// Whether a field must not reach the client: it sets a cookie of this server, by which that knows its pages and
-    /// who may ask.
+    /// who may ask, or does nothing but delete them.
     func isRefused(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> Bool {
-        FieldName.matches(bytes, field.name, "set-cookie")
-            && CookieText.setsOwn(value(bytes, field))
+        switch field.name.count {
+        case 10:
+            FieldName.matches(bytes, field.name, "set-cookie")
+                && CookieText.setsOwn(value(bytes, field))
+        case 15:
+            FieldName.matches(bytes, field.name, "clear-site-data")
+                && ClearedData.withoutCookies(value(bytes, field)) == []
+        default: false
+        }
     }
 
     private func value(_ bytes: Span<UInt8>, _ field: RequestHead.Field) -> [UInt8] {

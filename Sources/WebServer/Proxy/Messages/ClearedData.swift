@@ -1,0 +1,29 @@
+/// What an upstream has browsers delete (Clear Site Data), without this server's own cookies.
+///
+/// A logout says `"cookies"` or `"*"`, for its own sake. The cookies by which this server knows its pages, and who may
+/// ask, have the same origin, so they would go, too.
+package enum ClearedData {
+    /// What `"*"` stands for, without the cookies.
+    private static let others = [
+        "cache", "clientHints", "executionContexts", "prefetchCache", "prerenderCache", "storage",
+    ]
+
+    /// A value of the field as the client gets it; `nil` if it stays, empty if nothing is left of it.
+    package static func withoutCookies(_ value: [UInt8]) -> [UInt8]? {
+        var kept: [[UInt8]] = []
+        var hasChanged = false
+        for element in value.split(separator: 44) {
+            let type = element.trimmed()
+            let name = type.filter { $0 != 34 }
+            if name[...].isWord("*") {
+                kept += others.map { Array("\"\($0)\"".utf8) }
+                hasChanged = true
+            } else if name[...].isWord("cookies") {
+                hasChanged = true
+            } else if !type.isEmpty {
+                kept.append(Array(type))
+            }
+        }
+        return hasChanged ? Array(kept.joined(separator: [44, 32])) : nil
+    }
+}
