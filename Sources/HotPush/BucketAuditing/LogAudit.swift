@@ -16,33 +16,6 @@ struct LogAudit {
         var isThere = false
     }
 
-    /// What an entry says, without its pointers.
-    private struct Summary: Sendable {
-        let author: String
-        let epoch: Int64
-        let keptFrom: Int64
-        let prunedAt: Int64
-        let channels: [ChannelName: Int64]
-        /// Channels whose pointer says that it stands in another entry.
-        let misplaced: [ChannelName]
-        /// The newest epoch of what its pointers offer.
-        let epochMax: Int64
-        /// Where it stands what the clients of other systems are told.
-        let clients: [ToldSystem: ClientPlaces]
-        /// The entry that each of its rows name as the one before.
-        let rowsBefore: [HistoryName: Int64]
-
-        init(_ entry: LogEntry, _ number: Int64) {
-            author = entry.author
-            (epoch, keptFrom, prunedAt) = (entry.epoch, entry.keptFrom, entry.prunedAt)
-            channels = entry.channels
-            (clients, rowsBefore) = (entry.clients, entry.rows.mapValues(\.before))
-            epochMax =
-                entry.pointers.values.flatMap(\.liveReleases).map(\.version.epoch).max() ?? 0
-            misplaced = entry.pointers.filter { ($0.value.log ?? 1) != number }.map(\.key).sorted()
-        }
-    }
-
     private let bucket: any ObjectStorage
     private let tags: TagMeaning
     /// More entries than this are missing in a row: nobody asks for each.
@@ -122,10 +95,9 @@ struct LogAudit {
             let count = start == 0 ? 1 : Self.readCountMax
             let some = Array(numbers[start..<min(start + count, numbers.count)])
             start += some.count
-            let summaries = try summaries(of: some, &result)
+            let outlines = try outlines(of: some, &result)
             for number in some {
-                guard let entry = summaries[number] else { continue }
-                for problem in try order.problems(with: entry, number) {
+                for problem in try order.problems(with: outlines[number], number) {
                     result.findings.append(
                         BucketFinding(
                             .damagedEntry, OriginLayout.logEntry(number),
@@ -135,10 +107,10 @@ struct LogAudit {
         }
     }
 
-    private func summaries(
+    private func outlines(
         of numbers: [Int64], _ result: inout Result
-    ) throws(StoreError) -> [Int64: Summary] {
-        let read = Mutex<[Int64: Summary]>([:])
+    ) throws(StoreError) -> [Int64: EntryOutline] {
+        let read = Mutex<[Int64: EntryOutline]>([:])
         let broken = Mutex<[BucketFinding]>([])
         let (bucket, tags) = (bucket, tags)
         try bucket.inParallel(numbers.count) { (position) throws(StoreError) in
@@ -146,9 +118,12 @@ struct LogAudit {
             do throws(StoreError) {
                 // A log of its own: none belongs to two threads.
                 guard let entry = try OriginLog(bucket, tags).entry(number) else { return }
-                read.withLock { $0[number] = Summary(entry, number) }
+                read.withLock { $0[number] = EntryOutline(entry, number) }
             } catch {
-                guard OriginLog.saysEntryIsBad(error) else { throw error }
+                // If nothing after it counts, whoever looks what the origin is refuses a newer one.
+                guard OriginLog.saysEntryIsBad(error) || error.code == .unsupportedFormat else {
+                    throw error
+                }
                 let finding = BucketFinding(
                     .damagedEntry, OriginLayout.logEntry(number), error.message)
                 broken.withLock { $0.append(finding) }
@@ -164,86 +139,31 @@ struct LogAudit {
 extension LogAudit {
     /// Holds one entry after the other against those before it.
     private struct Order {
-        private var last: (number: Int64, entry: Summary)?
+        private var chain: EntryChain?
         /// Whose entry each was, by the digest of the author: that may be of any length.
         private var authors: [ObjectID: Int64] = [:]
 
-        mutating func problems(with entry: Summary, _ number: Int64) throws(StoreError) -> [String]
-        {
+        /// - Parameter entry: `nil` for one that cannot be read.
+        mutating func problems(
+            with entry: EntryOutline?, _ number: Int64
+        ) throws(StoreError) -> [String] {
             var problems: [String] = []
-            let author = try ObjectID(of: Array(entry.author.utf8))
-            if let other = authors.updateValue(number, forKey: author) {
-                problems.append("it is the same commit as entry \(other)")
-            }
-            for channel in entry.misplaced {
-                problems.append("its pointer of channel \(channel) names another entry")
-            }
-            if entry.epochMax > entry.epoch {
-                problems.append("it offers what stands in epoch \(entry.epochMax)")
-            }
-            if number == 1 {
-                if entry.keptFrom != 1 || entry.prunedAt != 0 {
-                    problems.append("it is the first, and speaks of earlier ones")
+            if let entry {
+                let author = try ObjectID(of: Array(entry.author.utf8))
+                if let other = authors.updateValue(number, forKey: author) {
+                    problems.append("it is the same commit as entry \(other)")
                 }
-            } else if let last, last.number == number - 1 {
-                problems += LogAudit.breaches(of: entry, number, after: last.entry)
-                problems += LogAudit.clientBreaches(of: entry, number, after: last.entry)
             }
-            last = (number, entry)
+            let signed = chain?.signed ?? []
+            if let chain, chain.number == number - 1, entry != nil || !signed.isEmpty {
+                var next = chain
+                problems += next.add(entry).breaches
+                self.chain = next
+            } else if let entry {
+                problems += entry.breaches(number, after: nil)
+                chain = EntryChain(entry, number, signed: signed)
+            }
             return problems
         }
-    }
-
-    /// What it says of the clients of other systems.
-    private static func clientBreaches(
-        of entry: Summary, _ number: Int64, after before: Summary
-    ) -> [String] {
-        var problems: [String] = []
-        func check(_ what: String, _ now: Int64?, _ then: Int64?) {
-            guard now != then, now != number else { return }
-            problems.append("it does not place \(what) where the entry before does")
-        }
-        for system in Set(entry.clients.keys).union(before.clients.keys).sorted() {
-            let (now, then) = (entry.clients[system], before.clients[system])
-            check("what is set for \(system)", now?.configuration, then?.configuration)
-            let channels = Set((now?.histories ?? [:]).keys).union((then?.histories ?? [:]).keys)
-            for channel in channels.sorted() {
-                let earlier = then?.histories[channel]
-                check(
-                    "the history of channel \(channel) for \(system)", now?.histories[channel],
-                    earlier)
-                let name = HistoryName(system: system, channel: channel)
-                if let named = entry.rowsBefore[name], named != earlier ?? 0 {
-                    problems.append(
-                        "its rows of channel \(channel) for \(system) follow those of entry \(named)"
-                    )
-                }
-            }
-        }
-        return problems
-    }
-
-    private static func breaches(
-        of entry: Summary, _ number: Int64, after before: Summary
-    ) -> [String] {
-        var problems: [String] = []
-        if entry.epoch != before.epoch, entry.epoch != before.epoch + 1 {
-            problems.append("its epoch is \(entry.epoch) after \(before.epoch)")
-        }
-        if entry.keptFrom < before.keptFrom {
-            problems.append("it keeps what the entry before it gave up")
-        }
-        if entry.prunedAt != before.prunedAt, entry.prunedAt != number {
-            problems.append("its newest prune is neither itself nor that of the entry before")
-        }
-        for (channel, place) in before.channels.sorted(by: { $0.key < $1.key })
-        where entry.channels[channel] != place && entry.channels[channel] != number {
-            problems.append("it does not place channel \(channel) where the entry before does")
-        }
-        for (channel, place) in entry.channels.sorted(by: { $0.key < $1.key })
-        where before.channels[channel] == nil && place != number {
-            problems.append("it places channel \(channel), which is new, in entry \(place)")
-        }
-        return problems
     }
 }

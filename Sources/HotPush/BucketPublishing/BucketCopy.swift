@@ -73,8 +73,8 @@ package struct BucketCopy: Sendable {
         of state: OriginState, _ from: OriginLog, in log: OriginLog
     ) throws(StoreError) -> Int64 {
         try OriginFoundation(publisher, log).checkMarker()
-        if let (number, entry) = try log.end(from: 0) {
-            guard number <= state.number, try from.pastEntry(number) == entry,
+        if let number = try log.end(from: 0) {
+            guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number),
                 try from.pastEntry(1) == log.pastEntry(1)
             else { throw occupied("a log of its own") }
             return number
@@ -83,7 +83,7 @@ package struct BucketCopy: Sendable {
         // A copy that was interrupted has left them. As soon as the first one stands, they count: of another origin's
         // log they would offer what is in no log of this one.
         if let number = try newestEntryListed() {
-            guard number <= state.number, try from.pastEntry(number) == log.pastEntry(number) else {
+            guard number <= state.number, try from.bytes(of: number) == log.bytes(of: number) else {
                 throw occupied("entries of another log")
             }
         }
@@ -234,8 +234,11 @@ package struct BucketCopy: Sendable {
     /// Writes an entry, on any thread.
     private func sendEntry(_ number: Int64) throws(StoreError) {
         if publisher.options.isInterrupted() { throw OriginWriter.interruption }
-        let entry = try OriginLog(source).pastEntry(number)
-        let commit = try LogCommit(entry, number, OriginLog(bucket), publisher.pause)
+        // As it is: also one that a stranger has written keeps its number.
+        guard let bytes = try OriginLog(source).bytes(of: number) else {
+            throw try OriginTraces(of: source).absence(namedBy: number)
+        }
+        let commit = try LogCommit(copying: bytes, number, OriginLog(bucket), publisher.pause)
         guard try commit.carryOut() else { throw occupied("another log") }
     }
 }

@@ -51,7 +51,7 @@ package struct BucketPruner: Sendable {
     package func prune(
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> Report {
-        let log = OriginLog(bucket)
+        let log = publisher.makeLog()
         var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
         if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
         // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What
@@ -94,7 +94,8 @@ package struct BucketPruner: Sendable {
                 return try sweep(
                     survey, after, self.trimmedCount(state, after), isDryRun: true)
             }
-            let commit = try LogCommit(entry, after.number, log, publisher.pause)
+            let commit = try LogCommit(
+                entry, after.number, after: state.entry, log, publisher.pause)
             for pointer in entry.pointers.values { try publisher.prepare(pointer, upon: state) }
             guard try carryOut(commit, survey, state, &mayMakeRoom) else {
                 try publisher.wait(behindOthers: &tryCount)

@@ -15,7 +15,7 @@ extension BucketPublisher {
         let pin = try Publisher.pin(name, of: versions)
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let seen = try PointerCopy(channel, in: bucket).read()
         let state = try open(seen, log)
         try checkOffered(version, in: channel, state)
@@ -52,7 +52,7 @@ extension BucketPublisher {
         _ name: String, of versions: VersionStore, in channel: ChannelName = .stable
     ) throws(StoreError) -> PackReport? {
         let (manifest, version) = try Publisher.describe(name, of: versions, ReleaseOffer())
-        let state = try open(PointerCopy(channel, in: bucket).read(), OriginLog(bucket))
+        let state = try open(PointerCopy(channel, in: bucket).read(), makeLog())
         try checkOffered(version, in: channel, state)
         return try BucketPacking(
             manifest, version, of: versions, to: bucket, channel, options

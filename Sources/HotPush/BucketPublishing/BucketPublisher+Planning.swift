@@ -10,7 +10,7 @@ extension BucketPublisher {
     ) throws(StoreError) -> PublishPlan {
         let (manifest, version) = try Publisher.describe(
             name, of: versions, offer, options.limits)
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let known = try log.state(from: seen.pointer?.log ?? 0)
         let there = if let known { known } else { try OriginFoundation(self, log).planned(seen) }

@@ -97,7 +97,7 @@ extension BucketPublisher: SigningPlace {
         else { return state }
         var place = state.entry.channels[channel] ?? 0
         while place > state.entry.keptFrom {
-            let before = try log.pastEntry(place - 1)
+            let before = try log.standing(at: place - 1).entry
             guard let earlier = before.channels[channel],
                 let pointer = try log.pastEntry(earlier).pointers[channel]
             else { return state }
@@ -130,7 +130,7 @@ extension BucketPublisher: SigningPlace {
     /// Signs the pointers of channels anew, as they are: as ``Publisher/resign(_:)``, an entry for each.
     package func resign(_ only: ChannelName? = nil) throws(StoreError) -> [BucketCommit] {
         try options.sealing.requireSigner()
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let state = try open(PointerCopy(only ?? .stable, in: bucket).read(), log)
         if let only, state.pointers[only] == nil {
             throw StoreError(.notOffered, "the origin \(bucket.place) has no channel \(only)")
@@ -161,7 +161,7 @@ extension BucketPublisher: SigningPlace {
         _ rotation: TrustRotation
     ) throws(StoreError) -> (step: TrustRotation.Step, commits: [BucketCommit]) {
         try options.sealing.requireSigner()
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let state = try finishing(
             nil, upon: open(PointerCopy(.stable, in: bucket).read(), log), log)
         var step = try self.step(rotation, upon: state, signing: [])

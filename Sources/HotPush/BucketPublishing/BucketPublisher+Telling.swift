@@ -48,7 +48,7 @@ extension BucketPublisher {
     package func toldOrigin() throws(StoreError) -> (
         origin: any ToldOrigin, pointers: [ChannelName: ChannelPointer]
     ) {
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let state = try open(PointerCopy(.stable, in: bucket).read(), log)
         let work = ToldWork(SeenFiles(in: bucket), ToldSource(bucket, nil))
         return (told(state, log, work), state.pointers)
@@ -67,7 +67,7 @@ extension BucketPublisher {
         of channels: Set<ChannelName>, _ versions: VersionStore?,
         _ configure: (any ToldOrigin) throws(StoreError) -> Void
     ) throws(StoreError) -> (commit: BucketCommit, pointers: [ChannelPointer]) {
-        let log = OriginLog(bucket)
+        let log = makeLog()
         var state = try open(PointerCopy(.stable, in: bucket).read(), log)
         for channel in channels.sorted() where state.pointers[channel] != nil {
             try checkSigning(channel, upon: state, log)

@@ -47,7 +47,7 @@ package struct BucketPublisher: Sendable {
         defer { withExtendedLifetime(pin) {} }
         let (manifest, version) = try Publisher.describe(
             name, of: versions, offer, options.limits)
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let seen = try PointerCopy(offer.channel, in: bucket).read()
         let state = try openOrCreate(seen, log)
         try Publisher.checkName(version, state.pointers)
@@ -120,7 +120,7 @@ package struct BucketPublisher: Sendable {
     package func withdraw(
         _ version: VersionName, from channel: ChannelName = .stable, toEmbedded: Bool = false
     ) throws(StoreError) -> BucketCommit {
-        let log = OriginLog(bucket)
+        let log = makeLog()
         let seen = try PointerCopy(channel, in: bucket).read()
         let state = try open(seen, log)
         return try committing(to: channel, seen, upon: state, log) {
@@ -146,10 +146,20 @@ package struct BucketPublisher: Sendable {
     /// The pointers of all channels, as the log has them.
     /// - Throws: `.noOrigin`; what reading throws.
     package func pointers() throws(StoreError) -> [ChannelName: ChannelPointer] {
-        try open(PointerCopy(.stable, in: bucket).read(), OriginLog(bucket)).pointers
+        try open(PointerCopy(.stable, in: bucket).read(), makeLog()).pointers
     }
 
     // MARK: The state to build upon
+
+    /// The log, as those read it who sign here.
+    func makeLog() -> OriginLog {
+        let sealing = options.sealing
+        var vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+        if sealing.isSigning, !sealing.adopts {
+            vouches = { (pointer) throws(StoreError) in try sealing.vouches(for: pointer) }
+        }
+        return OriginLog(bucket, vouches: vouches, notice: options.notice)
+    }
 
     /// What the origin is now.
     ///
@@ -243,7 +253,7 @@ package struct BucketPublisher: Sendable {
         for pointer in entry.pointers.values {
             try LogCommit.checkRoom(for: pointer, upon: state, log)
         }
-        let commit = try LogCommit(entry, number, log, pause)
+        let commit = try LogCommit(entry, number, after: state.entry, log, pause)
         for pointer in entry.pointers.values { try prepare(pointer, upon: state) }
         guard try commit.carryOut() else { return nil }
         if !entry.rows.isEmpty || !entry.configurations.isEmpty { log.note(entry, number) }

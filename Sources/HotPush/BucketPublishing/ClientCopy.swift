@@ -78,7 +78,7 @@ struct ClientCopy: LogCopy {
         guard let mine = place(in: state.entry) else { return true }
         guard let theirs = seen.log, theirs >= mine else { return false }
         if theirs == mine { return try bytes(in: state, log, near: seen) == seen.bytes }
-        guard theirs <= LogEntry.numberMax, let entry = try log.entry(theirs) else {
+        guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
             throw StoreError(
                 .damagedOrigin,
                 "\(key) in \(log.bucket.place) names entry \(theirs), which the log does not have: castree did not write "

@@ -4,7 +4,8 @@ import Storage
 /// The attempt to be the one who writes an entry of the log.
 struct LogCommit {
     private let number: Int64
-    private let author: String
+    /// `nil` for a copy of what stands in another bucket.
+    private let author: String?
     private let body: StorageBody
     private let log: OriginLog
     private let pause: (Int) -> Void
@@ -14,22 +15,37 @@ struct LogCommit {
 
     /// - Throws: as ``check(_:_:of:)``.
     init(
-        _ entry: LogEntry, _ number: Int64, _ log: OriginLog, _ pause: @escaping (Int) -> Void
+        _ entry: LogEntry, _ number: Int64, after before: LogEntry? = nil, _ log: OriginLog,
+        _ pause: @escaping (Int) -> Void
     ) throws(StoreError) {
         self.number = number
         author = entry.author
-        body = try StorageBody(try Self.check(entry, number, of: log.bucket))
+        body = try StorageBody(try Self.check(entry, number, after: before, of: log.bucket))
+        self.log = log
+        self.pause = pause
+    }
+
+    /// The attempt to write what stands in the log of another bucket, whatever it is.
+    init(
+        copying bytes: [UInt8], _ number: Int64, _ log: OriginLog,
+        _ pause: @escaping (Int) -> Void
+    ) throws(StoreError) {
+        self.number = number
+        author = nil
+        body = try StorageBody(bytes)
         self.log = log
         self.pause = pause
     }
 
     /// Whether readers take an entry.
     ///
+    /// - Parameter before: the entry that it follows.
     /// - Returns: its bytes.
-    /// - Throws: `.tooLarge` for what they would refuse: an entry cannot be changed any more.
+    /// - Throws: `.tooLarge`, `.damagedOrigin` for what they would refuse: an entry cannot be changed any more.
     @discardableResult
     static func check(
-        _ entry: LogEntry, _ number: Int64, of bucket: any ObjectStorage
+        _ entry: LogEntry, _ number: Int64, after before: LogEntry? = nil,
+        of bucket: any ObjectStorage
     ) throws(StoreError) -> [UInt8] {
         guard number <= LogEntry.numberMax else {
             throw StoreError(
@@ -52,7 +68,27 @@ struct LogCommit {
         guard bytes.count <= LogEntry.byteCountMax else {
             throw tooLarge("entry \(number) of the log", bytes.count, LogEntry.byteCountMax)
         }
+        try checkIsRead(bytes, number, after: before, of: bucket)
         return bytes
+    }
+
+    /// Reads what is to be written as everybody will.
+    private static func checkIsRead(
+        _ bytes: [UInt8], _ number: Int64, after before: LogEntry?, of bucket: any ObjectStorage
+    ) throws(StoreError) {
+        var problem: String?
+        do throws(StoreError) {
+            let outline = EntryOutline(try LogEntry(parsing: bytes, number: number), number)
+            let last = before.map { EntryOutline($0, number - 1) }
+            problem = outline.breaches(number, after: last).first
+        } catch {
+            problem = error.message
+        }
+        guard let problem else { return }
+        throw StoreError(
+            .damagedOrigin,
+            "nothing is changed in \(bucket.place): nobody would read the entry that follows from its log (\(problem)); "
+                + "castree fsck says which entry is not castree's")
     }
 
     /// Whether readers take the pointers that stand after an entry.
@@ -108,16 +144,25 @@ struct LogCommit {
                 throw undecided.map { unknown("\($0); then: \(refusal.message)") } ?? refusal
             case .unknown(let reason): undecided = reason
             case .conditionFailed, .conflict:
-                if let entry = try standing(undecided) { return entry.author == author }
+                if let isMine = try standing(undecided) { return isMine }
             // Nothing is shown yet: it may come.
             }
         }
         throw unknown(undecided?.description ?? "something stands there, and cannot be read")
     }
 
-    private func standing(_ undecided: UnknownWrite?) throws(StoreError) -> LogEntry? {
+    /// Whether it is this one that stands there; `nil` if nothing does.
+    private func standing(_ undecided: UnknownWrite?) throws(StoreError) -> Bool? {
         do throws(StoreError) {
-            return try log.entry(number)
+            guard let author else {
+                guard let bytes = try log.bytes(of: number) else { return nil }
+                return try ObjectID(of: bytes) == body.address
+            }
+            switch try log.reading(number) {
+            case .entry(let entry): return entry.author == author
+            case .refused: return false
+            case nil: return nil
+            }
         } catch {
             guard let undecided else { throw error }
             throw unknown("\(undecided); then: \(error.message)")

@@ -53,7 +53,7 @@ extension PointerCopy {
         // Entry 1 has pointers that do not name it.
         let (mine, theirs) = (pointer.log ?? 1, there.log ?? 1)
         guard theirs > mine, there.sequence >= pointer.sequence else { return false }
-        guard theirs <= LogEntry.numberMax, let entry = try log.entry(theirs) else {
+        guard theirs <= LogEntry.numberMax, let entry = try log.countedEntry(theirs) else {
             throw StoreError(
                 .damagedOrigin,
                 "\(key) in \(log.bucket.place) names entry \(theirs), which the log does not have: castree did not write "
@@ -96,7 +96,13 @@ struct PointerCopies {
         _ channel: ChannelName, of state: OriginState, seen: PointerCopy.Seen? = nil,
         isForced: Bool = false
     ) throws(StoreError) {
-        try ClientCopies(writing).write(of: channel, state)
+        do throws(StoreError) {
+            try ClientCopies(writing).write(of: channel, state)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            // What is wrong for other systems keeps no release, and no withdrawal, from devices.
+            writing.log.notice(error.message)
+        }
         guard state.pointers[channel] != nil else { return }
         try writing.write(
             PointerCopy(channel, in: writing.log.bucket), of: state, seen: seen,

@@ -19,6 +19,8 @@ final class ToldBucket: ToldOrigin {
     /// What is to be set, and offered.
     private var configurations: [ToldSystem: JSONValue] = [:]
     private var histories: [HistoryName: HistoryFile] = [:]
+    /// The histories that the newest rows do not make again.
+    private var mended: Set<HistoryName> = []
 
     let path: String
     var notice: @Sendable (String) -> Void { options.notice }
@@ -50,7 +52,9 @@ final class ToldBucket: ToldOrigin {
         }
         for (name, history) in histories {
             let before = state.entry.clients[name.system]?.histories[name.channel]
-            let old = try self.history(name) ?? HistoryFile(name)
+            var old = try self.history(name) ?? HistoryFile(name)
+            // Nobody can make again what a stranger's rows say: whole, it needs none before.
+            if mended.contains(name) { old = HistoryFile(name) }
             entry.rows[name] = try HistoryRows(from: old, to: history, before: before ?? 0)
             entry.clients[name.system, default: ClientPlaces()].histories[name.channel] = number
         }
@@ -114,8 +118,16 @@ final class ToldBucket: ToldOrigin {
         guard state.entry.clients[name.system]?.histories[name.channel] != nil else { return nil }
         if let known = standing[name] { return known }
         let copy = try ClientCopy(.history(name)).read(from: log.bucket)
-        let history = try log.history(
-            name, in: state.entry, near: HistoryFile.read(copy.bytes, of: name))
+        let near = HistoryFile.read(copy.bytes, of: name)
+        let history: HistoryFile?
+        do throws(StoreError) {
+            history = try log.history(name, in: state.entry, near: near)
+        } catch {
+            guard OriginLog.saysEntryIsBad(error) else { throw error }
+            history = try log.soundHistory(name, before: state.entry, near: near)
+            mended.insert(name)
+            notice("\(error.message); the next release goes on from what was offered before")
+        }
         standing[name] = .some(history)
         return history
     }

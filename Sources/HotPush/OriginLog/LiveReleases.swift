@@ -26,7 +26,9 @@ struct LiveReleases {
     /// The first entry whose releases are held.
     let first: Int64
     /// The entry that was taken in last.
-    private(set) var number: Int64
+    var number: Int64 { chain.number }
+    /// Which entries count.
+    private var chain: EntryChain
     /// The prunes among them, the oldest first.
     private(set) var prunes: [Prune]
     /// What each channel offers after the last entry.
@@ -46,7 +48,8 @@ struct LiveReleases {
     /// Begins with what an origin is after an entry.
     init(_ state: OriginState) {
         first = state.number
-        number = state.number
+        chain = EntryChain(
+            EntryOutline(state.entry, state.number), state.number, signed: state.signed)
         offered = state.pointers.mapValues(\.liveReleases)
         prunes = Prune.of(state.entry, state.number)
     }
@@ -57,24 +60,32 @@ struct LiveReleases {
         number - first <= Self.entryCountMax && ended.count <= Self.countMax
     }
 
+    /// Whether an entry that cannot be read is passed over.
+    var passesOver: Bool { !chain.signed.isEmpty }
+
+    /// Passes over an entry that cannot be read.
+    mutating func pass() { _ = chain.add(nil) }
+
     /// Takes in the entry that follows.
-    mutating func add(_ entry: LogEntry) {
+    /// - Parameter isVouched: whether its pointers prove that who may publish has written it.
+    mutating func add(_ entry: LogEntry, isVouched: Bool = false) {
+        let last = number
+        guard chain.add(EntryOutline(entry, last + 1), isVouched: isVouched).counts else { return }
         for (channel, pointer) in entry.pointers {
-            end(channel)
+            end(channel, last)
             offered[channel] = pointer.liveReleases
         }
         if offered.count > entry.channels.count {
             for channel in Array(offered.keys) where entry.channels[channel] == nil {
-                end(channel)
+                end(channel, last)
                 offered[channel] = nil
             }
         }
-        number += 1
         prunes += Prune.of(entry, number)
     }
 
     /// What a channel offers was so up to the last entry.
-    private mutating func end(_ channel: ChannelName) {
+    private mutating func end(_ channel: ChannelName, _ number: Int64) {
         let end = End(channel: channel, number: number)
         for release in offered[channel] ?? [] { ended[release] = end }
     }

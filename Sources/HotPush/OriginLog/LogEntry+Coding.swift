@@ -59,7 +59,9 @@ extension LogEntry {
         var entry = LogEntry(
             kind: Kind(name: try fields.text("kind")),
             createdAt: try fields.integer("at", 0...ChannelPointer.sequenceMax),
-            author: try fields.text("by"), epoch: try fields.integer("epoch", 0...numberMax),
+            author: try fields.text("by"),
+            // The first has epoch 0, and each raises it by one at most.
+            epoch: try fields.integer("epoch", 0...number - 1),
             keptFrom: try fields.integer("kept", 1...number),
             prunedAt: try fields.integer("prune", 0...number))
         entry.channels = try channels(&fields, number)

@@ -41,6 +41,27 @@ extension OriginLog {
         return history
     }
 
+    /// The newest history before that of an entry which can be made again; `nil` if there is none.
+    func soundHistory(
+        _ name: HistoryName, before entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)?
+    ) throws(StoreError) -> HistoryFile? {
+        var place = entry.clients[name.system]?.histories[name.channel] ?? 0
+        while place > 0 {
+            do throws(StoreError) {
+                place = try rows(of: name, in: place).before
+                guard place > 0 else { break }
+                return try history(name, in: pastEntry(place), near: copy)
+            } catch {
+                guard Self.saysEntryIsBad(error) else { throw error }
+                // One that has no such rows names none before them.
+                guard try reading(place).map({ $0.entry?.rows[name] != nil }) ?? false else {
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
     /// Offers from the newest on, without those that were dropped later.
     private static func kept(_ offers: [JSONValue], besides dropped: Set<Int64>) -> [JSONValue] {
         offers.reversed().filter { offer in offer.offerTime.map { !dropped.contains($0) } ?? true }

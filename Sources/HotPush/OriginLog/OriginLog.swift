@@ -22,17 +22,27 @@ final class OriginLog {
     private let tags: TagMeaning
     /// Of so many bytes of files the pointers of all channels together are held at the most.
     let pointerByteCountMax: Int
+    /// Whether those who sign here have signed a pointer; `nil` where nobody can tell.
+    let vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+    let notice: (String) -> Void
+    /// The strangers' entries that were said.
+    private var said: Set<Int64> = []
 
     /// - Parameters:
     ///   - tags: what others who read the same bucket have found out.
+    ///   - vouches: whether those who sign here have signed a pointer; `nil` where nobody can tell.
+    ///   - notice: gets which entries are passed over.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
         _ bucket: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
-        heldByteCountMax: Int = 4 << 20,
+        vouches: ((ChannelPointer) throws(StoreError) -> Bool)? = nil,
+        notice: @escaping (String) -> Void = { _ in }, heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20
     ) {
         self.bucket = bucket
         self.tags = tags
+        self.vouches = vouches
+        self.notice = notice
         self.heldByteCountMax = heldByteCountMax
         self.pointerByteCountMax = pointerByteCountMax
     }
@@ -41,19 +51,54 @@ final class OriginLog {
     /// - Throws: `.damagedOrigin`, `.unsupportedFormat`; what reading throws. A store that does not answer has never
     ///   "no entry".
     func entry(_ number: Int64) throws(StoreError) -> LogEntry? {
+        switch try reading(number) {
+        case .entry(let entry): entry
+        case .refused(let error): throw error
+        case nil: nil
+        }
+    }
+
+    /// What stands under a number of the log.
+    enum Reading {
+        case entry(LogEntry)
+        /// What is none, or newer than this castree, and why.
+        case refused(StoreError)
+
+        var entry: LogEntry? { if case .entry(let entry) = self { entry } else { nil } }
+    }
+
+    /// What stands under a number; `nil` if nothing does.
+    func reading(_ number: Int64) throws(StoreError) -> Reading? {
         guard number > 0 else { return nil }
-        if let known = held[number] { return known }
-        guard let bytes = try bytes(of: number) else { return nil }
-        let entry = try LogEntry(parsing: bytes, number: number)
-        hold(entry, number, byteCount: bytes.count)
-        return entry
+        if let known = held[number] { return .entry(known) }
+        do throws(StoreError) {
+            guard let bytes = try bytes(of: number) else { return nil }
+            let reading = read(bytes, number)
+            // Others may be passed over: not one that was altered on its way.
+            guard case .refused = reading, let again = try self.bytes(of: number), again != bytes
+            else { return reading }
+            return read(again, number)
+        } catch {
+            guard error.code == .tooLarge else { throw error }
+            return .refused(error)
+        }
+    }
+
+    private func read(_ bytes: [UInt8], _ number: Int64) -> Reading {
+        do throws(StoreError) {
+            let entry = try LogEntry(parsing: bytes, number: number)
+            hold(entry, number, byteCount: bytes.count)
+            return .entry(entry)
+        } catch {
+            return .refused(error)
+        }
     }
 
     /// The bytes of an entry, which nothing names: where there is no TLS, they may change on their way.
     ///
     /// Most stores tell their MD5 as the tag. A tag of 32 digits may be something else (with encryption by KMS), so it
     /// refuses nothing: the entry is read once more, and must be the same.
-    private func bytes(of number: Int64) throws(StoreError) -> [UInt8]? {
+    func bytes(of number: Int64) throws(StoreError) -> [UInt8]? {
         let key = OriginLayout.logEntry(number)
         let request = ReadRequest(byteCountMax: Int64(LogEntry.byteCountMax))
         let (outcome, bytes) = try bucket.bytes(key, request)
@@ -110,18 +155,26 @@ final class OriginLog {
         return entry
     }
 
-    /// The newest entry and its number; `nil` if there is no log.
+    /// Says once that an entry is passed over.
+    func say(passingOver number: Int64, _ reason: String, for place: Int64) {
+        guard said.insert(number).inserted else { return }
+        notice(
+            "entry \(number) of the log in \(bucket.place) is passed over, and that of entry \(place) is built upon: "
+                + "castree would not have written it (\(reason))")
+    }
+
+    /// The number of the newest entry, whatever stands there; `nil` if there is no log.
     ///
     /// Entries have no gaps. A store that shows late what was written may show an older end: a commit upon it is refused.
     /// - Parameter hint: an entry that is thought to be there; 0 for none.
-    func end(from hint: Int64) throws(StoreError) -> (number: Int64, entry: LogEntry)? {
+    func end(from hint: Int64) throws(StoreError) -> Int64? {
         // The last that is there, and the first that is not. A hint came from a pointer that anybody may have written.
         var found: Int64 = 0
-        if 1...LogEntry.numberMax ~= hint, try entry(hint) != nil { found = hint }
+        if 1...LogEntry.numberMax ~= hint, try reading(hint) != nil { found = hint }
         var step: Int64 = 1
         var missing = LogEntry.numberMax + 1
         while found + step < missing {
-            if try entry(found + step) != nil {
+            if try reading(found + step) != nil {
                 found += step
                 step *= 2
             } else {
@@ -130,15 +183,15 @@ final class OriginLog {
         }
         while missing - found > 1 {
             let middle = found + (missing - found) / 2
-            if try entry(middle) != nil { found = middle } else { missing = middle }
+            if try reading(middle) != nil { found = middle } else { missing = middle }
         }
-        return try entry(found).map { (found, $0) }
+        return found > 0 ? found : nil
     }
 
     /// What the origin is after its newest entry; `nil` if there is no log.
     func state(from hint: Int64) throws(StoreError) -> OriginState? {
-        guard let (number, entry) = try end(from: hint) else { return nil }
-        let state = try state(at: number, entry)
+        guard let number = try end(from: hint) else { return nil }
+        let state = try state(at: number, standing(at: number).entry)
         last = state
         return state
     }
@@ -208,7 +261,7 @@ final class OriginLog {
         }
         self.live = nil
         while live.number < state.number - 1 {
-            live.add(try pastEntry(live.number + 1))
+            try add(live.number + 1, to: &live)
             guard live.isWithinLimits else {
                 throw StoreError(
                     .damagedOrigin,
@@ -256,6 +309,9 @@ struct OriginState: Sendable {
     let entry: LogEntry
     /// The pointers of all channels.
     let pointers: [ChannelName: ChannelPointer]
+
+    /// The channels whose pointer is signed.
+    var signed: Set<ChannelName> { Set(pointers.values.filter(\.isSigned).map(\.channel)) }
 }
 
 /// A release and where its files stand: two offers of the same files are equal.

@@ -296,4 +296,65 @@ import VersionTree
         expect(entries.values.allSatisfy { $0.bytes.count < 8 << 10 })
         expect(world.broken, equals: [])
     }
+
+    /// The entry that a stranger appends: it changes nothing but the history of CodePush's clients, which nobody can make
+    /// again from what it says.
+    private func appendRows(to world: ToldBucketWorld) throws {
+        let count = world.store.files.keys.count { $0.hasPrefix("log/") }
+        func key(_ number: Int) -> String { String(format: "log/%010d.json", number) }
+        let bytes = try require(world.store.files[key(count)]).bytes
+        var entry = try require(
+            try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        var clients = try require(entry["clients"] as? [String: [String: Any]])
+        let before = (clients["codepush"]?["histories"] as? [String: Int])?["stable"] ?? 0
+        clients["codepush"]?["histories"] = ["stable": count + 1]
+        entry["clients"] = clients
+        entry["by"] = String(repeating: "f", count: 32)
+        (entry["pointers"], entry["configurations"]) = ([String: Any](), nil)
+        entry["rows"] = [
+            "codepush": [
+                "stable": [
+                    "before": before, "count": 2, "labelCount": (1 << 53) - 1, "offers": [Int](),
+                    "sha256": String(repeating: "0", count: 64),
+                ] as [String: Any]
+            ]
+        ]
+        let forged = try JSONSerialization.data(withJSONObject: entry, options: .sortedKeys)
+        world.store.set(key(count + 1), Array(forged))
+    }
+
+    @Test
+    func
+        `rows that nobody can make a history of keep no release and no withdrawal from devices, and labels go on`()
+        throws
+    {
+        for isWithdrawnFirst in [false, true] {
+            let world = try ToldBucketWorld()
+            try world.publish("1", by: world.publisher())
+            try world.enable(.codePush, by: world.publisher())
+            try world.publish("2", by: world.publisher())
+            try appendRows(to: world)
+            func offered() throws -> [String] {
+                let file = try require(world.store.files["channels/stable.json"])
+                return try ChannelPointer(parsing: file.bytes, of: .stable).releases.compactMap {
+                    $0.version?.name.description
+                }
+            }
+            if isWithdrawnFirst {
+                let commit = try world.publisher().withdraw(VersionName("2"))
+                expect(commit.pointerProblem == nil)
+                try expect(offered(), equals: ["1"])
+            }
+            let commit = try world.publish("3", by: world.publisher())
+            expect(commit.pointerProblem == nil)
+            try expect(offered().first, equals: "3")
+            let offers = try world.history(.codePush).offers
+            expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
+            expect(world.notices.all.contains { $0.contains("cannot be made again") })
+            try world.publish("4", by: world.publisher())
+            try expect(world.history(.codePush).offers.last?.label, equals: "v4")
+            world.checkEnd()
+            expect(world.broken, equals: [])
+        }
+    }
 }

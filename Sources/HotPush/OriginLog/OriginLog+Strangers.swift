@@ -1,0 +1,128 @@
+import CASStore
+import StrictJSON
+
+// Entries that a stranger has written, where something is signed: they cannot be taken back, and must keep nobody from
+// publishing.
+extension OriginLog {
+    /// So many entries are read at the most to find one that counts for certain.
+    private static let lookedAtCountMax = 1_000
+
+    /// The entry that counts after a number: the one that stands there, or the last before it that no stranger has written.
+    ///
+    /// - Throws: `.damagedOrigin`, `.unsupportedFormat` if what stands there cannot be read and nothing is signed.
+    func standing(at number: Int64) throws(StoreError) -> (place: Int64, entry: LogEntry) {
+        let newest = try reading(number)
+        if case .entry(let entry) = newest, try !isDoubtful(entry, number) {
+            return (number, entry)
+        }
+        if let base = try base(before: number), newest != nil {
+            let signed = try state(at: base.place, base.entry).signed
+            if !signed.isEmpty { return try standing(at: number, upon: base, signed) }
+        }
+        // Who may write may publish, and what somebody has published is not to be lost.
+        return (number, try pastEntry(number))
+    }
+
+    /// An entry that no stranger has written; `nil` if there is none.
+    func countedEntry(_ number: Int64) throws(StoreError) -> LogEntry? {
+        guard try reading(number) != nil else { return nil }
+        let (place, entry) = try standing(at: number)
+        return place == number ? entry : nil
+    }
+
+    /// Takes what stands under a number into what is live.
+    func add(_ number: Int64, to live: inout LiveReleases) throws(StoreError) {
+        guard case .refused(let error) = try reading(number), live.passesOver else {
+            let entry = try pastEntry(number)
+            return live.add(entry, isVouched: try isVouched(entry, number))
+        }
+        // Later ones count: nobody writes them upon what a newer castree has written.
+        if vouches != nil { try checkIsStrangers(number, error) }
+        live.pass()
+    }
+
+    private func standing(
+        at number: Int64, upon base: (place: Int64, entry: LogEntry), _ signed: Set<ChannelName>
+    ) throws(StoreError) -> (place: Int64, entry: LogEntry) {
+        var standing = base
+        var newer: StoreError?
+        var chain = EntryChain(EntryOutline(base.entry, base.place), base.place, signed: signed)
+        for next in base.place + 1...number {
+            var reason: String
+            switch try reading(next) {
+            case .entry(let entry):
+                let (counts, breaches) = chain.add(
+                    EntryOutline(entry, next), isVouched: try isVouched(entry, next))
+                if counts { (standing, newer) = ((next, entry), nil) }
+                reason = counts ? "" : breaches.joined(separator: "; ")
+            case .refused(let error):
+                if vouches != nil { try checkIsStrangers(next, error) }
+                if vouches == nil, error.code == .unsupportedFormat { newer = error }
+                _ = chain.add(nil)
+                reason = error.message
+            case nil: reason = "it is not there"
+            }
+            if standing.place != next { say(passingOver: next, reason, for: standing.place) }
+        }
+        // Without a key nobody can tell that it is a stranger's.
+        if let newer { throw newer }
+        return standing
+    }
+
+    /// Whether an entry may be a stranger's.
+    private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
+        guard number > 1 else { return false }
+        if vouches != nil { return try !isVouched(entry, number) }
+        do throws(StoreError) {
+            let state = try state(at: number, entry)
+            return state.pointers.isEmpty || !state.signed.isEmpty
+        } catch {
+            guard Self.saysEntryIsBad(error) else { throw error }
+            return true
+        }
+    }
+
+    /// The last entry before a number in which somebody has published, as those who sign here can prove if there are any.
+    private func base(
+        before number: Int64
+    ) throws(StoreError) -> (place: Int64, entry: LogEntry)? {
+        var place = number - 1
+        while place > 0 {
+            if case .entry(let entry) = try reading(place) {
+                let isCertain =
+                    vouches == nil
+                    ? entry.pointers.values.contains { $0.log == place }
+                    : try isVouched(entry, place)
+                if isCertain || place == 1 || number - place > Self.lookedAtCountMax {
+                    return (place, entry)
+                }
+            }
+            place -= 1
+        }
+        return nil
+    }
+
+    /// Whether those who sign here have signed a pointer for the very entry.
+    private func isVouched(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
+        guard let vouches else { return false }
+        for pointer in entry.pointers.values where pointer.log == number {
+            if try vouches(pointer) { return true }
+        }
+        return false
+    }
+
+    /// - Throws: why an entry cannot be read, if a newer castree may have written it: nothing is built upon what it replaces.
+    private func checkIsStrangers(_ number: Int64, _ error: StoreError) throws(StoreError) {
+        guard error.code == .unsupportedFormat else { return }
+        guard let vouches, let bytes = try bytes(of: number),
+            // It was parsed before: else there would be no format to be newer.
+            let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 20))
+        else { throw error }
+        for member in document["pointers"]?.asObject ?? [] {
+            guard let name = try? ChannelName(member.key),
+                let pointer = try? ChannelPointer(member.value, of: name)
+            else { continue }
+            if pointer.log == number, try vouches(pointer) { throw error }
+        }
+    }
+}
