@@ -50,6 +50,11 @@ package enum OriginLayout {
     package static let channelList = "channels.json"
     static let suffix = ".json"
 
+    /// What readers need beside the marker.
+    static let readNames = [
+        objects, manifests, packs, deliveries, twins, facts, clients, trust, channels, channelList,
+    ]
+
     static let log = "log"
     static let probe = "probe"
 

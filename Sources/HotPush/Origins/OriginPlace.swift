@@ -18,17 +18,24 @@ package struct OriginPlace: Sendable {
     /// Who has it open, and closes it at last.
     private let owner: any AnyObject & Sendable
 
+    /// Who may read and write files of the origin in any case.
+    private let rights: UInt32
+
     /// Makes a place.
-    /// - Parameter owner: who has `root` open.
+    /// - Parameters:
+    ///   - owner: who has `root` open.
+    ///   - rights: who may read and write its files whatever the umask.
     init(
         path: String, root: Int32, of owner: any AnyObject & Sendable,
-        fileSystem: any FileSystem, isDurable: Bool, notice: @escaping @Sendable (String) -> Void
+        fileSystem: any FileSystem, isDurable: Bool, rights: UInt32 = 0,
+        notice: @escaping @Sendable (String) -> Void
     ) {
         self.path = path
         self.root = root
         self.owner = owner
         self.fileSystem = fileSystem
         self.isDurable = isDurable
+        self.rights = rights
         self.notice = notice
     }
 
@@ -42,8 +49,9 @@ package struct OriginPlace: Sendable {
     private func directory(_ parts: some Collection<String>) throws(StoreError) -> Descriptor {
         var directory = try fileSystem.open(root, ".", .directory, mode: 0)
         for part in parts {
-            try fileSystem.makeDirectoryIfAbsent(
+            let isNew = try fileSystem.makeDirectoryIfAbsent(
                 directory.raw, part, mode: Self.directoryMode)
+            if isNew { try fileSystem.share(directory.raw, part, rights) }
             directory = try fileSystem.open(directory.raw, part, .directory, mode: 0)
         }
         return directory
@@ -59,8 +67,11 @@ package struct OriginPlace: Sendable {
         let isNew = try fileSystem.status(root, parents.joined(separator: "/")) == nil
         let directory = try directory(parents)
         try fileSystem.replaceFile(
-            directory.raw, name, with: bytes, mode: Self.fileMode, token: "new",
-            durably: isDurable)
+            directory.raw, name, mode: Self.fileMode, token: "new", durably: isDurable
+        ) { (file) throws(StoreError) in
+            try fileSystem.share(file, rights)
+            try fileSystem.write(file, bytes)
+        }
         guard isNew, isDurable else { return }
         for count in 0..<parents.count {
             let above = try self.directory(parents.prefix(count))

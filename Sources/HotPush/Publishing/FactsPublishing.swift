@@ -98,8 +98,8 @@ extension OriginWriter {
     /// Opens the directories of twins and facts; makes them if need be.
     func makeFactsDirectories() throws(StoreError) -> FactsDirectories {
         FactsDirectories(
-            twins: try Self.directory(OriginLayout.twins, in: root.raw, fileSystem),
-            facts: try Self.directory(OriginLayout.facts, in: root.raw, fileSystem))
+            twins: try makeDirectory(OriginLayout.twins, in: root.raw),
+            facts: try makeDirectory(OriginLayout.facts, in: root.raw))
     }
 
     /// The same, or `nil` if the origin has none.

@@ -8,6 +8,7 @@ extension OriginWriter {
         _ source: Int32, _ staged: UnsafePointer<CChar>, to target: Int32,
         _ name: UnsafePointer<CChar>
     ) throws(StoreError) {
+        try share(source, staged)
         do throws(StoreError) {
             try fileSystem.rename(source, staged, to: target, name)
         } catch {

@@ -17,9 +17,13 @@ final class OriginWriter: Sendable {
     private let lock: Descriptor
     /// Whether nothing may be changed: what dead publishers have left stays.
     private let isOnlyLooking: Bool
+    /// Who may read and write files of the origin in any case: as its marker, whatever the umask of this process.
+    let rights: UInt32
+    /// Whether the umask may take some of them.
+    let mayLackRights: Bool
 
     // As in all programs, the umask decides whether the group may write. 022 leaves 0644 and 0755,
-    // which every web server can read.
+    // which every web server can read. A stricter one takes no rights that the origin has: see `rights`.
     static let fileMode: UInt32 = 0o666
     private static let directoryMode: UInt32 = 0o777
 
@@ -49,6 +53,9 @@ final class OriginWriter: Sendable {
             isCreating
             ? try Self.directory(OriginLayout.staging, in: work.raw, fileSystem)
             : try fileSystem.open(root.raw, OriginLayout.work, .directory, mode: 0)
+        let rights = Self.rights(of: try fileSystem.status(root.raw, OriginLayout.marker))
+        // Just made: it shows the umask.
+        let shown = isCreating ? try fileSystem.status(staging.raw).mode : 0
         self.path = path
         self.fileSystem = fileSystem
         self.options = options
@@ -60,6 +67,8 @@ final class OriginWriter: Sendable {
         self.staging = staging
         self.lock = lock
         isOnlyLooking = false
+        self.rights = rights
+        mayLackRights = shown & rights != rights
         try finishSigned()
     }
 
@@ -93,6 +102,7 @@ final class OriginWriter: Sendable {
         self.staging = staging
         self.lock = lock
         isOnlyLooking = true
+        (rights, mayLackRights) = (0, false)
     }
 
     deinit {
@@ -198,7 +208,7 @@ final class OriginWriter: Sendable {
     func shard(of address: ObjectID, in directory: Int32) throws(StoreError) -> Descriptor {
         let name = String(address.description.prefix(2))
         do throws(StoreError) {
-            return try Self.directory(name, in: directory, fileSystem)
+            return try makeDirectory(name, in: directory)
         } catch {
             guard error.isNotDirectory else { throw error }
             throw StoreError(
@@ -244,8 +254,8 @@ final class OriginWriter: Sendable {
     /// Opens the directories of packs and deliveries, which only origins with packs have; makes them if need be.
     func makePackDirectories() throws(StoreError) -> PackDirectories {
         PackDirectories(
-            packs: try Self.directory(OriginLayout.packs, in: root.raw, fileSystem),
-            deliveries: try Self.directory(OriginLayout.deliveries, in: root.raw, fileSystem))
+            packs: try makeDirectory(OriginLayout.packs, in: root.raw),
+            deliveries: try makeDirectory(OriginLayout.deliveries, in: root.raw))
     }
 
     /// The same, or `nil` if the origin has none.
@@ -335,9 +345,8 @@ final class OriginWriter: Sendable {
     ) throws(StoreError) {
         try options.telling?.tell(pointer, upon: before, in: originPlace)
         try options.sealing.prepare(pointer, upon: before, at: place, notice: options.notice)
-        try fileSystem.replaceFile(
-            channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized(),
-            mode: Self.fileMode, token: "new", durably: options.isDurable)
+        try replaceFile(
+            channels.raw, OriginLayout.pointerFile(pointer.channel), with: pointer.serialized())
         options.sealing.remember(pointer, at: place, notice: options.notice)
         if pointer.isSigned, let origin = pointer.origin { try mark(as: origin) }
         try listChannels()
@@ -363,9 +372,7 @@ final class OriginWriter: Sendable {
         let there = try fileSystem.contents(
             root.raw, OriginLayout.marker, limit: Int(OriginMarker.byteCountMax))
         guard there != marker else { return }
-        try fileSystem.replaceFile(
-            root.raw, OriginLayout.marker, with: marker, mode: Self.fileMode, token: "new",
-            durably: options.isDurable)
+        try replaceFile(root.raw, OriginLayout.marker, with: marker)
     }
 
     /// Writes the list of the channels' names if they have changed.
@@ -377,8 +384,6 @@ final class OriginWriter: Sendable {
         {
             return
         }
-        try fileSystem.replaceFile(
-            root.raw, OriginLayout.channelList, with: list, mode: Self.fileMode, token: "new",
-            durably: options.isDurable)
+        try replaceFile(root.raw, OriginLayout.channelList, with: list)
     }
 }

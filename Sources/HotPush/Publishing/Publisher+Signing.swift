@@ -38,10 +38,9 @@ extension OriginWriter: SigningPlace {
 
     /// Writes a version of the trust, durably: before any pointer names it.
     func write(_ trust: TrustFile) throws(StoreError) {
-        let directory = try Self.directory(OriginLayout.trust, in: root.raw, fileSystem)
-        try fileSystem.replaceFile(
-            directory.raw, OriginLayout.trustFile(trust.version), with: trust.serialized(),
-            mode: Self.fileMode, token: "new", durably: options.isDurable)
+        let directory = try makeDirectory(OriginLayout.trust, in: root.raw)
+        try replaceFile(
+            directory.raw, OriginLayout.trustFile(trust.version), with: trust.serialized())
         try sync(root.raw)
     }
 }

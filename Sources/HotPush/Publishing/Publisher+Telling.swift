@@ -8,7 +8,7 @@ extension OriginWriter {
     var originPlace: OriginPlace {
         OriginPlace(
             path: path, root: root.raw, of: self, fileSystem: fileSystem,
-            isDurable: options.isDurable,
+            isDurable: options.isDurable, rights: rights,
             notice: options.notice)
     }
 }

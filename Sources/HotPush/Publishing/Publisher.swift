@@ -128,6 +128,7 @@ public struct Publisher: Sendable {
         _ outcome: PackOutcome?, _ facts: PreparedFacts?, of versions: VersionStore
     ) throws(StoreError) -> PublishPlan {
         let origin = try OriginWriter(path, isCreating: true, options, fileSystem)
+        if options.verifiesObjects { try origin.mendRights() }
         defer { withExtendedLifetime(origin) {} }
         let survey = OriginSurvey(
             fileSystem: origin.fileSystem, options: options, objects: origin.objects.raw,

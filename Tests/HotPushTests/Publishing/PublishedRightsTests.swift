@@ -1,0 +1,87 @@
+import CASStore
+import Expectations
+import Foundation
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import HotPush
+
+/// A publisher whose umask is stricter than that of who made the origin: a unit with `UMask=0077`, a hardened shell.
+@Suite("What is published under a stricter umask") struct PublishedRightsTests {
+    /// The files of a process with umask 077.
+    private struct StrictUmask: FileSystemWrapper {
+        let base: any FileSystem = POSIXFileSystem()
+
+        func open(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, _ access: Access, mode: UInt32
+        ) throws(StoreError) -> Descriptor {
+            try base.open(directory, path, access, mode: mode & ~0o077)
+        }
+
+        func makeDirectory(
+            _ directory: Int32, _ path: UnsafePointer<CChar>, mode: UInt32
+        ) throws(StoreError) {
+            try base.makeDirectory(directory, path, mode: mode & ~0o077)
+        }
+    }
+
+    private let place: PublishingPlace
+
+    init() throws { place = try PublishingPlace() }
+
+    /// What readers need and others than the owner cannot reach.
+    private func closed() throws -> [String] {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: place.origin)
+        return try names.filter { name in
+            guard !name.hasPrefix(".publish") else { return false }
+            let path = place.origin + "/" + name
+            var isDirectory: ObjCBool = false
+            _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            let wanted = isDirectory.boolValue ? 0o055 : 0o044
+            return try Damage.mode(path) & wanted != wanted
+        }.sorted()
+    }
+
+    @Test("can be read by all who read the origin before, whichever command wrote it")
+    func stricter() throws {
+        try place.publish("1")
+        let strict = place.publisher(on: StrictUmask(), packs: .before)
+        try strict.publish("2", of: place.versions)
+        try expect(closed(), equals: [])
+        try strict.publish("1", of: place.versions, as: ReleaseOffer(channel: ChannelName("beta")))
+        try expect(closed(), equals: [])
+        _ = try strict.withdraw(VersionName("2"))
+        try expect(closed(), equals: [])
+        try expect(place.read()?.version, equals: "1")
+    }
+
+    @Test("stays closed where the origin was made so")
+    func closedOrigin() throws {
+        let strict = place.publisher(on: StrictUmask())
+        for version in ["1", "2"] { try strict.publish(version, of: place.versions) }
+        try expect(Damage.mode(place.origin + "/origin.json"), equals: 0o600)
+        try expect(Damage.mode(place.origin + "/channels/stable.json"), equals: 0o600)
+    }
+
+    @Test("is opened by publish --verify, where an older castree has written it")
+    func mended() throws {
+        try place.publisher(packs: .before).publish("1", of: place.versions)
+        try place.publisher(packs: .before).publish("2", of: place.versions)
+        for name in try FileManager.default.subpathsOfDirectory(atPath: place.origin).reversed()
+        where !name.hasPrefix(".publish") && name != "origin.json" {
+            let path = place.origin + "/" + name
+            try FileManager.default.setAttributes(
+                [.posixPermissions: Damage.mode(path) & 0o700], ofItemAtPath: path)
+        }
+        try expect(closed().count > 8)
+        let notices = SignedNotices()
+        var options = PublisherOptions()
+        options.isDurable = false
+        options.verifiesObjects = true
+        options.notice = { notices.add($0) }
+        try place.publisher(options).publish("2", of: place.versions)
+        try expect(closed(), equals: [])
+        expect(notices.all.count { $0.contains("had fewer rights") }, equals: 1)
+    }
+}
