@@ -36,7 +36,8 @@ extension PinTable {
         // The frame of another app inherits marks that are not of this server.
         let loads = browsers[cookie.browser]?.loads ?? []
         let isEmbedded = loads.contains { $0.isEmbedded && isLive($0, now) }
-        if let mark = request.mark, !isEmbedded, let marked = given[mark.hints] {
+        let isPlain = browsers[cookie.browser]?.plainHints == request.hints
+        if let mark = request.mark, !isEmbedded, !isPlain, let marked = given[mark.hints] {
             // No other browser has the mark for another version.
             if own == [marked] { return [] }
             add([marked])
@@ -54,6 +55,9 @@ extension PinTable {
     ) -> [VersionName] {
         let marks = browsers[cookie.browser]?.marks ?? []
         if let marked = marks.first(where: { $0.mark == request.mark }) { return [marked.version] }
+        // Its pages of before it lost an earlier cookie have that one's marks.
+        let inherited = request.mark.map { inheritable($0, in: cookie.browser) } ?? []
+        if !inherited.isEmpty { return inherited }
         let open = live(cookie.browser, now)
         return open.isEmpty ? [cookie.version] + cookie.others : open
     }

@@ -80,6 +80,7 @@ extension PinTable {
         begin(request, browser, current, now)
         browsers[browser]?.told = current
         if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
+        if !request.canBeMarked { browsers[browser]?.plainHints = request.hints }
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
         let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
         let cookie = PinCookie(

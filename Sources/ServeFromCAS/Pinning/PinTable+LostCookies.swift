@@ -15,9 +15,7 @@ extension PinTable {
     }
 
     /// The versions that a mark has from before its browser lost its cookie, if the browser itself does not know it.
-    ///
-    /// If it is one, the browser knows it from now on.
-    mutating func inherit(_ mark: PageMark, in name: String) -> [VersionName] {
+    func inheritable(_ mark: PageMark, in name: String) -> [VersionName] {
         guard let browser = browsers[name], browser.bareSince != nil, !browser.hasLostMarks,
             !browser.marks.contains(where: { $0.mark == mark })
         else { return [] }
@@ -25,9 +23,15 @@ extension PinTable {
         for earlier in forerunners(of: name) {
             for known in earlier.marks where known.mark == mark { versions.insert(known.version) }
         }
+        return versions.sorted()
+    }
+
+    /// The same; if it is one, the browser knows it from now on.
+    mutating func inherit(_ mark: PageMark, in name: String) -> [VersionName] {
+        let versions = inheritable(mark, in: name)
         if versions.count == 1, let version = versions.first {
             browsers[name]?.marks.insert((mark, version), at: 0)
         }
-        return versions.sorted()
+        return versions
     }
 }

@@ -116,6 +116,8 @@ struct PinTable: Sendable {
         // The marks given to pages, the oldest first. They outlive the loads, because a page may
         // come back from the browser's history without a request for itself.
         var marks: [(mark: PageMark, version: VersionName)] = []
+        // What it sends by nature, if it cannot be told to mark requests.
+        var plainHints: UInt8?
         // Pages of an earlier run may have unknown marks: no mark is free.
         var hasLostMarks = false
         // When it came without a cookie, if it can be told to mark requests: pages that it had before may still be
