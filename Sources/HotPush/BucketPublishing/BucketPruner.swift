@@ -51,7 +51,7 @@ package struct BucketPruner: Sendable {
     package func prune(
         keeping keepCount: Int, grace: Int64, isDryRun: Bool = false
     ) throws(StoreError) -> Report {
-        let log = publisher.makeLog()
+        let log = publisher.makeLog(isWary: true)
         var state = try publisher.open(PointerCopy(.stable, in: bucket).read(), log)
         if !isDryRun { state = try publisher.finishing(nil, upon: state, log) }
         // Once: whoever is overtaken by others must not begin anew, or busy publishers would never let it commit. What

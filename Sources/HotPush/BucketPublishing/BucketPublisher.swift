@@ -152,13 +152,14 @@ package struct BucketPublisher: Sendable {
     // MARK: The state to build upon
 
     /// The log, as those read it who sign here.
-    func makeLog() -> OriginLog {
+    /// - Parameter isWary: whether something is to be deleted.
+    func makeLog(isWary: Bool = false) -> OriginLog {
         let sealing = options.sealing
         var vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
         if sealing.isSigning, !sealing.adopts {
             vouches = { (pointer) throws(StoreError) in try sealing.vouches(for: pointer) }
         }
-        return OriginLog(bucket, vouches: vouches, notice: options.notice)
+        return OriginLog(bucket, vouches: vouches, isWary: isWary, notice: options.notice)
     }
 
     /// What the origin is now.

@@ -73,6 +73,7 @@ extension OriginLog {
     private func isDoubtful(_ entry: LogEntry, _ number: Int64) throws(StoreError) -> Bool {
         guard number > 1 else { return false }
         if vouches != nil { return try !isVouched(entry, number) }
+        if isWary { return true }
         do throws(StoreError) {
             let state = try state(at: number, entry)
             return state.pointers.isEmpty || !state.signed.isEmpty

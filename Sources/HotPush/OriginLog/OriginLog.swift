@@ -24,6 +24,8 @@ final class OriginLog {
     let pointerByteCountMax: Int
     /// Whether those who sign here have signed a pointer; `nil` where nobody can tell.
     let vouches: ((ChannelPointer) throws(StoreError) -> Bool)?
+    /// Whether the newest entry is held against the one before wherever nobody can tell who has signed it.
+    let isWary: Bool
     let notice: (String) -> Void
     /// The strangers' entries that were said.
     private var said: Set<Int64> = []
@@ -31,17 +33,20 @@ final class OriginLog {
     /// - Parameters:
     ///   - tags: what others who read the same bucket have found out.
     ///   - vouches: whether those who sign here have signed a pointer; `nil` where nobody can tell.
+    ///   - isWary: whether the newest entry is held against the one before wherever nobody can tell who has signed it.
     ///   - notice: gets which entries are passed over.
     ///   - heldByteCountMax: of so many bytes of files the entries are held at the most, and the last one.
     init(
         _ bucket: any ObjectStorage, _ tags: TagMeaning = TagMeaning(),
         vouches: ((ChannelPointer) throws(StoreError) -> Bool)? = nil,
-        notice: @escaping (String) -> Void = { _ in }, heldByteCountMax: Int = 4 << 20,
+        isWary: Bool = false, notice: @escaping (String) -> Void = { _ in },
+        heldByteCountMax: Int = 4 << 20,
         pointerByteCountMax: Int = 32 << 20
     ) {
         self.bucket = bucket
         self.tags = tags
         self.vouches = vouches
+        self.isWary = isWary
         self.notice = notice
         self.heldByteCountMax = heldByteCountMax
         self.pointerByteCountMax = pointerByteCountMax

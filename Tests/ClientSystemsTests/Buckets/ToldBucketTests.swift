@@ -352,8 +352,13 @@ import VersionTree
             expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
             expect(world.notices.all.contains { $0.contains("cannot be made again") })
             try world.publish("4", by: world.publisher())
-            try expect(world.history(.codePush).offers.last?.label, equals: "v4")
-            world.checkEnd()
+            let history = try world.history(.codePush)
+            expect(history.offers.last?.label, equals: "v4")
+            var copy = try ClientHistory(
+                parsing: try require(world.store.files["for/codepush/stable.json"]).bytes,
+                of: .stable, .codePush)
+            copy.log = nil
+            expect(copy, equals: history)
             expect(world.broken, equals: [])
         }
     }
