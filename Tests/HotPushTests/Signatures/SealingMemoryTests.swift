@@ -63,10 +63,9 @@ import VersionTree
         for version in ["1", "2"] { try place.publish(version, sealing) }
         let old = try place.bytes()
         let origin = try require(try place.pointer().origin)
-        // The list of channels cannot be written: a stranger has changed it, and is in the way.
-        let list = place.place.origin + "/channels.json"
-        try Data("{}".utf8).write(to: URL(filePath: list))
-        let obstacle = place.place.origin + "/.channels.json.new"
+        // The list of channels cannot be written: a stranger's directory is in its place.
+        let obstacle = place.place.origin + "/channels.json"
+        try FileManager.default.removeItem(atPath: obstacle)
         try FileManager.default.createDirectory(
             atPath: obstacle + "/x", withIntermediateDirectories: true)
         expect(refusal { try place.publisher(sealing).withdraw(VersionName("2")) } != nil)
