@@ -63,8 +63,7 @@ package struct BucketPruner: Sendable {
                 "\(inner) in \(bucket.place) is of another origin, whose files look like those of this one: nothing is "
                     + "deleted; move that origin to another prefix")
         }
-        var tryCount = 0
-        var (commitCount, trimmedCount) = (0, 0)
+        var (tryCount, commitCount, trimmedCount) = (0, 0, 0)
         var copies = CopiesState.unknown
         var mayMakeRoom = true
         while true {
