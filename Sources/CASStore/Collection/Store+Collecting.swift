@@ -4,8 +4,8 @@ extension Store {
     /// Deletes what nothing references, in two phases: announce, then delete what is still garbage.
     ///
     /// Safe beside writers: one that needs an announced object takes it back in its own transaction,
-    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk. What cannot be removed stays
-    /// (``stuckLeftovers``), and all else goes.
+    /// or writes it again. A repetition after a crash finishes the work. Runs on a full disk. What cannot be removed stays,
+    /// is told once (``StoreOptions``, `notice`), and all else goes.
     /// - Throws: `.index` while a manifest cannot be read: then the roots are in doubt.
     @discardableResult
     public func collect(
