@@ -87,7 +87,8 @@ extension TamperingTests {
         },
         moving(
             "hello", to: "to the place of a dead writer's lease", .missingObject,
-            besides: [.leftover]
+            // An object is read-only, and a lease is not.
+            besides: [.leftover, .wrongMode]
         ) { $0.path("leases/99-0123456789abcdef") },
         moving("hello", to: "elsewhere in the store", .missingObject) {
             $0.path("objects.bak/68/hello")
