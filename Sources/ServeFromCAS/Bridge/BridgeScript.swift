@@ -110,7 +110,8 @@ package enum BridgeScript {
             }
             failures = 0;
             link.isOpen = true;
-            tellVisibility(document.hidden && !resumed);
+            // Of a new session the server believes that it is seen; what was said while there was no link may be lost.
+            tellVisibility(document.hidden || resumed);
             emit('open', { resumed, transport: link.transport });
           };
 

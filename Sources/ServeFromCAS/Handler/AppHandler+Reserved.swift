@@ -134,6 +134,23 @@ extension AppHandler {
         return pins.withLock { $0.hasPageWithoutSession(now: now) }
     }
 
+    /// Whether all open pages of the version that is shown say that nobody sees them: then its time does not run.
+    ///
+    /// Not if there is none. One that has no bridge yet, or whose version is not known, may be seen.
+    func isUnseen(now: Duration) -> Bool {
+        guard let version = shelf.current?.site.version else { return false }
+        let hidden = hidden.withLock { $0 }
+        let name = version.description
+        var hasOwn = false
+        for session in bridge.sessions {
+            let page = page(of: session)
+            guard page == nil || page == name else { continue }
+            guard hidden.contains(session) else { return false }
+            if page == name { hasOwn = true }
+        }
+        return hasOwn && !pins.withLock { $0.hasPageWithoutSession(of: version, now: now) }
+    }
+
     /// Who has posted something.
     enum Sender {
         case page(BridgeSessionID)

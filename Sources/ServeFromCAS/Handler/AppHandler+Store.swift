@@ -92,4 +92,12 @@ extension AppHandler {
         }
         watch?.setForeground(isForeground, now: SystemClock.now)
     }
+
+    /// Lets the time of a start run from now on, or not: by what the program says, and what pages say.
+    func noteSight(now: Duration) {
+        let (watch, isForeground) = starting.withLock { ($0.watch, $0.isForeground) }
+        guard let watch else { return }
+        let isUnseen = watch.ask { $0.watchedToken != nil } && isUnseen(now: now)
+        watch.setForeground(isForeground && !isUnseen, now: now)
+    }
 }

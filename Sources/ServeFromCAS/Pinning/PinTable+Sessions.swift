@@ -26,10 +26,17 @@ extension PinTable {
         attach(connection, held.browser, held.load, now)
     }
 
-    /// Whether a page is open that has no session, or none yet.
-    func hasPageWithoutSession(now: Duration) -> Bool {
+    /// Whether a page is open that has no session, or none yet; of one version, or of any.
+    ///
+    /// A frame is seen with the page around it: it needs no session, and one that it has speaks for both.
+    func hasPageWithoutSession(of version: VersionName? = nil, now: Duration) -> Bool {
         browsers.values.contains { browser in
-            browser.loads.contains { $0.pages > $0.sessions && isLive($0, now) }
+            var open: [VersionName: Int] = [:]
+            for load in browser.loads where isLive(load, now) {
+                open[load.version, default: 0] +=
+                    (load.parent == nil ? load.pages : 0) - load.sessions
+            }
+            return open.contains { $0.value > 0 && $0.key == version ?? $0.key }
         }
     }
 

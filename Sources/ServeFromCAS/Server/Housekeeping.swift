@@ -55,7 +55,10 @@ enum Housekeeping {
         judging: (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
         handler.follow()
-        if isOver(handler, now) { judging { judge(handler) } }
+        let isOver = isOver(handler, now)
+        // What passes until the next look counts by what is seen now.
+        handler.noteSight(now: now)
+        if isOver { judging { judge(handler) } }
     }
 
     /// Whether the time of a start is over.

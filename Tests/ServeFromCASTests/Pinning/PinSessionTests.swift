@@ -51,6 +51,39 @@ struct PinSessionTests {
         expect(server.get("/late.js", by: browser, from: "/", connection: 1), equals: "B")
     }
 
+    @Test("speaks for its frames, and a frame for the page around it, in each version alone")
+    func framesSeen() throws {
+        for frames in [[], [false], [true], [false, false], [true, false]] {
+            for isKnown in [true, false] {
+                var server = try Server()
+                var browser = Browser(connection: 1)
+                _ = server.go("/", in: &browser, connection: 1)
+                var names: [String] = isKnown ? ["page"] : []
+                for (number, hasSession) in frames.enumerated() {
+                    let path = "/frame\(number).html"
+                    _ = server.go(path, in: &browser, load: .frame, from: "/", connection: 1)
+                    if hasSession { names.append("frame \(number)") }
+                }
+                for (number, name) in names.enumerated() {
+                    let connection = UInt64(10 + number)
+                    _ = server.get(
+                        "/_castree/bridge", by: browser, from: nil, connection: connection)
+                    server.table.hold(session: name, connection: connection, now: server.now)
+                }
+                // The frames go on asking.
+                server.wait(30)
+                for number in frames.indices {
+                    _ = server.get(
+                        "/data.json", by: browser, from: "/frame\(number).html", connection: 1)
+                }
+                let (a, b, now) = (server.a, server.b, server.now)
+                expect(server.table.hasPageWithoutSession(now: now), equals: names.isEmpty)
+                expect(server.table.hasPageWithoutSession(of: a, now: now), equals: names.isEmpty)
+                expect(!server.table.hasPageWithoutSession(of: b, now: now))
+            }
+        }
+    }
+
     @Test("that is reloaded takes its frames along, with and without a session")
     func reloaded() throws {
         var server = try Server()

@@ -1,0 +1,125 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// docs/serving.md: time counts while a page of the version on trial may be seen, or none is open.
+@Suite("A version on trial whose pages nobody sees")
+struct UnseenPageTests {
+    /// A page that is open: its version, and what it says of itself.
+    struct Page: Sendable {
+        enum State: Sendable { case seen, hidden, bare, gone }
+        var version: String
+        var state: State
+    }
+
+    /// What is open, and whether the version is left when its time has passed.
+    static let scenes: [(open: [Page], isLeft: Bool)] = {
+        let own = { Page(version: "2", state: $0) }
+        let old = { Page(version: "1", state: $0) }
+        return [
+            ([own(.seen)], true), ([own(.hidden)], false), ([own(.bare)], true),
+            ([own(.gone)], true),
+            ([own(.hidden), own(.hidden)], false), ([own(.hidden), own(.seen)], true),
+            ([own(.hidden), own(.bare)], true), ([own(.hidden), own(.gone)], false),
+            ([old(.seen), own(.hidden)], false), ([old(.bare), own(.hidden)], false),
+            ([old(.hidden), own(.seen)], true), ([old(.hidden), own(.gone)], true),
+            ([old(.hidden), own(.bare)], true),
+        ]
+    }()
+
+    private static func app() throws -> TestApp {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        return try TestApp(store) { $0.confirmation = .seconds(100) }
+    }
+
+    /// Opens a page in a browser of its own; its session, if it has one.
+    private static func open(_ page: Page, _ app: TestApp) throws -> (TestBrowser, String?) {
+        let browser = try app.browser()
+        try browser.navigate()
+        if page.state == .bare { return (browser, nil) }
+        let session = try browser.beginSession()
+        let query = "?session=\(session)&version=\(page.version)"
+        try browser.post("/_castree/bridge" + query, "3\nA 0")
+        if page.state == .hidden {
+            try expect(browser.post("/_castree/hidden?session=\(session)").status, equals: 204)
+        }
+        if page.state == .gone { try browser.post("/_castree/bridge" + query, "1\nC") }
+        return (browser, session)
+    }
+
+    @Test(
+        "is not left while each says that it is hidden, whatever pages of other versions are seen")
+    func hidden() throws {
+        for (index, scene) in Self.scenes.enumerated() {
+            let app = try Self.app()
+            var tabs = try scene.open.filter { $0.version == "1" }.map { try Self.open($0, app) }
+            try app.store.versions.activateAtNextBoot("2")
+            tabs += try scene.open.filter { $0.version == "2" }.map { try Self.open($0, app) }
+            app.look(after: .seconds(1))
+            app.look(after: .seconds(150))
+            let lifecycle = try app.store.reopened().lifecycle()
+            expect(lifecycle.current, equals: scene.isLeft ? "1" : "2", "scene \(index)")
+            // Nobody has vouched for it, however long it stays.
+            expect(lifecycle.knownGood, equals: ["1"], "scene \(index)")
+            withExtendedLifetime(tabs) {}
+        }
+    }
+
+    @Test("has the rest of its time when it is seen, and no more")
+    func seenAgain() throws {
+        for endsBySession in [false, true] {
+            let app = try Self.app()
+            try app.store.versions.activateAtNextBoot("2")
+            let (browser, named) = try Self.open(Page(version: "2", state: .hidden), app)
+            let session = try require(named)
+            app.look(after: .seconds(1))
+            app.look(after: .seconds(150))
+            if endsBySession {
+                try browser.post("/_castree/bridge?session=\(session)", "1\nC")
+            } else {
+                try browser.post("/_castree/visible?session=\(session)")
+            }
+            app.look(after: .seconds(151))
+            app.look(after: .seconds(200))
+            try expect(app.store.reopened().lifecycle().current, equals: "2")
+            app.look(after: .seconds(260))
+            let lifecycle = try app.store.reopened().lifecycle()
+            expect(lifecycle.current, equals: "1")
+            expect(lifecycle.trials.first?.strikes, equals: 1)
+        }
+    }
+
+    @Test("is confirmed by a hidden page as by any other")
+    func confirms() throws {
+        let app = try Self.app()
+        try app.store.versions.activateAtNextBoot("2")
+        let (browser, session) = try Self.open(Page(version: "2", state: .hidden), app)
+        app.look(after: .seconds(1))
+        app.look(after: .seconds(150))
+        let confirm = "/_castree/confirm?session=\(try require(session))&version=2"
+        try expect(browser.post(confirm).status, equals: 204)
+        try expect(app.store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+    }
+
+    @Test("is in the background only for as long as the program says so, too")
+    func program() throws {
+        let app = try Self.app()
+        try app.store.versions.activateAtNextBoot("2")
+        let tab = try Self.open(Page(version: "2", state: .seen), app)
+        app.server.setForeground(false)
+        app.look(after: .seconds(1))
+        app.look(after: .seconds(150))
+        try expect(app.store.reopened().lifecycle().current, equals: "2")
+        app.server.setForeground(true)
+        app.look(after: .seconds(151))
+        app.look(after: .seconds(260))
+        try expect(app.store.reopened().lifecycle().current, equals: "1")
+        withExtendedLifetime(tab) {}
+    }
+}
