@@ -31,6 +31,40 @@ extension BridgeScript {
           return false;
         };
         addEventListener('load', () => { isWhole(); });
+    static let returning = #"""
+        // Out of the browser's memory a page comes as it was: it is loaded again if the server shows another version.
+        addEventListener('pageshow', async ({ persisted }) => {
+          if (!persisted) return;
+          connect();
+          const own = said.slice(9);
+          if (!own || frameElement || isForeign) return;
+          for (;;) try {
+            const { version } = await (await fetch('/_castree/status')).json();
+            const detail = { version, reload: true };
+            if (version && version !== own && emit('version-ready', detail)) settle('version-ready', detail);
+            return;
+          } catch (error) { await opened(); }
+        });
+        """#
+
+    static let sharing = #"""
+        // Pages of one address and name share a worker, whatever their versions. So its address says the page's version:
+        // a page of another one has a worker of its own, and the server knows by it what each asks for (Referer).
+        if (window.SharedWorker && said.length > 9) {
+          window.SharedWorker = new Proxy(SharedWorker, {
+            construct(shared, [address, ...options], made) {
+              if (typeof address === 'string' || address instanceof URL) {
+                address = new URL(address, document.baseURI);
+                if (address.href.startsWith(location.origin + '/')) {
+                  address.search += (address.search ? '&' : '') + 'castree_' + said.slice(1);
+                }
+              }
+              return Reflect.construct(shared, [address, ...options], made);
+            },
+          });
+        }
+        """#
+
         """#
 
     static let foreignness = #"""

@@ -50,6 +50,7 @@ package enum BridgeScript {
           \#(foreignness)
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
+          \#(sharing)
           const join = (...parts) => {
             const all = parts.map(bytesOf);
             const bytes = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));

@@ -17,6 +17,9 @@ struct PinRequest: Sendable, Hashable {
     var path: [UInt8]
     /// The path of the Referer, if it is of this origin.
     var referrer: [UInt8]?
+    /// The version of the pages that share a worker: its address says it, in the request for its script and in the
+    /// Referer of what it asks for.
+    var shared: VersionName?
     /// The cookie's content: the browser, and the version of its newest page.
     ///
     /// Of several the last: the server's own has the shortest path, and longer ones come first (RFC 6265, section 5.4).
@@ -68,6 +71,7 @@ extension PinRequest {
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
         sender = Self.sender(request, referrer)
+        if load == .subresource { shared = Self.shared(request, referrer) }
         cookie = nil
         for value in CookieText.values(of: Array(cookieName.utf8), in: request) {
             guard let sealed = seal.content(of: value[...]), let read = PinCookie(sealed.content)
@@ -97,6 +101,26 @@ extension PinRequest {
             }
         }
         return request.load != .subresource
+    }
+
+    private static func shared(
+        _ request: borrowing RequestHead, _ referrer: [UInt8]?
+    ) -> VersionName? {
+        let own = request.query.flatMap { Self.shared(request.bytes[$0]) }
+        if let own { return own }
+        guard let referrer, Responder.isAsset(referrer[...]),
+            let value = request.value(of: "referer").map({ request.bytes[$0] }),
+            let query = value.firstIndex(of: 63)
+        else { return nil }
+        return Self.shared(value[(query + 1)...])
+    }
+
+    /// The version in the parameter that the bridge's script gives to the addresses of shared workers.
+    private static func shared(_ query: ArraySlice<UInt8>) -> VersionName? {
+        let name = Array((CookieText.ownPrefix + PageWord.parameter).utf8)
+        let part = query.prefix { $0 != 35 }.split(separator: 38).last
+        guard let part, part.starts(with: name) else { return nil }
+        return PageWord(String(decoding: part.dropFirst(name.count), as: UTF8.self)).version
     }
 
     private static func sender(_ request: borrowing RequestHead, _ referrer: [UInt8]?) -> Sender {

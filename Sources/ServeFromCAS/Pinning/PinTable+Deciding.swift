@@ -39,7 +39,9 @@ extension PinTable {
         }
         recall(cookie, isMarking: false, now)
         if let decision = byWorker(request, cookie, now) { return decision }
-        if let decision = byMark(request, cookie, now) { return decision }
+        if let decision = byMark(request, cookie, now) ?? bySharedWorker(request, cookie, now) {
+            return decision
+        }
         guard let place = browsers.index(forKey: cookie.browser),
             browsers.values[place].loads.contains(where: { isLive($0, now) })
         else {

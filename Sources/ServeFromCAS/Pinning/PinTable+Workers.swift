@@ -1,6 +1,6 @@
 import VersionTree
 
-// Service workers: one for all pages of a browser, whatever their versions.
+// Workers that several pages have. Service workers: one for all pages of a browser, whatever their versions.
 //
 // A worker's script comes from the version that the next page gets, also while older pages are open: with theirs a browser
 // that shows what its worker keeps, and so sends no navigation, would never get another one. What the worker itself asks for
@@ -72,6 +72,23 @@ extension PinTable {
             versions.append(load.version)
         }
         return doubt(versions, of: request, cookie)
+    }
+
+    /// What a worker gets that pages share (`SharedWorker`), and its script: the version of its pages while one is open.
+    ///
+    /// Such a worker lives as long as any of them, and asks beside pages of newer versions; a mark it has not.
+    mutating func bySharedWorker(
+        _ request: PinRequest, _ cookie: PinCookie, _ now: Duration
+    ) -> Decision? {
+        guard let version = request.shared,
+            let load = browsers[cookie.browser]?.loads.last(where: {
+                $0.version == version && $0.parent == nil && isHeld($0, now)
+            })
+        else { return nil }
+        browsers[cookie.browser]?.usedAt = now
+        change(cookie.browser, load.number) { $0.usedAt = max($0.usedAt, now) }
+        attach(request.connection, cookie.browser, load.number, now)
+        return .serve(version, cookie: nil, mark: nil)
     }
 
     /// Whether a session's browser was given a version, so that a page of it may be of that version.

@@ -29,6 +29,34 @@ struct PinRequestTests {
         expect(request.referrer, equals: row.path.map { Array($0.utf8) })
     }
 
+    @Test(
+        "is the version of a shared worker in its script's address, or in the Referer of what it asks for"
+    )
+    func shared() throws {
+        let version = try VersionName("2.0+b")
+        for query in [
+            "castree_version=2.0+b", "a=b&castree_version=2.0+b",
+            "castree_version=1&castree_version=2.0+b",
+        ] {
+            try expect(read([], target: "/w.js?" + query).shared, equals: version)
+            let referrer = "http://localhost:1234/w.js?" + query
+            try expect(read([("Referer", referrer)], target: "/a.json").shared, equals: version)
+            // Of a page, of another server, or of a navigation it says nothing.
+            for page in [
+                "http://localhost:1234/?", "http://localhost:1234/p.html?", "http://other:1/w.js?",
+            ] {
+                try expect(read([("Referer", page + query)], target: "/a.json").shared == nil)
+            }
+            try expect(
+                read([("Sec-Fetch-Mode", "navigate")], target: "/w.js?" + query).shared == nil)
+        }
+        for query in [
+            "", "castree_version=", "castree_version=/x", "version=1", "castree_version=1&a=b",
+        ] {
+            try expect(read([], target: "/w.js?" + query).shared == nil, "\(query)")
+        }
+    }
+
     @Test("is a cookie only if it is one of ours")
     func cookie() throws {
         let cookie = PinCookie(

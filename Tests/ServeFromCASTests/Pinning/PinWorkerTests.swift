@@ -130,6 +130,43 @@ struct PinWorkerTests {
         expect(scene.get(), equals: "B")
     }
 
+    /// A worker of the pages of a version asks (`SharedWorker`): its address says the version.
+    private static func share(
+        _ path: String, of version: VersionName, from referrer: String, _ scene: inout Scene
+    ) -> String {
+        var request = PinRequest(
+            load: .subresource, path: Array(path.utf8), referrer: Array(referrer.utf8),
+            cookie: scene.browser.cookie, connection: 92, sender: .page)
+        request.shared = version
+        guard case .serve(let version, _, nil) = scene.server.ask(request) else { return "doubt" }
+        return version.description
+    }
+
+    @Test(
+        "of pages that share it is their version, also while a newer page loads, as long as one is open"
+    )
+    func shared() throws {
+        for seconds in [0, 2, 10, 600] {
+            var scene = try Scene()
+            let (a, b) = (scene.server.a, scene.server.b)
+            scene.open(a, tab: 1)
+            scene.server.current = b
+            _ = scene.server.go("/", in: &scene.browser, connection: 2)
+            scene.server.wait(seconds)
+            for (version, name) in [(a, "A"), (b, "B")] {
+                // Its script, and what it asks for.
+                expect(Self.share("/shared.js", of: version, from: "/", &scene), equals: name)
+                expect(
+                    Self.share("/data.json", of: version, from: "/shared.js", &scene), equals: name)
+            }
+            // The worker of pages that have gone has gone, too: its word counts for nothing.
+            scene.server.table.close(connection: 1, now: scene.server.now)
+            scene.server.table.close(connection: 92, now: scene.server.now)
+            scene.server.wait(61)
+            expect(Self.share("/data.json", of: a, from: "/shared.js", &scene), equals: "B")
+        }
+    }
+
     @Test("may be the worker's that has come last, where workers show pages that they kept")
     func kept() throws {
         var scene = try Scene()
