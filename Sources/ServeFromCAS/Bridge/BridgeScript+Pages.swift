@@ -1,4 +1,4 @@
-// What a page knows of itself: whether it is whole, and where it is shown.
+// What a page knows of itself: whether it is whole, where it is shown, where it comes from and what it shares.
 extension BridgeScript {
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
@@ -16,10 +16,8 @@ extension BridgeScript {
         const isWhole = async () => {
           const files = others();
           if (isMixed || !files) return !isMixed;
-          if (!link || !link.isOpen) await opened();
           try {
-            const answer = await fetch('/_castree/mixed?session=' + session + said, { method: 'POST', body: files });
-            if (answer.status !== 409) return true;
+            if ((await post('mixed', files)).status !== 409) return true;
           } catch (error) { return true; }
           if (isMixed) return false;
           isMixed = true;
@@ -31,6 +29,8 @@ extension BridgeScript {
           return false;
         };
         addEventListener('load', () => { isWhole(); });
+        """#
+
     static let returning = #"""
         // Out of the browser's memory a page comes as it was: it is loaded again if the server shows another version.
         addEventListener('pageshow', async ({ persisted }) => {
@@ -63,8 +63,6 @@ extension BridgeScript {
             },
           });
         }
-        """#
-
         """#
 
     static let foreignness = #"""

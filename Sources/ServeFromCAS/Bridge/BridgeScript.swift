@@ -44,13 +44,15 @@ package enum BridgeScript {
             if (said && !frameElement) {
               if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
               tab.castreeVersion = said;
+              // What came as it was told may be told of once more, should it be left and wait again.
+              if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) delete tab.castreeReady;
             }
             isTurned = isRestored && !!tab.castreeTurned;
           } catch (error) {}
           \#(foreignness)
+          \#(sharing)
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
           const bytesOf = x => typeof x === 'string' ? encoder.encode(x) : x;
-          \#(sharing)
           const join = (...parts) => {
             const all = parts.map(bytesOf);
             const bytes = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
@@ -167,7 +169,7 @@ package enum BridgeScript {
             }, { once: true });
             const ask = async () => {
               try {
-                await fetch(`/_castree/stale-page?session=${session}${said}`, { method: 'POST' });
+                await post('stale-page');
                 const own = await worker.getRegistration();
                 if (own) await own.update();
               } catch (error) {}
@@ -326,50 +328,51 @@ package enum BridgeScript {
             navigator.sendBeacon(`/_castree/${document.hidden ? 'hidden' : 'visible'}?session=${session}`);
           };
           document.addEventListener('visibilitychange', tellVisibility);
-          addEventListener('pageshow', ({ persisted }) => { if (persisted) connect(); });
-
+          \#(returning)
           \#(wholeness)
 
           const opened = () => new Promise(done => bridge.addEventListener('open', done, { once: true }));
-          // The session shows that a page asks, and which page.
-          const confirm = async () => {
-            if (!link || !link.isOpen) await opened();
-            if (!await isWhole()) return false;
+          // The session shows that a page asks, and which page. Where it has ended (a long absence, another run of the
+          // server), the bridge begins another one at once.
+          const post = async (path, body) => {
             for (;;) {
+              if (!link || !link.isOpen) await opened();
               const name = session;
-              try {
-                const query = '?session=' + name + said;
-                const answer = await fetch('/_castree/confirm' + query, { method: 'POST' });
-                if (answer.status !== 410) return answer.ok;
-              } catch (error) { return false; }
-              // The server was restarted, and the bridge begins another session.
-              if (session === name) await opened();
+              const answer = await fetch(`/_castree/${path}?session=${name}${said}`, { method: 'POST', body });
+              if (answer.status !== 410) return answer;
+              if (link && session === name) lost(link);
             }
           };
+          const confirm = async () => {
+            if (!link || !link.isOpen) await opened();
+            try { return await isWhole() && (await post('confirm')).ok; } catch (error) { return false; }
+          };
 
-          // What comes of it is an event for all pages.
+          // What comes of it is an event for all pages. A session that begins meanwhile may have missed it, and asks again.
           const ask = async (wish, ends) => {
             if (!link || !link.isOpen) await opened();
-            let stop;
+            let stop, isTaken = false;
             const outcome = new Promise((done, fail) => {
               const hear = ({ type, detail }) => {
                 if (type === 'update-failed') fail(new Error(detail.message));
                 else done({ type, ...detail });
               };
+              const send = async () => {
+                isTaken = false;
+                const answer = await post(wish);
+                if (!answer.ok) throw new Error(await answer.text());
+                isTaken = true;
+              };
+              const again = ({ detail }) => { if (isTaken && !detail.resumed) send().catch(fail); };
               for (const end of ends) bridge.addEventListener(end, hear);
-              stop = () => ends.forEach(end => bridge.removeEventListener(end, hear));
+              bridge.addEventListener('open', again);
+              stop = () => {
+                ends.forEach(end => bridge.removeEventListener(end, hear));
+                bridge.removeEventListener('open', again);
+              };
+              send().catch(fail);
             });
-            // Without this, a failure before somebody waits for it would be an error of the page.
-            outcome.catch(() => {});
-            try {
-              for (;;) {
-                const name = session;
-                const answer = await fetch(`/_castree/${wish}?session=${name}`, { method: 'POST' });
-                if (answer.ok) return await outcome;
-                if (answer.status !== 410) throw new Error(await answer.text());
-                if (session === name) await opened();
-              }
-            } finally { stop(); }
+            try { return await outcome; } finally { stop(); }
           };
           const check = () => ask('check', ['available', 'ready', 'up-to-date', 'update-failed']);
           const update = () => ask('update', ['ready', 'up-to-date', 'update-failed']);

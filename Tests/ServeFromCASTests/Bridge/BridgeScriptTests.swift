@@ -17,8 +17,10 @@ struct BridgeScriptTests {
         globalThis.window = globalThis;
         globalThis.location = { origin: 'http://localhost:1', reload() { loads++; } };
         globalThis.frameElement = FRAME;
-        globalThis.addEventListener = () => {};
-        globalThis.document = { hidden: false, addEventListener() {} };
+        const listeners = {};
+        globalThis.addEventListener = (type, hear) => { listeners[type] = hear; };
+        globalThis.document = { hidden: false, addEventListener() {}, baseURI: 'http://localhost:1/app/' };
+        let shown = '2';
         Object.defineProperty(globalThis, 'sessionStorage', STORAGE);
         globalThis.WebSocket = class {
           constructor() { socket = this; }
@@ -28,7 +30,8 @@ struct BridgeScriptTests {
         globalThis.fetch = async address => {
           posts.push(address);
           const status = answers.shift() || 204;
-          return { status, ok: status < 300, text: async () => `status ${status}` };
+          return { status, ok: status < 300, text: async () => `status ${status}`,
+            json: async () => ({ version: shown }) };
         };
         const pause = () => new Promise(done => setTimeout(done, 5));
         const open = name => { socket.onopen(); socket.onmessage({ data: `W 1 ${name} 0` }); };
@@ -36,6 +39,8 @@ struct BridgeScriptTests {
           + JSON.stringify({ version: '2', reason: 'r', at, own }) });
         const tell = (number, name, detail) => socket.onmessage({
           data: `E ${number} 0 ${name}\n` + JSON.stringify(detail) });
+        // The script connects again, since its session has ended.
+        const another = async () => { for (const old = socket; socket === old;) await pause(); };
         const first = 'a'.repeat(32), second = 'b'.repeat(32);
         """
 
@@ -112,9 +117,7 @@ struct BridgeScriptTests {
             answers = [410];
             const confirmed = castree.confirm();
             await pause();
-            const old = socket;
-            old.onclose();
-            while (socket === old) await pause();
+            await another();
             open(second);
             const good = await confirmed;
             answers = [409];
@@ -143,6 +146,120 @@ struct BridgeScriptTests {
         let told =
             "open(first); tell(1, 'version-ready', { version: '2', reload: true }); console.log(loads);"
         try expect(run(told, storage: blocked), equals: "0")
+    }
+
+    /// A page of version 2.
+    private static let second = """
+        null;
+        Object.defineProperty(globalThis, 'performance', { value: { getEntriesByType: kind =>
+          kind === 'navigation' ? [{ \(says("2")) }] : [] } });
+        """
+
+    @Test(
+        "asks again in another session for what was asked in one that ended, before and after it was taken"
+    )
+    func asksAgain() throws {
+        for wish in ["check", "update"] {
+            for isTaken in [true, false] {
+                let steps = """
+                    open(first);
+                    answers = [\(isTaken ? 202 : 410), 202];
+                    const done = castree.\(wish)();
+                    await pause();
+                    if (\(isTaken)) socket.onclose();
+                    await another();
+                    open(second);
+                    await pause();
+                    tell(1, 'up-to-date', { reasons: [], codes: [] });
+                    console.log((await done).type, posts.map(p => p.slice(-1)).join(''));
+                    // It is over: another session asks for nothing.
+                    socket.onclose();
+                    await another();
+                    open(first);
+                    await pause();
+                    console.log(posts.length);
+                    """
+                try expect(run(steps), equals: "up-to-date ab\n2", "\(wish) \(isTaken)")
+            }
+        }
+    }
+
+    @Test("says what it has of another version in another session, too, before it confirms")
+    func mixedAgain() throws {
+        let timing = Self.second.replacingOccurrences(
+            of: ": []", with: ": [{ name: 'http://localhost:1/app.js', \(Self.says("1")) }]")
+        let steps = """
+            open(first);
+            answers = [410, 409];
+            const good = castree.confirm();
+            await another();
+            open(second);
+            console.log(await good, loads, posts.map(p => p.replace(/.*castree.|\\?.*/g, '')).join());
+            """
+        try expect(run(steps, frame: timing), equals: "false 1 mixed,mixed")
+    }
+
+    @Test("loads a page again out of the browser's memory, if the server shows another version")
+    func memory() throws {
+        for (version, isKept, prevents, count) in [
+            ("3", true, false, 1), ("2", true, false, 0), ("3", false, false, 0),
+            ("3", true, true, 0),
+        ] {
+            let steps = """
+                open(first);
+                shown = '\(version)';
+                if (\(prevents)) castree.bridge.addEventListener('version-ready', event => event.preventDefault());
+                listeners.pageshow({ persisted: \(isKept) });
+                await pause();
+                console.log(loads);
+                """
+            try expect(run(steps, frame: Self.second), equals: "\(count)", "\(version) \(isKept)")
+        }
+    }
+
+    @Test("is told of a version again that was shown in the tab meanwhile, and was left")
+    func toldAgain() throws {
+        for (mark, count) in [("2", 1), ("2 reload", 1), ("3 reload", 0), ("22 reload", 1)] {
+            let steps = """
+                open(first);
+                tell(1, 'version-ready', { version: '3', reload: true });
+                console.log(loads);
+                """
+            let before = "null; setTimeout(() => {}); globalThis.mark = '\(mark)';"
+            let frame = Self.second.replacingOccurrences(of: "null;", with: before)
+            try expect(
+                run(
+                    steps, frame: frame,
+                    storage: "{ value: Object.assign(tab, { castreeReady: mark }) }"),
+                equals: "\(count)", "\(mark)")
+        }
+        let steps = "console.log(tab.castreeReady);"
+        let storage = "{ value: Object.assign(tab, { castreeReady: '2 reload' }) }"
+        try expect(run(steps, frame: Self.second, storage: storage), equals: "undefined")
+    }
+
+    @Test("gives the workers that pages share an address for each version, and no other anything")
+    func shares() throws {
+        let own = "http://localhost:1"
+        for (address, expected) in [
+            ("'w.js'", own + "/app/w.js?castree_version=2"),
+            ("'/w.js?a=b+c#d'", own + "/w.js?a=b+c&castree_version=2#d"),
+            ("new URL('\(own)/w.js')", own + "/w.js?castree_version=2"),
+            ("'http://other:1/w.js'", "http://other:1/w.js"), ("'data:,1'", "data:,1"),
+            ("{ toString: () => 'trusted' }", "trusted"),
+        ] {
+            let frame =
+                Self.second
+                + "\nglobalThis.SharedWorker = class { constructor(...all) { this.all = all; } };"
+            let steps = """
+                const worker = new SharedWorker(\(address), 'name');
+                console.log(String(worker.all[0]), worker.all[1], worker instanceof SharedWorker);
+                """
+            try expect(run(steps, frame: frame), equals: "\(expected) name true")
+            // A page that does not know its version leaves all as it is.
+            let bare = frame.replacingOccurrences(of: Self.says("2"), with: "")
+            if address == "'w.js'" { try expect(run(steps, frame: bare), equals: "w.js name true") }
+        }
     }
 
     /// What a page of version 2 has of its own server, and whether any of it may be of another version.
