@@ -53,6 +53,7 @@ extension Scenario {
         run: verb { _, versions in
             try versions.retire(try versions.planRetention(RetentionPolicy()))
             _ = try versions.collect()
+            try promiseNothingStuck(versions)
         },
         isKept: { _, versions in
             try versions.versions().map(\.version) == ["0"]
@@ -67,6 +68,7 @@ extension Scenario {
             policy.byteCountMax = 1000
             try versions.retire(try versions.planRetention(policy))
             _ = try versions.collect()
+            try promiseNothingStuck(versions)
         },
         isKept: { _, versions in
             try Set(versions.versions().map(\.version)) == ["0", "2"]

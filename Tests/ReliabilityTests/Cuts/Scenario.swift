@@ -21,6 +21,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     /// Whether what a second time found may become what it left, where that is something else than what
     /// the first left (a second start is not the first).
     var follows: (@Sendable (_ found: Facts, _ left: Facts) -> Bool)?
+    /// What it may have left when it returned, besides what it leaves on a sound disk: something was passed over, and told.
+    var passesOver: (@Sendable (_ before: Facts, _ left: Facts) -> Bool)?
     /// Damage that is there before; what a check may find until the verb has run.
     var known: Set<Finding.Kind> = []
     /// Whether no version may become incomplete on the way, although there is damage.
@@ -61,6 +63,12 @@ extension Scenario {
         { place, disk, isDurable in
             try body(place, place.open(on: disk, isDurable: isDurable))
         }
+    }
+
+    /// What could not be taken away is told, and nothing is promised of it.
+    static func promiseNothingStuck(_ versions: VersionStore) throws {
+        guard let stuck = versions.store.stuckLeftovers.first else { return }
+        throw StoreError(.io, "unable to remove \(stuck.path): \(stuck.reason)")
     }
 
     static let initialize = Scenario(
@@ -206,7 +214,15 @@ extension Scenario {
             try with("1")(place)
             try place.open().activateAtNextBoot("1")
         },
-        run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows)
+        run: verb { _, versions in _ = try versions.boot() }, follows: bootFollows,
+        passesOver: waitsOn)
+
+    /// What waits and cannot be looked at waits on, and what is current starts.
+    private static func waitsOn(_ before: Facts, _ left: Facts) -> Bool {
+        var expected = before
+        expected.lifecycle.boot = left.lifecycle.boot
+        return left == expected && left.lifecycle.boot?.version == before.lifecycle.current
+    }
 
     /// A start that was recorded and never confirmed is left for the known good version: it waits, and is
     /// banned at its second strike; one that was not recorded is made, also of what waits.
@@ -278,7 +294,10 @@ extension Scenario {
             try with("1", "2")(place)
             try place.open().retire("1")
         },
-        run: verb { _, versions in _ = try versions.store.collect() },
+        run: verb { _, versions in
+            _ = try versions.store.collect()
+            try promiseNothingStuck(versions)
+        },
         isKept: { _, versions in try versions.store.planCollection().objectCount == 0 })
 
     /// Retiring and collecting in one go: the whole way of a version's content out.
@@ -289,6 +308,7 @@ extension Scenario {
                 guard error.code == .noVersion else { throw error }
             }
             _ = try versions.store.collect()
+            try promiseNothingStuck(versions)
         })
 
     static let repair = Scenario(
@@ -299,7 +319,10 @@ extension Scenario {
             try Damage.flip(
                 place.store + "/objects/\(digits.prefix(2))/\(digits.dropFirst(2))", at: 1)
         },
-        run: verb { _, versions in _ = try versions.check(repairing: true) },
+        run: verb { _, versions in
+            _ = try versions.check(repairing: true)
+            try promiseNothingStuck(versions)
+        },
         // Where a step fails behind the one that takes the object away, the index does not say so yet, and the
         // tree still shows what was taken away. The next repair ends it.
         known: [.damagedObject, .missingObject, .wrongInTree])
