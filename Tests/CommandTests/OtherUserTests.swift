@@ -92,6 +92,34 @@ import Testing
         expect(checked.status, equals: 0, "\(checked)")
     }
 
+    // A manifest that another user may have written, and the owner's group reads: a restore, a stray sudo.
+    @Test(
+        "gets copies of its own of what another user has in it and its group may read",
+        .disabled(if: reason != nil, "\(reason ?? "")"))
+    func copies() throws {
+        let place = try prepared()
+        try place.give(to: 65534)
+        let store = place.directory.path + "/.castree/"
+        let foreign = ["manifests/1.json", "lifecycle.json"]
+        let before = foreign.map { FileManager.default.contents(atPath: store + $0) }
+        for name in foreign {
+            expect(chown(store + name, 0, 65534), equals: 0)
+            expect(chmod(store + name, 0o640), equals: 0)
+        }
+        // What is closed makes a repair look at the owner of everything.
+        expect(chown(store + "index.sqlite", 0, 0), equals: 0)
+        let repaired = try Self.stranger(["fsck", "--repair"], in: place.directory)
+        expect(repaired.status, equals: 1, "\(repaired)")
+        for (name, bytes) in zip(foreign, before) {
+            var status = stat()
+            expect(lstat(store + name, &status), equals: 0, "\(name)")
+            expect(status.st_uid, equals: 65534, "\(name)")
+            expect(FileManager.default.contents(atPath: store + name), equals: bytes, "\(name)")
+        }
+        let checked = try Self.stranger(["fsck", "--deep"], in: place.directory)
+        expect(checked.status, equals: 0, "\(checked)")
+    }
+
     @Test(
         "made under any umask, can be read",
         .disabled(if: reason != nil, "\(reason ?? "")"), arguments: ["077", "000", "027"])

@@ -78,20 +78,17 @@ extension Store {
     ) throws(StoreError) -> String? {
         let isFile = status.kind == .regular
         let place = path.split(separator: "/").dropLast().joined(separator: "/")
-        if isFile, let bytes = readable(name, in: directory, fileSystem) {
-            guard place.isEmpty, !derived.contains(name), !name.hasPrefix(StoreLayout.index) else {
-                return try setAside(name, in: directory, quarantine, fileSystem)
-            }
+        let isDerived =
+            place.isEmpty
+            ? derived.contains(name) || name.hasPrefix(StoreLayout.index)
+            : [StoreLayout.staging, StoreLayout.leases, StoreLayout.pointers].contains(place)
+        if isFile, !isDerived, let bytes = readable(name, in: directory, fileSystem) {
             try fileSystem.replaceFile(
                 directory, name, with: bytes, mode: status.mode & 0o777, token: randomToken(),
                 durably: true)
             return "; it was replaced by a copy"
         }
-        let isDerived =
-            place.isEmpty
-            ? derived.contains(name) || notes.contains(name) || name.hasPrefix(StoreLayout.index)
-            : [StoreLayout.staging, StoreLayout.leases, StoreLayout.pointers].contains(place)
-        if isFile, isDerived {
+        if isFile, isDerived || (place.isEmpty && notes.contains(name)) {
             // Somebody of before may still have the lock, and would not see whoever takes a new one.
             guard LockHolder.find(of: status).process == nil else { return nil }
             return try setAside(name, in: directory, quarantine, fileSystem)

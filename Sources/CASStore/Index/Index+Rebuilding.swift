@@ -55,6 +55,7 @@ extension Index {
         try fileSystem.setMode(root, StoreLayout.stamp, 0o644)  // the umask cut it
         // Closed to others from the beginning: they could lock it.
         _ = try fileSystem.open(root, StoreLayout.index, .updating, mode: 0o600)
+        try fileSystem.setMode(root, StoreLayout.index, 0o600)  // as above
         let made = try connect(.readWrite)
         try made.execute(IndexSchema.settings)
         try made.execute(IndexSchema.cacheWhileMaking)

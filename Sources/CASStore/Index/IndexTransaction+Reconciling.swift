@@ -116,8 +116,9 @@ extension IndexTransaction {
             if let name = known.text(0) { rows[name] = known.text(1) ?? "" }
         }
         let files = try index.manifestFiles()
-        return files.filter { rows[$0.name, default: ""] != Index.identity($0.status) }
-            .map(\.name).filter { rows[$0] != nil }
+        return files.filter { file in
+            rows[file.name].map { $0 != Index.identity(file.status) } ?? false
+        }.map(\.name)
     }
 
     /// Records which file the registered version was read from.

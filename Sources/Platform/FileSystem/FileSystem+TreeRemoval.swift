@@ -31,7 +31,7 @@ extension FileSystem {
         }
         var first: StoreError?
         let emptied: Void? = try ifPresent { () throws(StoreError) in
-            // One that is closed to its owner (mode 000) is opened first.
+            // One that is closed to its owner (mode 000) is opened first. By its name: who could exchange it is its owner.
             if found.mode & 0o500 != 0o500 { try setMode(parent, name, 0o755) }
             let directory = try open(parent, name, .directory, mode: 0)
             // Trees have mode 0555; their owner must make them writable to empty them.

@@ -78,8 +78,11 @@ extension VersionStore {
 
     /// Builds the tree of what waits, and mends it.
     ///
-    /// - Returns: the version, if that fails: it waits on until it is mended, and what is current starts.
-    private func unfitWaiting(for request: StartRequest) throws(StoreError) -> String? {
+    /// - Returns: the version, and whether it is fit to be shown: if not, it waits on until it is mended, and what is
+    ///   current starts. `nil` if nothing waits that could start.
+    private func prepareWaiting(
+        for request: StartRequest
+    ) throws(StoreError) -> (version: String, isFit: Bool)? {
         let lifecycle = try lifecycle()
         guard request.takesPending, let pending = lifecycle.pending,
             let current = lifecycle.current, let row = try store.versionRow(pending),
@@ -89,7 +92,7 @@ extension VersionStore {
         do throws(StoreError) {
             try materialize(pending)
             try mendTree(of: pending)
-            return nil
+            return (pending, true)
         } catch {
             if [.interrupted, .locked].contains(error.code) { throw error }
             // Nothing mends that but somebody who adds it again, so it does not wait for it.
@@ -97,18 +100,15 @@ extension VersionStore {
             store.options.notice(
                 "version \(pending) waits on, since it cannot be shown as its manifest says, and version \(current) stays: "
                     + error.message)
-            return pending
+            return (pending, false)
         }
     }
 
     /// Makes a start, and tells what became of it.
     package func begin(_ request: StartRequest) throws(StoreError) -> Begun {
         var request = request
-        request.unfit = try unfitWaiting(for: request)
-        return try beginPrepared(request)
-    }
-
-    private func beginPrepared(_ request: StartRequest) throws(StoreError) -> Begun {
+        let waiting = try prepareWaiting(for: request)
+        if let waiting, !waiting.isFit { request.unfit = waiting.version }
         let begun = try changeLifecycle { (lifecycle) throws(StoreError) -> Begun in
             let begun = try lifecycle.begin(request, self)
             if try !isUsable(begun.version, lifecycle) {
@@ -126,7 +126,9 @@ extension VersionStore {
             .booted(
                 version: begun.version, switchedFrom: begun.switchedFrom, left: begun.left))
         // Whoever shows the directory gets it, whatever is wrong with it.
-        if begun.switchedFrom != nil { try mendShownTree(of: begun.version) }
+        if begun.switchedFrom != nil, begun.version != waiting?.version {
+            try mendShownTree(of: begun.version)
+        }
         return begun
     }
 

@@ -196,12 +196,14 @@ extension VersionStore {
     /// the rest.
     private func stillWrong(_ findings: [Finding], besides others: [Finding]) -> [Finding] {
         let known = Set(others.compactMap(\.object))
+        let open = findings.filter { finding in
+            guard !finding.isRepaired, let object = finding.object else { return false }
+            return !known.contains(object)
+        }
         // What cannot be looked at is no better than it was.
-        guard var checker = try? ObjectChecker() else { return [] }
-        return findings.filter { finding in
-            guard !finding.isRepaired, let object = finding.object, !known.contains(object) else {
-                return false
-            }
+        guard var checker = try? ObjectChecker() else { return open }
+        return open.filter { finding in
+            guard let object = finding.object else { return false }
             // As above.
             if (try? store.naming([object]).isEmpty) == true { return false }
             // As above.

@@ -123,12 +123,12 @@ private struct Deciding {
     let newestCount: Int
     /// Whether the current version, which is registered, is still to come.
     var isNewer: Bool
-    /// The number of versions so far, of whole ones among them, of parts kept since they may arrive, and of those kept because
-    /// they are new.
+    /// The number of versions so far, of whole ones among them, and of those kept because they are new.
     var seenCount = 0
     var wholeCount = 0
-    var partCount = 0
     var newestTaken = 0
+    /// Whether a part is kept since the rest of it may arrive.
+    var hasPart = false
 
     init(
         _ versions: [VersionSummary], _ lifecycle: Lifecycle, _ pinned: Set<String>,
@@ -218,10 +218,10 @@ private struct Deciding {
             return rank + among
         }
         // The next pull goes on with the newest; those before it have been replaced.
-        if version.state == .incomplete, !version.isBad, partCount == 0,
+        if version.state == .incomplete, !version.isBad, !hasPart,
             wholeCount == 0 || (hasRoom && isNewer)
         {
-            partCount = 1
+            hasPart = true
             return "it is incomplete, and may still be arriving"
         }
         return nil
