@@ -71,12 +71,14 @@ extension AppHandler {
         }
         let name = session.description
         let query = BridgeQuery(head)
-        let (answered, word) = pins.withLock { pins in
+        let (isKnown, answered, word) = pins.withLock { pins in
             if let word = query.word { pins.words[name] = word }
-            return (pins.answered(session: name), pins.words[name])
+            let isKnown = pins.knows(session: name) || pins.isInDoubt(session: name)
+            return (isKnown, pins.answered(session: name), pins.words[name])
         }
         let witness = Witness(
-            session: session, answered: answered?.description ?? version(of: head, exchange),
+            session: session,
+            answered: isKnown ? answered?.description : version(of: head, exchange),
             word: word, browser: browser(of: head, exchange, given: word?.version))
         let method = head.method
         return later(head, exchange) { _ in

@@ -56,7 +56,8 @@ extension AppHandler {
             return .response(adding(cookies, to: nothingCurrent(head.method)))
         }
         if request.load == .page {
-            request.leadsToPage = Responder(site: current.site).leadsToPage(head)
+            request.leadsToPage =
+                head.method == .get && Responder(site: current.site).leadsToPage(head)
         } else if let referrer = request.referrer, Responder.isAsset(referrer[...]) {
             request.asksForPage =
                 !Responder.isAsset(request.path[...])
@@ -179,12 +180,14 @@ extension AppHandler {
 
     /// The version that a request belongs to, for the page's own requests to the server.
     ///
-    /// `nil` also if finding out would need a fetch.
+    /// `nil` also if finding out would need a fetch. No page or worker begins, whatever the request says that it loads.
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
-        let request = PinRequest(
+        var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         guard let current = shelf.current else { return nil }
         let decision = decide(request, current) { version, path in
+        request.load = .subresource
+        request.isWorkerScript = false
             shelf.entry(version).map { $0.site.contains(path) }
         }
         switch decision {

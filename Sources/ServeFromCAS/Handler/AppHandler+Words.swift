@@ -39,15 +39,15 @@ extension AppHandler {
     ///
     /// Nothing is known good because of it; may wait for other processes.
     func unproven(_ witness: Witness, _ method: Method) -> Response {
-        guard let answered = witness.answered else {
-            return PlainAnswer.response(
-                409, "The server cannot tell which version this page has.", method: method)
-        }
-        takeBackUnshown(answered, witness)
+        if let answered = witness.answered { takeBackUnshown(answered, witness) }
         if let own = witness.word?.version,
             startup == nil || shelf.lifecycle.knownGood.contains(own.description)
         {
             return Self.empty(204)
+        }
+        guard let answered = witness.answered else {
+            return PlainAnswer.response(
+                409, "The server cannot tell which version this page has.", method: method)
         }
         return PlainAnswer.response(
             409,

@@ -67,7 +67,7 @@ extension PinRequest {
         isReload = request.isReload
         isEmbedded = request.isEmbeddedPage
         isFrameOfAnotherOrigin = request.isFrameOfAnotherOrigin
-        isWorkerScript = request.isWorkerScript
+        isWorkerScript = request.method == .get && request.isWorkerScript
         path = Array(request.bytes[request.path])
         referrer = Self.referrer(request)
         sender = Self.sender(request, referrer)

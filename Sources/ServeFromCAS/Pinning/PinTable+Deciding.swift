@@ -194,11 +194,13 @@ extension PinTable {
     ///
     /// If a page of ours may have sent it, its mark tells the version; else it is any page's there is. Browsers fetch a web
     /// app manifest without cookies, scripts what they like (`credentials: 'omit'`), and a sandboxed frame has none.
-    private func withoutCookie(
+    private mutating func withoutCookie(
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
         guard request.sender == .page || request.sender == .nameless else {
+        // What the connection carried before may have been another page's.
+        detach(request.connection, now)
             return .serve(current, cookie: nil, mark: nil)
         }
         var versions = marked(request, now)

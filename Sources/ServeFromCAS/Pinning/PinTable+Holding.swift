@@ -70,7 +70,7 @@ extension PinTable {
         }
     }
 
-    private mutating func detach(_ connection: UInt64, _ now: Duration) {
+    mutating func detach(_ connection: UInt64, _ now: Duration) {
         guard let held = connections.removeValue(forKey: connection) else { return }
         change(held.browser, held.load) { $0.loses(connectionAt: now) }
     }

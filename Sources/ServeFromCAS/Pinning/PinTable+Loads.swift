@@ -34,6 +34,7 @@ extension PinTable {
             number: nextLoad, path: path, version: version, usedAt: now, askedAt: now, begunAt: now)
         load.parent = parent
         load.isEmbedded = request.isEmbedded
+        load.isAnswered = request.load != .subresource
         let same = browser.loads.firstIndex {
             isLive($0, now) && $0.version == version && $0.path == path
         }
@@ -43,6 +44,7 @@ extension PinTable {
             load.pages = min(old.pages + 1, 1_000_000)
             load.sessions = old.sessions
             load.connections = old.connections
+            load.isAnswered = load.isAnswered || old.isAnswered
         }
         browser.loads.append(load)
         if browser.loads.count > limits.loads {

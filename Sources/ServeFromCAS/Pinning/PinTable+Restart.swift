@@ -39,7 +39,7 @@ extension PinTable {
                 Load(
                     number: nextLoad, path: [], version: version, usedAt: now,
                     askedAt: now - limits.loading - .seconds(1),
-                    begunAt: now - limits.loadingMax - .seconds(1)))
+                    begunAt: now - limits.loadingMax - .seconds(1), isAnswered: false))
         }
         browsers[cookie.browser] = browser
         if browsers.count > limits.browsers { makeRoom(keeping: cookie.browser, now) }

@@ -5,20 +5,17 @@ import VersionTree
 extension PinTable {
     /// A session uses a connection, which now holds the load of the session's page.
     ///
-    /// The first time, that is the load chosen for the connection's last request, or another load
-    /// of that version with a page that has no session yet: it does not matter which, because all
-    /// have the same version. If all pages have theirs, this one came without a navigation, and is one more
-    /// (``keptPage(of:_:_:_:)``). If that request was in doubt, all loads that may be the page's are
-    /// held until the connection ends.
+    /// The first time, that is a load of the version which the page says, or else the load chosen for the connection's
+    /// last request, or another load of that version, with a page that has no session yet: it does not matter which,
+    /// because all have the same version. If all pages have theirs, this one came without a navigation, and is one more
+    /// (``keptPage(of:_:_:_:)``). If that request was in doubt and the page says nothing that helps, all loads that may be
+    /// the page's are held until the connection ends.
     ///
     /// - Parameter word: what the page says of its version; it holds nothing that its browser was not given.
     mutating func hold(
         session: String, connection: UInt64, word: PageWord? = nil, now: Duration
     ) {
         if let word { words[session] = word }
-        if sessions[session] == nil, let browser = doubts[connection] {
-            return holdAll(browser, session, connection, now)
-        }
         guard let holder = sessions[session] ?? begin(session, connection, now) else { return }
         if !isThere(holder) { revive(session, holder, now) }
         guard let held = sessions[session] else { return }
@@ -54,9 +51,19 @@ extension PinTable {
 
     /// The version that the navigation of a session's page was answered with, as far as requests tell.
     ///
-    /// `nil` also if there was no navigation.
+    /// `nil` also if there was no navigation and the page says another version than its requests.
     func answered(session: String) -> VersionName? {
-        sessions[session].flatMap { $0.isAnswered ? $0.version : nil }
+        guard let holder = sessions[session] else { return nil }
+        let isSaid = words[session].map { $0.version == holder.version } ?? true
+        return holder.isAnswered || isSaid ? holder.version : nil
+    }
+
+    /// Whether a session's page may be of several versions.
+    func isInDoubt(session: String) -> Bool {
+        crowds.values.contains { crowd in
+            let loads = browsers[crowd.browser]?.loads.filter { crowd.loads.contains($0.number) }
+            return crowd.session == session && Set(loads?.map(\.version) ?? []).count > 1
+        }
     }
 
     /// The browser of a session's page, if any request of it has told.
@@ -84,20 +91,64 @@ extension PinTable {
     private mutating func begin(
         _ session: String, _ connection: UInt64, _ now: Duration
     ) -> Holder? {
-        guard let held = connections[connection], let browser = browsers[held.browser],
-            let asking = browser.loads.first(where: { $0.number == held.load })
-        else { return nil }
-        let free = browser.loads.filter {
-            $0.version == asking.version && $0.sessions < $0.pages && isLive($0, now)
+        let held = connections[connection]
+        guard let name = doubts[connection] ?? held?.browser, let browser = browsers[name] else {
+            return nil
         }
-        let answered = free.first { $0.number == held.load } ?? free.last
-        let load = answered ?? keptPage(of: session, held.browser, asking, now)
-        change(held.browser, load.number) { $0.sessions += 1 }
+        let asking = browser.loads.first { $0.number == held?.load && held?.browser == name }
+        if let said = saidPage(session, name, asking, now) {
+            return begin(session, said.load, of: said.browser, isAnswered: true)
+        }
+        guard doubts[connection] == nil else {
+            holdAll(name, session, connection, now)
+            return nil
+        }
+        guard let asking else { return nil }
+        let free = browser.loads.filter { $0.version == asking.version && isFree($0, now) }
+        if let own = free.first(where: { $0.number == asking.number }) ?? free.last {
+            return begin(session, own, of: name, isAnswered: own.isAnswered)
+        }
+        let kept = keptPage(of: session, name, asking, now)
+        return begin(session, kept, of: name, isAnswered: false)
+    }
+
+    private mutating func begin(
+        _ session: String, _ load: Load, of name: String, isAnswered: Bool
+    ) -> Holder {
+        change(name, load.number) { $0.sessions += 1 }
         let holder = Holder(
-            browser: held.browser, load: load.number, path: load.path, version: load.version,
-            isAnswered: answered != nil)
+            browser: name, load: load.number, path: load.path, version: load.version,
+            isAnswered: isAnswered)
         sessions[session] = holder
         return holder
+    }
+
+    /// Whether one of a load's pages has no session yet.
+    private func isFree(_ load: Load, _ now: Duration) -> Bool {
+        load.sessions < load.pages && isLive(load, now)
+    }
+
+    /// The load of the version that a page says itself: its request may have been taken for another page's.
+    ///
+    /// The cookie may be another browser's, too. If that was never given the version, the page is whichever browser's. But
+    /// where its request is of a page that was sent a moment ago, a service worker may have shown another one in its place.
+    private func saidPage(
+        _ session: String, _ name: String, _ asking: Load?, _ now: Duration
+    ) -> (browser: String, load: Load)? {
+        guard let said = words[session]?.version, let browser = browsers[name] else { return nil }
+        func pages(_ browser: Browser) -> [Load] {
+            browser.loads.filter { $0.version == said && $0.isAnswered && isFree($0, now) }
+        }
+        let own = pages(browser)
+        if let load = own.first(where: { $0.number == asking?.number }) { return (name, load) }
+        let mayBeHidden =
+            asking.map {
+                $0.isAnswered && isFree($0, now) && now - $0.begunAt <= limits.loadingMax
+            } ?? false
+        if let load = own.last, !mayBeHidden || !browser.hasWorker { return (name, load) }
+        guard !mayBeHidden, !browser.wasGiven(said) else { return nil }
+        return browsers.flatMap { name, browser in pages(browser).map { (name, $0) } }
+            .max { $0.1.number < $1.1.number }
     }
 
     /// A page that no navigation brought, since a service worker had it, or whose navigation a worker sent on as a
@@ -119,7 +170,7 @@ extension PinTable {
         nextLoad += 1
         let load = Load(
             number: nextLoad, path: asking.path, version: version, usedAt: now, askedAt: now,
-            begunAt: now)
+            begunAt: now, isAnswered: false)
         browser.loads.append(load)
         browsers[name] = browser
         return load

@@ -49,6 +49,8 @@ extension PinTable {
             let index = browser.workers.lastIndex(where: { $0.path == referrer })
         else { return nil }
         browsers[cookie.browser]?.usedAt = now
+        // It asks for any of the pages.
+        doubts[request.connection] = cookie.browser
         let worker = browser.workers[index]
         let pages = browser.loads.filter { $0.parent == nil && isLive($0, now) }
         // A page that it asks for is for its cache, or for a navigation: the next page gets its version.
@@ -124,6 +126,9 @@ extension PinTable {
 }
 
 extension PinTable.Browser {
+    /// Whether a worker is known that may show pages of its own.
+    var hasWorker: Bool { keepsPages || !workers.isEmpty }
+
     /// Whether the browser has had a page of a version, or a worker's script, which shows pages without a navigation.
     func wasGiven(_ version: VersionName) -> Bool {
         workers.contains { $0.version == version } || marks.contains { $0.version == version }

@@ -91,6 +91,8 @@ struct PinTable: Sendable {
         var parent: UInt64?
         // Whether a frame of another origin's page shows it.
         var isEmbedded = false
+        // Whether a navigation was answered with it; else a cookie or a page's word alone names it.
+        var isAnswered = true
         // Its page is gone; requests under way still count.
         var isOver = false
 

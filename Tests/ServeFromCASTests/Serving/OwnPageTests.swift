@@ -1,0 +1,58 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+@Suite("A page is begun by a navigation that is answered with it, and confirms for itself")
+struct OwnPageTests {
+    @Test(
+        "so nothing else begins one, whatever it says that it loads",
+        arguments: ["/_castree/bridge", "/_castree/confirm", "/_castree/status", "/"])
+    func nothingElse(_ target: String) throws {
+        let app = try TestApp(try .app())
+        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+        let worker = [("Service-Worker", "script"), ("Sec-Fetch-Dest", "serviceworker")]
+        for fields in [navigation, frame, worker] {
+            for method in target == "/" ? ["HEAD"] : ["GET", "POST", "HEAD"] {
+                let browser = try app.browser()
+                let answer = try browser.ask(
+                    method, target,
+                    fields + [("Sec-Fetch-Site", "same-origin"), ("Origin", browser.origin)])
+                expect(!answer.head.contains("castree_page_"), "\(method) \(target) \(fields)")
+                try expect(browser.status().pinned, equals: [], "\(method) \(target) \(fields)")
+            }
+        }
+    }
+
+    @Test("also where a newer page of its browser loads, and it has said nothing of itself")
+    func others() throws {
+        for page in ["/", "/help/"] {
+            let store = try TemporaryStore.app(current: nil)
+            try store.makeKnownGood("1")
+            let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+            let browser = try app.browser()
+            try browser.navigate()
+            // The second session has no navigation of its own.
+            let sessions = try [browser.beginSession(), browser.beginSession()]
+            for session in sessions {
+                try browser.post("/_castree/bridge?session=\(session)", "3\nA 0")
+            }
+            try store.versions.activateAtNextBoot("2")
+            try expect(browser.navigate("/help/").text.contains("two"))
+            for session in sessions {
+                let confirmed = try browser.post(
+                    "/_castree/confirm?session=\(session)", from: page)
+                expect(confirmed.status, equals: 204)
+            }
+            try expect(store.reopened().lifecycle().knownGood, equals: ["1"])
+            let own = try browser.beginSession()
+            let confirmed = try browser.post("/_castree/confirm?session=\(own)", from: "/help/")
+            expect(confirmed.status, equals: 204)
+            try expect(store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+        }
+    }
+}
