@@ -84,6 +84,7 @@ extension AppHandler {
         var head = head
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        head.isShownAgain = request.load == .page && request.isReload && request.cookie != nil
         if request.load == .frame,
             pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
         {

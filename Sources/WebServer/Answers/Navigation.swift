@@ -119,8 +119,9 @@ extension RequestHead {
     /// Whether a page of another site sends the browser here, as far as the request says: by Fetch Metadata (section
     /// 2.4), and where there is none by the name of the host in Origin or Referer.
     package var isFromAnotherSite: Bool {
-        // `serve --open` hands the browser a file that leads here, and that is another site.
-        if hasSecret { return false }
+        // `serve --open` hands the browser a file that leads here, and that is another site. And a page that another site
+        // led to is loaded again as if that site did it.
+        if hasSecret || isShownAgain { return false }
         if let site = value(of: "sec-fetch-site") { return matches(site, "cross-site") }
         return isNamedByAnother { Self.name(ofAuthority: $0) }
     }

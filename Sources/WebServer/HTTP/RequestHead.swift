@@ -37,6 +37,8 @@ package struct RequestHead: Sendable {
     package var hasSecret = false
     /// Whether a frame of another server's page shows the answer, so that it is a page of its own here.
     package var isEmbeddedPage = false
+    /// Whether a person loads a page again that this server has shown to the browser.
+    package var isShownAgain = false
     /// What it has taken of the budget for bodies, if its cookies make it long.
     var held: HeldHead?
     /// A bit for each length of a field's name: most fields that we look for are absent.

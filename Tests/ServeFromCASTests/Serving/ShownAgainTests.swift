@@ -1,0 +1,61 @@
+import CASStore
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+// A browser loads a page again in the name of whoever led to it: F5 of a page that another site has linked is `cross-site`.
+@Suite("A page that another site led to")
+struct ShownAgainTests {
+    private static let causes = [
+        [("Sec-Fetch-Site", "cross-site")], [("Referer", "http://another.example/")],
+        [("Origin", "http://another.example")], [("Origin", "null")],
+    ]
+    private static let reload = [("Cache-Control", "max-age=0")]
+
+    private func kiosk() throws -> (TestApp, TestBrowser) {
+        let store = try TemporaryStore.app(current: nil)
+        try store.makeKnownGood("1")
+        let app = try TestApp(store) { $0.confirmation = .seconds(2000) }
+        return (app, try app.browser())
+    }
+
+    @Test("gets the version that waits when it is loaded again, and confirms it", arguments: causes)
+    func reloads(_ cause: [(String, String)]) throws {
+        for field in [("Cache-Control", "max-age=0"), ("Cache-Control", "no-cache")] {
+            let (app, browser) = try kiosk()
+            try expect(browser.ask("GET", "/", navigation + cause).text.contains("one"))
+            try app.store.versions.activateAtNextBoot("2")
+            // A link starts nothing, nor does what never was here.
+            try expect(browser.ask("GET", "/", navigation + cause).text.contains("one"))
+            try expect(
+                app.browser().ask("GET", "/", navigation + cause + [field]).text.contains("one"))
+            try expect(browser.ask("GET", "/", navigation + cause + [field]).text.contains("two"))
+            try expect(browser.confirm(), equals: 204)
+            try expect(app.store.reopened().lifecycle().knownGood, equals: ["2", "1"])
+        }
+    }
+
+    @Test(
+        "counts nothing if that fails, and is tried once, however often strangers have it loaded again",
+        arguments: causes)
+    func fails(_ cause: [(String, String)]) throws {
+        let (app, browser) = try kiosk()
+        try browser.ask("GET", "/", navigation + cause)
+        try app.store.versions.activateAtNextBoot("2")
+        for round in 1...4 {
+            let text = try browser.ask("GET", "/", navigation + cause + Self.reload).text
+            expect(text.contains(round == 1 ? "two" : "one"), "\(round)")
+            app.look(after: .seconds(2001 * round))
+            let lifecycle = try app.store.reopened().lifecycle()
+            expect(lifecycle.trials, equals: [])
+            expect(lifecycle.bad, equals: [])
+            expect(lifecycle.pending, equals: "2")
+        }
+        try expect(browser.navigate().text.contains("two"))
+        try expect(browser.confirm(), equals: 204)
+    }
+}
