@@ -1,4 +1,5 @@
 public import CASStore
+import StrictJSON
 import Synchronization
 
 /// The app's end of the conversation with its pages.
@@ -108,6 +109,15 @@ public final class Bridge: Sendable {
                     event.name, payload, replaces: event.replaces)
                 state.wake(id, &after)
             }
+        }
+    }
+
+    /// Gives a page the server's token, as the query that shows it; the script keeps it, and no listener hears of it.
+    func give(token: String, to session: BridgeSessionID) {
+        let payload = JSONWriter.document { $0.member("token", token) }
+        locked { state, after in
+            state.sessions[session]?.queue.enqueueEvent("token", payload, replaces: false)
+            state.wake(session, &after)
         }
     }
 

@@ -133,6 +133,8 @@ package enum BridgeScript {
             wasHeard = true;
             const rest = frame.slice(end + 1);
             if (kind === 'E') {
+              // Kept for the day when the cookie is lost: the storage is this port's alone.
+              if (name === 'token') try { localStorage.castreeToken = JSON.parse(textOf(rest)).token; } catch (error) {}
               if (!names.test(name)) return;
               const detail = JSON.parse(textOf(rest));
               if (name === 'version-ready') {
@@ -198,6 +200,10 @@ package enum BridgeScript {
             link = null;
             which.drop();
             if (which.isOpen) emit('close');
+            // Another server of this host's name may have deleted the cookie that lets pages in.
+            if (failures) try {
+              if (localStorage.castreeToken) fetch('/_castree/status?' + localStorage.castreeToken).catch(() => {});
+            } catch (error) {}
             clearTimeout(timer);
             timer = setTimeout(connect, Math.min(200 * 2 ** failures++, 15000) * (0.5 + Math.random()));
           };

@@ -63,6 +63,8 @@ extension AppHandler {
         takeBackUnshown(session)
         announced.withLock { _ in
             guard newcomers.withLock({ $0.remove(session) }) != nil else { return }
+            // After all else: what comes first tells a page of the way back something.
+            defer { if let token = keptToken { bridge.give(token: token, to: session) } }
             let own = page(of: session)
             tellEarlierRollbacks(to: session, of: own)
             guard let ready = nextVersion else { return }

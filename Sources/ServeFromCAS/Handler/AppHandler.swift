@@ -121,6 +121,11 @@ final class AppHandler: RequestHandler {
         }
     }
 
+    /// What pages keep, to come back if the cookie is lost; `nil` if no token is needed.
+    var keptToken: String? {
+        parts.token.map { LostTokenPage.kept(Self.tokenName(port: port), $0) }
+    }
+
     /// The name of the token's cookie and parameter; cookies ignore ports.
     static func tokenName(port: UInt16) -> String { CookieText.ownPrefix + "token_\(port)" }
 
@@ -145,7 +150,9 @@ final class AppHandler: RequestHandler {
             case .grantedWithCookie(let cookie):
                 cookies.append(cookie)
                 head.hasSecret = true
-            case .refused(let response): return .response(response)
+            case .refused(let response):
+                return .response(
+                    LostTokenPage.response(to: head, Self.tokenName(port: port)) ?? response)
             }
         }
         if isReserved(head) {

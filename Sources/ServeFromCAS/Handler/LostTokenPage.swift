@@ -1,0 +1,56 @@
+import WebServer
+
+/// What a browser is shown that comes without the token: any server at another port of the host name may have deleted its cookie.
+///
+/// The bridge keeps the token in the page's own storage, which belongs to one port. There the page's script finds it, and
+/// brings it back. It does so only for who comes by himself or from the app's own page: whoever else sends the browser here
+/// would go round `SameSite=Strict`, so that navigation ends here, and a person may go on.
+enum LostTokenPage {
+    /// The name in the page's storage.
+    static let key = "castreeToken"
+
+    /// What is kept there, and shown to the server as its query.
+    static func kept(_ name: String, _ token: String) -> String { "\(name)=\(token)" }
+
+    /// `nil` if a sentence is enough: no page is asked for.
+    static func response(to head: RequestHead, _ name: String) -> Response? {
+        guard head.load == .page, head.method == .get else { return nil }
+        let isOwn =
+            head.value(of: "sec-fetch-site").map {
+                head.matches($0, "none") || head.matches($0, "same-origin")
+            } ?? (head.value(of: "referer") != nil && !head.isFromAnotherOrigin)
+        let text = page + (isOwn ? script(name) : "")
+        var response = ResponseHead(403).carrying(
+            Array(text.utf8), "text/html; charset=utf-8", method: head.method)
+        response.head.add(
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'"
+        )
+        response.head.add("Referrer-Policy", "same-origin")
+        return response
+    }
+
+    private static let page = """
+        <!doctype html><html lang="en"><meta charset="utf-8"><title>Only for the app</title>
+        <p>This server answers only to the app that it belongs to.</p>
+        <p>If this is the app's browser, it has lost the cookie that says so: <a href="">show the app</a>, or open the address
+        with the token, which castree serve has printed.</p>
+
+        """
+
+    private static func script(_ name: String) -> String {
+        """
+        <script>
+        (async () => {
+          const kept = localStorage.\(key) || '', status = '/_castree/status';
+          if (!kept.startsWith('\(name)=')) return;
+          const answer = await fetch(status + '?' + kept);
+          if (answer.status === 403) delete localStorage.\(key);
+          // Without it, to see that the browser keeps the cookie.
+          if (answer.ok && (await fetch(status)).ok) location.reload();
+        })().catch(() => {});
+        </script>
+
+        """
+    }
+}

@@ -1,0 +1,81 @@
+import Expectations
+import StorageTestSupport
+import Testing
+import VersionTree
+
+@testable import ServeFromCAS
+@testable import WebServer
+
+@Suite("A browser that has lost the token's cookie")
+struct LostTokenTests {
+    private func kiosk() throws -> (TestApp, query: String) {
+        let app = try TestApp(try .app()) { $0.requiresToken = true }
+        return (app, try require(app.server.url.split(separator: "?").last.map(String.init)))
+    }
+
+    @Test("is shown how to come back, by itself where nobody else sent it, and is told no secret")
+    func page() throws {
+        let (app, query) = try kiosk()
+        let token = try require(query.split(separator: "=").last)
+        let own = ("Referer", "http://localhost:\(app.port)/")
+        let cases: [(fields: [(String, String)], isOwn: Bool)] = [
+            ([("Sec-Fetch-Site", "none")], true), ([("Sec-Fetch-Site", "same-origin")], true),
+            ([("Sec-Fetch-Site", "same-site")], false), ([("Sec-Fetch-Site", "cross-site")], false),
+            ([own], true), ([("Referer", "http://localhost:1/")], false),
+            ([("Referer", "http://another.example/")], false), ([own, ("Origin", "null")], false),
+            ([], false),
+        ]
+        for (fields, isOwn) in cases {
+            for cookie in [[], [("Cookie", "castree_token_\(app.port)=x")]] {
+                let answer = try app.browser().ask(
+                    "GET", "/help/?a=1", navigation + fields + cookie)
+                expect(answer.status, equals: 403)
+                expect(answer.text.contains("<script>"), equals: isOwn, "\(fields)")
+                expect(answer.text.contains("<a href=\"\">"))
+                expect(!answer.head.contains(token) && !answer.text.contains(token))
+                expect(!answer.head.contains("Set-Cookie"))
+                expect(
+                    answer.value("Content-Security-Policy")?.contains("frame-ancestors 'none'")
+                        == true)
+                expect(answer.value("Cache-Control"), equals: "no-store")
+            }
+        }
+        let frame = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+        for (method, fields) in [
+            ("GET", frame), ("GET", scriptLoad), ("POST", navigation), ("HEAD", navigation),
+        ] {
+            let answer = try app.browser().ask(
+                method, "/", fields + [("Sec-Fetch-Site", "same-origin")])
+            expect(answer.status, equals: 403)
+            expect(!answer.text.contains("<script>"))
+        }
+    }
+
+    @Test("comes back with what the bridge has given its page")
+    func comesBack() throws {
+        let (app, query) = try kiosk()
+        let browser = try app.browser()
+        try browser.ask("GET", "/?\(query)", navigation)
+        let page = try SocketPage(browser)
+        try page.run { !$0.payloads("token").isEmpty }
+        expect(page.payloads("token"), equals: [#"{"token":"\#(query)"}"#])
+        let again = try app.browser()
+        try expect(again.ask("GET", "/_castree/status", scriptLoad).status, equals: 403)
+        try expect(again.ask("GET", "/_castree/status?\(query)", scriptLoad).status, equals: 200)
+        try expect(again.navigate().text.contains("one"))
+        expect(app.records.all.allSatisfy { !$0.target.contains(query) })
+    }
+
+    @Test("is given nothing where no token is needed")
+    func none() throws {
+        let app = try TestApp(try .app(current: "1"))
+        let browser = try app.browser()
+        try browser.navigate()
+        try app.store.versions.activate("2")
+        let page = try SocketPage(browser)
+        try page.run { !$0.payloads("version-ready").isEmpty }
+        app.server.bridge.announce(.checking)
+        try page.run { !$0.payloads("checking").isEmpty }
+        expect(page.payloads("token"), equals: [])
+    }
+}
