@@ -76,6 +76,12 @@ extension AppHandler {
             let isKnown = pins.knows(session: name) || pins.isInDoubt(session: name)
             return (isKnown, pins.answered(session: name), pins.words[name])
         }
+        if word == nil, isPageOfUpstream(head, exchange) {
+            return .plain(
+                409, "A page that another server has rendered (--proxy) confirms nothing.",
+                head.method)
+        }
+        // What a request alone tells may be another page's version.
         let witness = Witness(
             session: session,
             answered: isKnown ? answered?.description : version(of: head, exchange),

@@ -86,7 +86,8 @@ extension AppHandler {
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
         head.isShownAgain = request.load == .page && request.isReload && request.cookie != nil
         if request.load == .frame,
-            pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
+            isInPageOfUpstream(head, request)
+                || pins.withLock({ $0.isEmbeddedPage(request, now: SystemClock.now) })
         {
             head.isEmbeddedPage = true
             request.load = .page
@@ -185,10 +186,10 @@ extension AppHandler {
     func version(of head: borrowing RequestHead, _ exchange: Exchange) -> String? {
         var request = PinRequest(
             head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
-        guard let current = shelf.current else { return nil }
-        let decision = decide(request, current) { version, path in
         request.load = .subresource
         request.isWorkerScript = false
+        guard let current = shelf.current else { return nil }
+        let decision = decide(request, current) { version, path in
             shelf.entry(version).map { $0.site.contains(path) }
         }
         switch decision {
@@ -207,7 +208,7 @@ extension AppHandler {
     }
 
     /// Which version a request gets; `nil` if that needs something that `contains` does not know.
-    private func decide(
+    func decide(
         _ request: PinRequest, _ current: SiteShelf.Entry,
         contains: (VersionName, [UInt8]) -> Bool?
     ) -> PinTable.Decision? {

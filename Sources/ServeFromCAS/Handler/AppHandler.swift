@@ -165,7 +165,14 @@ final class AppHandler: RequestHandler {
         if options.refusesServiceWorkers, head.isWorkerScript {
             return .response(adding(cookies, to: Self.refusedWorker(head.method)))
         }
-        if let answer = parts.proxies?.answer(head) {
+        if parts.proxies != nil, head.load == .page, shelf.hasNews {
+            // A page of an upstream begins with what is current when its answer comes.
+            _ = storeWork.add { self.follow() }
+        }
+        if let proxies = parts.proxies,
+            let answer = proxies.answer(
+                head, amend: { [head] in self.beginPageOfUpstream(head, exchange, &$0) })
+        {
             if let refusal = refuseForeign(head) { return .response(refusal) }
             if let first = cookies.first, head.method == .get {
                 return .response(redirectWithoutToken(head, first))

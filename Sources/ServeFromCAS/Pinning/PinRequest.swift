@@ -34,6 +34,8 @@ struct PinRequest: Sendable, Hashable {
     var hints: UInt8 = 0
     /// Whose request it is, or, of a page in a frame, who has embedded it.
     var sender = Sender.unsaid
+    /// Whether the page that begins must have no mark of its own.
+    var isUnmarkable = false
     /// Whether a navigation leads to a document that may ask for more: not to a download, an error, a redirection.
     var leadsToPage = true
     /// Whether a script or a worker asks for a page, as one does that sends a navigation on by its address.

@@ -84,7 +84,8 @@ extension PinTable {
         if request.cookie == nil, request.canBeMarked { browsers[browser]?.bareSince = now }
         if !request.canBeMarked { browsers[browser]?.plainHints = request.hints }
         if let cookie = request.cookie { recall(cookie, isMarking: request.canBeMarked, now) }
-        let mark = request.canBeMarked ? mark(for: current, browser, now) : nil
+        let mark =
+            request.canBeMarked && !request.isUnmarkable ? mark(for: current, browser, now) : nil
         let cookie = PinCookie(
             browser: browser, version: current, mark: mark, run: run,
             others: otherVersions(browser, now))
@@ -198,9 +199,9 @@ extension PinTable {
         _ request: PinRequest, _ current: VersionName, _ now: Duration,
         _ contains: (VersionName, [UInt8]) -> Bool?
     ) -> Decision? {
-        guard request.sender == .page || request.sender == .nameless else {
         // What the connection carried before may have been another page's.
         detach(request.connection, now)
+        guard request.sender == .page || request.sender == .nameless else {
             return .serve(current, cookie: nil, mark: nil)
         }
         var versions = marked(request, now)

@@ -59,12 +59,15 @@ extension RequestHead {
         return names.contains { value(of: $0) != nil }
     }
 
+    /// Whether a frame in a page goes to this, as the browser says.
+    package var isForFrame: Bool {
+        guard load == .frame, let destination = value(of: "sec-fetch-dest") else { return false }
+        return (matches(destination, "iframe") || matches(destination, "frame")) && !isPreview
+    }
+
     /// Whether a page of another origin has a frame load this; another port of the same host is another origin.
     package var isFrameOfAnotherOrigin: Bool {
-        guard load == .frame, let destination = value(of: "sec-fetch-dest"),
-            matches(destination, "iframe") || matches(destination, "frame"), !isPreview,
-            let site = value(of: "sec-fetch-site")
-        else { return false }
+        guard isForFrame, let site = value(of: "sec-fetch-site") else { return false }
         return matches(site, "same-site") || matches(site, "cross-site")
     }
 

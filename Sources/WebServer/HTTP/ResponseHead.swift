@@ -32,6 +32,17 @@ package struct ResponseHead: Sendable, Hashable {
             && !written.contains(Array("\r\nContent-Length: ".utf8))
     }
 
+    /// The value of a field, by its name in small letters, for heads that another server has written; of several the first.
+    package func value(of name: String) -> ArraySlice<UInt8>? {
+        for line in bytes.split(separator: 10).dropFirst() {
+            guard let colon = line.firstIndex(of: 58),
+                line[..<colon].lazy.map(FieldText.lowercased).elementsEqual(name.utf8)
+            else { continue }
+            return line[(colon + 1)...].trimmed()
+        }
+        return nil
+    }
+
     /// Whether the body is a page.
     package var isHTML: Bool { bytes.contains(Array("\r\nContent-Type: text/html".utf8)) }
 

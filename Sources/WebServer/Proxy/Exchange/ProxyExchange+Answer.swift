@@ -84,9 +84,11 @@ extension ProxyExchange {
         let framing = head.framing(toHead: request.isHead)
         phase = .body(BodyRest(framing))
         if framing == .untilClose { isReusable = false }
+        var answer = UpstreamAnswer.head(head, bytes, by: route, isPlain: isClientPlain)
+        amend(&answer)
         // The client can distinguish the end from a cut.
         pendingHead = PendingHead(
-            head: UpstreamAnswer.head(head, bytes, by: route, isPlain: isClientPlain),
+            head: answer,
             framing: framing == .untilClose ? .chunked : framing, hasDate: head.hasDate)
     }
 

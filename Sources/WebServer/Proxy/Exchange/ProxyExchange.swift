@@ -44,10 +44,15 @@ final class ProxyExchange: ExchangeStreamHandler {
         var hasDate: Bool
     }
 
+    /// Adds to the head of the final answer.
+    let amend: (inout ResponseHead) -> Void
+
     init(
-        _ client: ExchangeStream, _ route: ProxyRoute, _ upstream: Upstream, _ options: ProxyOptions
+        _ client: ExchangeStream, _ route: ProxyRoute, _ upstream: Upstream,
+        _ options: ProxyOptions, _ amend: @escaping (inout ResponseHead) -> Void
     ) {
         self.client = client
+        self.amend = amend
         self.route = route
         pool = UpstreamPool.of(upstream, on: client.loop, options)
         request = UpstreamRequest(

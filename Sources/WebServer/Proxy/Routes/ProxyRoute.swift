@@ -56,9 +56,12 @@ public struct ProxyRoute: Sendable, Hashable {
     }
 
     /// Whether a request with that path belongs to this route.
-    func takes(_ head: RequestHead) -> Bool {
-        if let pattern { return pattern.matches(head.bytes[head.path]) }
-        return head.bytes[head.path].first == 47 && head.isBelow(prefix)
+    func takes(_ head: RequestHead) -> Bool { takes(head.bytes[head.path]) }
+
+    func takes(_ path: ArraySlice<UInt8>) -> Bool {
+        if let pattern { return pattern.matches(path) }
+        guard path.first == 47, path.starts(with: prefix) else { return false }
+        return path.count == prefix.count || path[path.startIndex + prefix.count] == 47
     }
 
     /// The path that a template makes; `nil` if the route has none.

@@ -45,10 +45,19 @@ package final class ProxyTable: Sendable {
 
     package var isEmpty: Bool { routes.isEmpty }
 
+    /// Whether a route takes requests for a path.
+    package func takes(_ path: ArraySlice<UInt8>) -> Bool {
+        routes.contains { $0.route.takes(path) }
+    }
+
     /// What to do with a request; `nil` if no route takes it.
     ///
     /// Decide first whether the client may ask at all (Host, Origin, token).
-    package func answer(_ head: RequestHead) -> Answer? {
+    ///
+    /// - Parameter amend: adds what this server says to the head of the upstream's answer; called on the loop's thread.
+    package func answer(
+        _ head: RequestHead, amend: @escaping (inout ResponseHead) -> Void = { _ in }
+    ) -> Answer? {
         for (route, upstream) in routes where route.takes(head) {
             let objection =
                 ProxyPath.objection(to: head.bytes[head.path])
@@ -58,7 +67,7 @@ package final class ProxyTable: Sendable {
                 return .response(PlainAnswer.response(400, objection, method: head.method))
             }
             return .streaming { [options] client in
-                let exchange = ProxyExchange(client, route, upstream, options)
+                let exchange = ProxyExchange(client, route, upstream, options, amend)
                 exchange.start()
                 return exchange
             }

@@ -1,0 +1,58 @@
+import VersionTree
+import WebServer
+
+// Pages that another server renders (`--proxy`). Their files may be of the tree, so each has a version; but nobody knows
+// whether it shows that, so it starts none and vouches for none.
+extension AppHandler {
+    /// An upstream has answered a navigation: if with a page, that begins with the current version, and its browser is told so.
+    ///
+    /// It gets no mark: the frames in it would inherit that, and the app in one is a page of its own.
+    func beginPageOfUpstream(
+        _ head: RequestHead, _ exchange: Exchange, _ answer: inout ResponseHead
+    ) {
+        guard head.method == .get, head.load == .page, Self.isPage(answer),
+            let current = shelf.current
+        else { return }
+        var request = PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        request.isUnmarkable = true
+        let decision = decide(request, current) { version, path in
+            shelf.entry(version).map { $0.site.contains(path) }
+        }
+        guard case .serve(_, let cookie?, _) = decision else { return }
+        answer.add(
+            "Set-Cookie", cookie.setCookie(cookieName, parts.pageSeal, isSecure: isSecure))
+    }
+
+    /// Whether a browser shows an answer as a page, be it one that it has already; what caches give to others is nobody's.
+    private static func isPage(_ answer: ResponseHead) -> Bool {
+        func says(_ name: String, _ word: String) -> Bool {
+            guard let value = answer.value(of: name) else { return false }
+            return String(decoding: value, as: UTF8.self).lowercased().contains(word)
+        }
+        guard !says("cache-control", "public") else { return false }
+        if answer.status == 304 { return true }
+        return (answer.status == 200 || answer.status >= 400)
+            && (says("content-type", "text/html") || says("content-type", "application/xhtml"))
+            && !says("content-disposition", "attachment")
+    }
+
+    /// Whether a frame in a page that an upstream has rendered goes to a page of the app: nobody else says what it shows,
+    /// so it is a page of its own.
+    func isInPageOfUpstream(_ head: RequestHead, _ request: PinRequest) -> Bool {
+        head.isForFrame && request.mark == nil && isUpstreams(request.referrer)
+    }
+
+    /// Whether a page that an upstream has rendered asks for something, as far as requests tell.
+    func isPageOfUpstream(_ head: RequestHead, _ exchange: Exchange) -> Bool {
+        guard parts.proxies != nil else { return false }
+        let request = PinRequest(
+            head, cookieName: cookieName, seal: parts.pageSeal, connection: exchange.connection.raw)
+        return isUpstreams(request.referrer)
+    }
+
+    private func isUpstreams(_ path: [UInt8]?) -> Bool {
+        guard let path, let proxies = parts.proxies else { return false }
+        return proxies.takes(path[...])
+    }
+}
