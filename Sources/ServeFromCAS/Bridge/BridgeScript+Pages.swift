@@ -1,5 +1,21 @@
 // What a page knows of itself: whether it is whole, where it is shown, where it comes from and what it shares.
 extension BridgeScript {
+    static let turning = #"""
+        // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
+        // has had pages of two versions loads such a page again.
+        const isRestored = type === 'back_forward' && !frameElement;
+        let isTurned = false;
+        try {
+          const tab = sessionStorage;
+          if (said && !frameElement) {
+            if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
+            tab.castreeVersion = said;
+            // What came as it was told may be told of once more, should it be left and wait again.
+            if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) delete tab.castreeReady;
+          }
+          isTurned = isRestored && !!tab.castreeTurned;
+        } catch (error) {}
+        """#
     static let wholeness = #"""
         // Scripts and styles that say another version than the document, because a worker or the browser kept them. If
         // their bytes are not this version's, the page is loaded again, once in a tab, and confirms nothing.

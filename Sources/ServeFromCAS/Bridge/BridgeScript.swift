@@ -35,20 +35,7 @@ package enum BridgeScript {
             const own = serverTiming.find(entry => entry.name === 'castree');
             return own ? '&version=' + own.description : workerStart ? '&version=' : '';
           })();
-          // The way back: what the browser has in memory it takes for a page without asking, whatever `Vary` says. A tab that
-          // has had pages of two versions loads such a page again.
-          const isRestored = type === 'back_forward' && !frameElement;
-          let isTurned = false;
-          try {
-            const tab = sessionStorage;
-            if (said && !frameElement) {
-              if (tab.castreeVersion && tab.castreeVersion !== said) tab.castreeTurned = 1;
-              tab.castreeVersion = said;
-              // What came as it was told may be told of once more, should it be left and wait again.
-              if ((tab.castreeReady || '').split(' ')[0] === said.slice(9)) delete tab.castreeReady;
-            }
-            isTurned = isRestored && !!tab.castreeTurned;
-          } catch (error) {}
+          \#(turning)
           \#(foreignness)
           \#(sharing)
           const emit = (type, detail) => bridge.dispatchEvent(new CustomEvent(type, { detail, cancelable: true }));
