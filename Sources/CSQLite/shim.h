@@ -1,6 +1,8 @@
 // SQLite's C API, and the macros that Swift cannot import (casts).
 #pragma once
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <sqlite3.h>
 
 // sqlite3_bind_*: the bytes outlive the statement's step, so SQLite need not copy them.
@@ -23,6 +25,25 @@ static inline int castree_sqlite_sync(sqlite3 *database) {
            && sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK
            && number == EINTR);
     return result;
+}
+
+static inline int castree_sqlite_fcntl(int file, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    int result;
+    do result = fcntl(file, command, argument);
+    while (result < 0 && errno == EINTR);
+    return result;
+}
+
+// SQLite tries its reads and writes again after a signal, not its locks, which a network's file system may interrupt
+// (fcntl(2), EINTR; sqlite.org/c3ref/vfs.html, xSetSystemCall).
+static inline int castree_sqlite_retry_locks(void) {
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    if (!usual || usual->iVersion < 3 || !usual->xSetSystemCall) return 0;
+    return usual->xSetSystemCall(usual, "fcntl", (sqlite3_syscall_ptr)castree_sqlite_fcntl) == SQLITE_OK;
 }
 
 #define castree_sqlite_vfs_name "castree"

@@ -314,11 +314,3 @@ extension Invocation {
         commit.figures.writeMembers(to: &writer)
     }
 }
-
-extension StorageFigures {
-    /// Writes what something took.
-    func writeMembers(to writer: inout JSONWriter) {
-        writer.member("requests", requestCount)
-        writer.member("retries", retryCount)
-    }
-}

@@ -103,17 +103,6 @@ extension Invocation {
         }
     }
 
-    /// What an origin answers; if there is no origin, no such channel or no such release, the error exits with
-    /// `notFound`.
-    func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
-        do throws(StoreError) {
-            return try ask()
-        } catch {
-            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
-            throw CommandError(error, .notFound)
-        }
-    }
-
     /// How to connect, from the options of every command that reaches others.
     func connectionOptions() throws -> TransportOptions {
         var options = TransportOptions()
@@ -128,20 +117,6 @@ extension Invocation {
         options.totalTimeout = try duration("total-timeout")
         options.proxy = try proxy()
         return options
-    }
-
-    /// How often a request is repeated, by the command line.
-    func retryPolicy() throws -> RetryPolicy {
-        var policy = RetryPolicy()
-        policy.failureCountMax = (try integer("retries") ?? 8) + 1
-        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
-        if isDeclared("least-rate") {
-            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
-            if let timeout = try duration("timeout") {
-                policy.dripTime = min(timeout, .seconds(60))
-            }
-        }
-        return policy
     }
 
     /// The proxy's URL.

@@ -26,8 +26,16 @@ enum PullProgram {
             .originStatus { try $0.showClientsInBucket() },
             .fsck(
                 observed: { $0.recordingEvents() }, fetching: originObjects,
-                origin: { try $0.checkBucket($1, $2) }),
-            .usage(from: .option, origin: { try $0.bucketUsage(of: $1) }),
+                origin: { invocation, origin, options in
+                    try invocation.checkOrigin(
+                        origin, options, in: { try invocation.openBucket($0) },
+                        over: { try invocation.repairTransport(to: $0) })
+                }),
+            .usage(
+                from: .option,
+                origin: { invocation, texts in
+                    try invocation.originUsage(of: texts, in: { try invocation.openBucket($0) })
+                }),
         ].map(\.reportingStoreErrors),
         statuses: .program)
 

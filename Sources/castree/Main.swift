@@ -53,7 +53,9 @@ enum CastreeProgram {
                 observed: { $0.recordingEvents() }, fetching: originObjects, origin: checkedOrigin),
             .usage(
                 from: .option, page: { try UsagePage.html($0) },
-                origin: { try $0.originUsage(of: $1) }), .report,
+                origin: {
+                    try $0.originUsage(of: $1, in: { _ in try SiblingProgram.pull.become() })
+                }), .report,
         ] + Command.trusting + Command.synonyms
     }
 

@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["fsck", "--probe"], ["fsck", "./origin"], ["fsck", "s3://NO/app"],
+        ["fsck", "--probe"], ["fsck", "https://example.org/app"], ["fsck", "s3://NO/app"],
         ["fsck", "s3://updates/app", "--since", "7d"],
         ["fsck", "s3://updates/app", "--repair", "--dry-run"],
         ["fsck", "s3://updates/app", "--sample", "5"],
@@ -203,7 +203,7 @@ import Testing
 
     @Test func `a wrong command line is status 16`() throws {
         try expect(place.castree("fsck", "--deeper").status, equals: 16)
-        try expect(place.castree("fsck", "surplus").status, equals: 16)
+        try expect(place.castree("fsck", "one", "surplus").status, equals: 16)
         try expect(place.checker().status, equals: 16)
         try expect(place.checker("--wrong", ".castree").status, equals: 16)
         try expect(place.checker("chekc", ".castree").errors.contains("'check'"))

@@ -3,18 +3,23 @@ import Expectations
 import Platform
 import S3
 import Storage
+import StorageTestSupport
 import Synchronization
 import Testing
 
-/// What the contract of buckets is held against: the model, and the real server that the environment names.
+/// What the contract of storages is held against: the model, a directory, and the real server that the environment names.
 ///
 /// What the model does and the server does not is a mistake of the model.
 enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertible {
     case model
+    case directory
     case real
 
     /// All that there are.
-    static let all: [ContractSubject] = RealStore.given == nil ? [.model] : [.model, .real]
+    static let all: [ContractSubject] =
+        [.model, .directory] + (RealStore.given == nil ? [] : [.real])
+    /// Those whose keys need not be paths.
+    static let buckets = all.filter { $0 != .directory }
 
     var testDescription: String { rawValue }
 
@@ -22,6 +27,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     func bucket(_ options: BucketOptions = BucketOptions()) throws -> any ObjectStorage {
         switch self {
         case .model: return ModelStorage(ModelStore())
+        case .directory: return try DirectorySubject()
         case .real: return try require(RealStore.given).bucket(options)
         }
     }
@@ -30,6 +36,7 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
     func neighbours() throws -> (any ObjectStorage, any ObjectStorage) {
         switch self {
         case .model: return (ModelStorage(ModelStore()), ModelStorage(ModelStore()))
+        case .directory: return (try DirectorySubject(), try DirectorySubject())
         case .real:
             let store = try require(RealStore.given)
             let prefix = "n-\(try randomToken())"
@@ -59,4 +66,43 @@ enum ContractSubject: String, Sendable, CaseIterable, CustomTestStringConvertibl
         }
         throw StoreError(.unsuitableStore, "If-Match works in no spelling")
     }
+}
+
+/// A storage in a directory that goes with it.
+private final class DirectorySubject: ObjectStorage {
+    private let directory = TemporaryDirectory()
+    private let storage: DirectoryStorage
+
+    init() throws { storage = try DirectoryStorage(directory.path, scratch: ".scratch") }
+
+    var place: String { storage.place }
+    var parallelCount: Int { storage.parallelCount }
+    var figures: StorageFigures { storage.figures }
+
+    func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome { try storage.get(key, request, take) }
+
+    func head(_ key: String) throws(StoreError) -> StoredFile? { try storage.head(key) }
+
+    func put(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome { try storage.put(key, body, fields) }
+
+    func putIfAbsent(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields
+    ) throws(StoreError) -> WriteOutcome { try storage.putIfAbsent(key, body, fields) }
+
+    func putIf(
+        _ key: String, _ body: StorageBody, _ fields: StoredFields, matching tag: EntityTag,
+        _ spelling: TagSpelling
+    ) throws(StoreError) -> WriteOutcome {
+        try storage.putIf(key, body, fields, matching: tag, spelling)
+    }
+
+    func list(_ request: ListRequest) throws(StoreError) -> ListPage { try storage.list(request) }
+    func delete(_ keys: [String]) throws(StoreError) -> DeleteOutcome { try storage.delete(keys) }
+    func openUploads() -> OpenUploads? { storage.openUploads() }
+    func abort(_ upload: OpenUpload) { storage.abort(upload) }
 }

@@ -12,12 +12,15 @@ import Testing
 /// The other promises stand beside it: reading, listing and deleting, many at once.
 @Suite struct StorageContractTests {
     static let subjects = ContractSubject.all
+    static let buckets = ContractSubject.buckets
     /// Keys that somebody encodes wrongly sooner or later.
     static let awkward = [
-        "a b", "a+b", "a%2Bb", "50%", "a&b=c", "a<b>c", "quote\"'", "x//y", "\u{fc}/\u{20ac}",
-        "e\u{301}", "\u{1f600}", "~-_.!*'()", "a?b#c", "a;b,c:@$", "trailing/", "a=b",
-        "\u{301}accent", "line\nend", "cr\r\nlf", "\u{1}control",
+        "a b", "a+b", "a%2Bb", "50%", "a&b=c", "a<b>c", "quote\"'", "\u{fc}/\u{20ac}",
+        "e\u{301}", "\u{1f600}", "~-_.!*'()", "a?b#c", "a;b,c:@$", "a=b", "\u{301}accent",
+        "line\nend", "cr\r\nlf", "\u{1}control",
     ]
+    /// Keys that are no paths.
+    static let pathless = ["x//y", "trailing/", "/leading", "a/../b", "./a", ".."]
 
     @Test(arguments: subjects)
     func `what was put is there`(_ subject: ContractSubject) throws {
@@ -101,7 +104,8 @@ import Testing
         expect(file.tag, equals: tag)
     }
 
-    @Test(arguments: subjects)
+    // On a disk two files have two tags.
+    @Test(arguments: buckets)
     func `equal bytes have equal tags, others have others`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let tag = try bucket.write("a", "content")
@@ -120,11 +124,32 @@ import Testing
         try expect(bucket.keys(), equals: [])
     }
 
+    @Test(arguments: buckets, ["x//y", "trailing/"])
+    func `a bucket's key need not be a path`(_ subject: ContractSubject, _ key: String) throws {
+        try `a key is any text`(subject, key)
+    }
+
+    @Test(arguments: pathless + [".scratch/a", String(repeating: "n", count: 256)])
+    func `under a key that is no path a directory has nothing, and takes nothing`(
+        _ key: String
+    ) throws {
+        let storage = try ContractSubject.directory.bucket()
+        try expect(storage.head(key) == nil)
+        try expect(
+            storage.bytes(key, ReadRequest(byteCountMax: 1)).outcome, equals: .missing)
+        let error = #expect(throws: StoreError.self) { try storage.put(key, body("a"), .object) }
+        expect(error?.code.description, equals: "unsupported")
+        try expect(storage.delete([key]).deletedCount, equals: 1)
+        try expect(storage.keys(), equals: [])
+    }
+
     @Test(arguments: subjects)
     func `a key has up to 1,024 bytes with its prefix`(_ subject: ContractSubject) throws {
         let bucket = try subject.bucket()
         let prefix = (bucket as? S3Storage)?.location.key("").utf8.count ?? 0
-        let key = String(repeating: "k", count: 1_024 - prefix)
+        // In a directory each name has 255 bytes at the most.
+        let key = String(
+            (0..<1_024 - prefix).map { $0 % 200 == 199 && $0 < 1_000 ? "/" : "k" })
         try bucket.write(key, "a")
         try expect(bucket.text(key), equals: "a")
         try expect(bucket.keys(), equals: [key])

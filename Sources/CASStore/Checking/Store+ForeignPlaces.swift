@@ -111,6 +111,7 @@ extension Store {
     ]
     private static let replaceable = [
         StoreLayout.staging, StoreLayout.leases, StoreLayout.pointers, StoreLayout.packing,
+        StoreLayout.quarantine,
     ]
 
     /// A small file's bytes; `nil` if it cannot be read, for whatever reason.

@@ -61,8 +61,17 @@ extension BucketAudit {
         return "it is that of entry \(log), and the log's stands in entry \(place)"
     }
 
-    /// Adds the documents that histories name.
-    func addDocuments(of state: OriginState, to needed: inout NeededFiles) throws(StoreError) {
+    /// Adds the documents that histories name; without a log, those that are there.
+    func addDocuments(
+        of state: OriginState, _ survey: BucketSurvey, to needed: inout NeededFiles
+    ) throws(StoreError) {
+        guard state.hasLog else {
+            for (key, byteCount) in survey.table.others {
+                guard case .document = key.kind else { continue }
+                needed.add(SizedKey(key: key, byteCount: byteCount))
+            }
+            return
+        }
         let systems = Set(state.entry.clients.keys)
         let documents: Set<SizedKey>
         do throws(StoreError) {

@@ -2,10 +2,11 @@ package import CASStore
 package import Storage
 import VersionTree
 
-/// Checks an origin in a bucket beside everything else that happens to it, and repairs it.
+/// Checks an origin beside everything else that happens to it, and repairs it.
 ///
-/// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps:
-/// every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes nothing. Belongs to one thread.
+/// The log: no gaps, valid entries. Devices' pointers: what the log says. The releases that the newest entry keeps, or the
+/// pointers where there is no log: every file is there, with its size; with ``CheckOptions/isDeep``, with its bytes. Deletes
+/// nothing. Belongs to one thread.
 package final class BucketAudit {
     let bucket: any ObjectStorage
     let log: OriginLog
@@ -59,13 +60,17 @@ package final class BucketAudit {
         report.channelCount = state.pointers.count
         let survey = try BucketSurvey(bucket, log).run(options.listed)
         report.strays = report.strays + survey.strays
-        try checkClients(of: state, survey)
-        try checkPointers(of: state, survey)
+        if state.hasLog {
+            try checkClients(of: state, survey)
+            try checkPointers(of: state, survey)
+        }
+        try checkList(of: state)
+        try checkMarker(of: state)
         let releases = try log.liveReleases(keptFrom: state.entry.keptFrom, upTo: state)
         // With other packs, or in another epoch, it is the same release.
         report.releaseCount = Set(releases.map(\.version.manifest)).count
         var (needed, areAllRead) = try checkReleases(releases, survey)
-        try addDocuments(of: state, to: &needed)
+        try addDocuments(of: state, survey, to: &needed)
         try checkPresence(needed)
         if options.check.isDeep { try checkBytes(needed) }
         if areAllRead { count(survey, needed, state) }
@@ -88,7 +93,9 @@ package final class BucketAudit {
         do throws(StoreError) {
             if let state = try log.state(from: seen.pointer?.log ?? 0) { return state }
             // The gap that its entries leave is a finding already.
-            if !result.isThere { try noteAbsence(seen.pointer?.log) }
+            if result.isThere { return nil }
+            if options.mayLackLog, seen.pointer?.log == nil { return try standing() }
+            try noteAbsence(seen.pointer?.log)
             return nil
         } catch {
             guard OriginLog.saysEntryIsBad(error) else { throw error }
@@ -96,6 +103,17 @@ package final class BucketAudit {
                 report.findings.append(BucketFinding(.damagedEntry, nil, error.message))
             }
             return nil
+        }
+    }
+
+    /// What an origin is that has no log: what its pointers say.
+    private func standing() throws(StoreError) -> OriginState {
+        try OriginState(standingIn: bucket) { channel in
+            report.findings.append(
+                BucketFinding(
+                    .damagedPointer, OriginLayout.pointer(channel),
+                    "it is no pointer, and devices are refused: restore it, or publish to the channel again"
+                ))
         }
     }
 
@@ -145,7 +163,9 @@ package final class BucketAudit {
                     "the log knows no channel \(channel): somebody has copied a directory's origin here; delete "
                         + "the file, and publish to the bucket"))
         }
-        try checkList(of: state)
+    }
+
+    private func checkMarker(of state: OriginState) throws(StoreError) {
         guard try bucket.head(OriginLayout.marker) == nil else { return }
         let signed = state.pointers.values.first { $0.isSigned }
         let body = try StorageBody(
@@ -204,7 +224,7 @@ package final class BucketAudit {
         try found(
             BucketFinding(
                 .wrongPointer, OriginLayout.channelList,
-                "it does not list the channels that the log has; only people and pages read it")
+                "it does not list the channels that there are; only people and pages read it")
         ) { () throws(StoreError) in
             try list.write().isStored
         }
@@ -231,6 +251,8 @@ package final class BucketAudit {
 package struct BucketAuditOptions: Sendable {
     /// Whether bytes are read, of which share of the files, and how fast.
     package var check = CheckOptions()
+    /// Whether an origin without a log is one: in a directory, where one publisher after the other has the lock.
+    package var mayLackLog = false
     /// Whether it is tried if the store lets exactly one of several creators succeed.
     package var isProbing = false
     /// Called now and then; `true` ends the check with `.interrupted`.

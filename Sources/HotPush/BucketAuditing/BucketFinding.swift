@@ -8,6 +8,8 @@ package struct BucketFinding: Sendable, Hashable {
         case damagedEntry
         /// A channel's pointer, or the list of channels, does not say what the log says.
         case wrongPointer
+        /// A channel's pointer cannot be read, and no log says what it was.
+        case damagedPointer
         /// A pointer of a channel that the log does not know: somebody has copied a directory there.
         case foreignPointer
         /// A file that a release needs is not there.
@@ -23,7 +25,8 @@ package struct BucketFinding: Sendable, Hashable {
         package var isMendable: Bool {
             switch self {
             case .wrongPointer, .missingFile, .damagedFile: true
-            case .missingEntry, .damagedEntry, .foreignPointer, .damagedRelease, .unsuitableStore:
+            case .missingEntry, .damagedEntry, .damagedPointer, .foreignPointer, .damagedRelease,
+                .unsuitableStore:
                 false
             }
         }

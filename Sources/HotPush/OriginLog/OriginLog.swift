@@ -315,6 +315,9 @@ struct OriginState: Sendable {
     /// The pointers of all channels.
     let pointers: [ChannelName: ChannelPointer]
 
+    /// Whether there is a log; if not, the number is 0, and the entry is one that nobody has written.
+    var hasLog: Bool { number > 0 }
+
     /// The channels whose pointer is signed.
     var signed: Set<ChannelName> { Set(pointers.values.filter(\.isSigned).map(\.channel)) }
 }

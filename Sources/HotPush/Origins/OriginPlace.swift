@@ -1,4 +1,5 @@
 package import CASStore
+import Storage
 
 /// An origin's directory, for who writes there beside the publisher.
 ///

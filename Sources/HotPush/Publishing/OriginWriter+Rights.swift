@@ -1,34 +1,8 @@
 import CASStore
+import Storage
 
 // Who may read an origin: as its marker says, whatever the umask of who publishes. Files that a web server, or a server
 // of another user, cannot read take every device offline.
-
-extension FileSystem {
-    /// Gives a new file rights that the umask has taken.
-    func share(_ file: Int32, _ rights: UInt32) throws(StoreError) {
-        guard rights != 0 else { return }
-        let mode = try status(file).mode
-        if mode & rights != rights { try setMode(file, mode | rights) }
-    }
-
-    /// Gives what has a name the rights that it lacks; directories may be searched by those who may read them.
-    /// - Returns: whether it lacked any.
-    @discardableResult
-    func share(
-        _ directory: Int32, _ name: UnsafePointer<CChar>, _ rights: UInt32
-    ) throws(StoreError) -> Bool {
-        guard rights != 0, let there = try status(directory, name) else { return false }
-        let wanted: UInt32 =
-            switch there.kind {
-            case .regular: rights
-            case .directory: rights | (rights & 0o444) >> 2
-            default: 0
-            }
-        guard there.mode & wanted != wanted else { return false }
-        try setMode(directory, name, there.mode | wanted)
-        return true
-    }
-}
 
 extension OriginWriter {
     /// Those whom the marker lets read or write.

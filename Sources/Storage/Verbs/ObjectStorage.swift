@@ -88,6 +88,16 @@ package protocol ObjectStorage: Sendable {
 
     /// Ends an upload in parts: what was sent of it goes. One that is not there any more counts as ended.
     func abort(_ upload: OpenUpload) throws(StoreError)
+
+    /// Makes durable what was written or deleted before, so that no power cut undoes it and keeps what comes after.
+    ///
+    /// A disk is synced, once for however many files; a store on a network has nothing to do, since it only answers for
+    /// what is durable.
+    func barrier() throws(StoreError)
+}
+
+extension ObjectStorage {
+    package func barrier() {}
 }
 
 /// How a write ended.

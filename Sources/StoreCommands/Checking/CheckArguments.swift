@@ -39,7 +39,8 @@ extension Option {
 extension Argument {
     /// An origin that is checked in place of the store.
     static let checkedOrigin = Argument(
-        "ORIGIN", "check this origin in place of the store: s3://BUCKET/PREFIX", .optional)
+        "ORIGIN", "check this origin in place of the store: its directory, or s3://BUCKET/PREFIX",
+        .optional, completion: .directories)
 }
 
 extension Invocation {

@@ -20,7 +20,7 @@ extension Command {
     /// - Parameters:
     ///   - observed: lets an observer notice what is found.
     ///   - fetching: finds the origin that `--from` names.
-    ///   - origin: checks an origin in a bucket.
+    ///   - origin: checks an origin.
     package static func fsck(
         observed: @escaping @Sendable (VersionStore) -> VersionStore = { $0 },
         fetching: @escaping RepairSourceFinder, origin: @escaping OriginCheck
@@ -32,6 +32,7 @@ extension Command {
                 "fsck --since 30d --limit-rate 20M",
                 "fsck --repair --dry-run",
                 "fsck --from https://example.org/app",
+                "fsck /srv/www/updates --deep",
                 "fsck s3://updates/app --deep --limit-rate 20M",
                 "fsck s3://updates/app --repair --from /srv/www/updates",
             ], source: .option,
@@ -130,10 +131,11 @@ extension Command {
             on a device that is offline raises no alarm. If neither helps, a damaged object goes to quarantine, and the versions that show \
             it are incomplete until you add or pull the same content again.
 
-            With s3://BUCKET/PREFIX it checks an origin in a bucket in place of the store: its log, \
-            what devices see of it, and whether all files of all releases are there. --deep reads \
-            them. A repair writes pointers again, and lost files from the store, or from the origin \
-            that --from names. It runs safely beside publishers and pruners (docs/buckets.md).
+            With the directory of an origin, or s3://BUCKET/PREFIX, it checks that origin in place \
+            of the store: its log, what devices see of it, and whether all files of all releases \
+            are there. --deep reads them. A repair writes pointers again, and lost files from the \
+            store, or from the origin that --from names. It runs safely beside publishers and \
+            pruners (docs/buckets.md).
             """
     }
 }

@@ -5,17 +5,25 @@ import OriginCommands
 import StoreCommands
 import VersionTree
 
-/// Checks an origin in a bucket, with the program that speaks to networks.
+/// Checks an origin: in a directory here, in a bucket or with files from a network with the program that speaks to networks.
 @Sendable func checkedOrigin(
     _ invocation: Invocation, _ origin: String, _ options: CheckOptions
 ) throws -> ExitStatus {
-    guard case .bucket = try invocation.origin(origin).location else {
-        throw CommandError.usage(
-            "fsck takes an origin in a bucket, s3://BUCKET/PREFIX, not '\(origin)'; in a directory, castree "
-                + "publish VERSION \(origin) --verify checks and mends what a version needs, and offers no older one again"
-        )
+    func isHere(_ text: String) throws -> Bool {
+        if case .bucket = try invocation.origin(text).location { return false }
+        return !text.contains("://")
     }
-    try SiblingProgram.pull.become()
+    let source = try invocation.value("from")
+    guard try isHere(origin), try source.map(isHere) ?? true else {
+        try SiblingProgram.pull.become()
+    }
+    try invocation.refuse(Option.bucketAccess, "is for origins in buckets: s3://BUCKET/PREFIX")
+    return try invocation.checkOrigin(
+        origin, options, in: { _ in try SiblingProgram.pull.become() },
+        over: { location in
+            guard case .directory(let path) = location else { try SiblingProgram.pull.become() }
+            return DirectoryTransport(path)
+        })
 }
 
 /// Opens what `fsck --from` names: a directory here, a URL with the program that speaks to networks.

@@ -69,7 +69,7 @@ import VersionTree
         world.store.set(twin, sound[twin]?.bytes)
         world.store.set("for/capgo/stable.json", Array("{}".utf8))
         try expect(audit(world).findings.map(\.kind), equals: [.foreignPointer])
-        let usage = try BucketUsage(of: ModelStorage(world.store))
+        let usage = try OriginUsage(of: ModelStorage(world.store))
         expect(usage.twins.count > 0 && usage.facts.count > 0 && usage.documents.count > 0)
     }
 

@@ -198,7 +198,7 @@ import VersionTree
             ])
         expect(report.strays.figures.count == 4 && report.strays.figures.byteCount == 4)
         expect(audited.store.files["notes.txt"] != nil)
-        try expect(BucketUsage(of: ModelStorage(audited.store)).strays, equals: report.strays)
+        try expect(OriginUsage(of: ModelStorage(audited.store)).strays, equals: report.strays)
         // However many there are, some are named.
         for number in 1...150 { audited.store.set("old/\(number)", [1, 2]) }
         let many = try audited.audit().strays
@@ -322,7 +322,7 @@ import VersionTree
         var options = BucketAuditOptions()
         options.check.isDeep = true
         try expect(BucketAudit(ModelStorage(store), options).run().findings, equals: [])
-        try expect(BucketUsage(of: ModelStorage(store)).packs.count >= 1)
+        try expect(OriginUsage(of: ModelStorage(store)).packs.count >= 1)
         let packs = store.files.keys.filter { $0.hasPrefix("packs/") }.sorted()
         let delivery = try require(store.files.keys.first { $0.hasPrefix("deliveries/") })
         let pack = try require(packs.first)

@@ -17,7 +17,7 @@ import VersionTree
         let audited = try AuditedWorld()
         _ = try audited.world.publisher().withdraw(VersionName("5"))
         audited.store.set("notes.txt", [1, 2, 3])
-        let usage = try BucketUsage(of: ModelStorage(audited.store))
+        let usage = try OriginUsage(of: ModelStorage(audited.store))
         let named = audited.files.filter { BucketKey(path: $0.key) != nil }
         // What stands in epochs; scratch, which goes with the garbage, has none.
         let parts = [usage.offered, usage.inGrace, usage.waiting] + Array(usage.garbage.values)
@@ -33,14 +33,14 @@ import VersionTree
         expect(usage.inGrace.count > 0 && usage.log.count == audited.entryCount)
         expect(usage.strays.figures.count == 1 && usage.strays.figures.byteCount == 3)
         expect(usage.strays.keys, equals: ["notes.txt"])
-        expect(usage.pointers.count == 4 && usage.scratch.count == 0)
+        expect(usage.pointerFiles.count == 4 && usage.scratch.count == 0)
         expect(usage.figures.requestCount < 40)
     }
 
     @Test("says of each release what only it has")
     func unique() throws {
         let audited = try AuditedWorld()
-        let usage = try BucketUsage(of: ModelStorage(audited.store))
+        let usage = try OriginUsage(of: ModelStorage(audited.store))
         let names = usage.releases.map { "\($0.channel) \($0.version)" }
         expect(names, equals: ["beta 2", "stable 5", "stable 4"])
         for release in usage.releases {
@@ -59,7 +59,7 @@ import VersionTree
         for epoch in [0, 1] as [Int64] {
             audited.store.set(OriginLayout.object(address, in: epoch), Array("nobody's".utf8))
         }
-        let usage = try BucketUsage(of: ModelStorage(audited.store))
+        let usage = try OriginUsage(of: ModelStorage(audited.store))
         expect(
             usage.garbage.keys.sorted(), equals: (0...max(usage.epoch - 2, 0)).prefix(2).map(\.self)
         )
@@ -100,7 +100,7 @@ import VersionTree
         let world = try BucketWorld()
         try world.publish("1", by: world.publisher())
         world.store.set("probe/\(String(repeating: "a", count: 32))", [1, 2, 3])
-        let usage = try BucketUsage(of: ModelStorage(world.store))
+        let usage = try OriginUsage(of: ModelStorage(world.store))
         let garbage = usage.garbage.values.reduce(usage.scratch, +)
         var options = BucketAuditOptions()
         options.pause = { _ in }
@@ -116,7 +116,7 @@ import VersionTree
         let audited = try AuditedWorld()
         audited.store.dialect.pageCountMax = 5
         var seen: [Int] = []
-        _ = try BucketUsage(of: ModelStorage(audited.store)) { seen.append($0) }
+        _ = try OriginUsage(of: ModelStorage(audited.store)) { seen.append($0) }
         expect(seen.count > 3 && seen == seen.sorted())
         expect(seen.last, equals: audited.files.keys.count { !$0.hasPrefix("log/") })
     }
@@ -156,8 +156,8 @@ import VersionTree
                 at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(file.bytes).write(to: url)
         }
-        let copy = try OriginUsage(of: directory)
-        let usage = try BucketUsage(of: ModelStorage(audited.store))
+        let copy = try OriginUsage(ofDirectory: directory)
+        let usage = try OriginUsage(of: ModelStorage(audited.store))
         expect(copy.objects == usage.objects && copy.manifests == usage.manifests)
         expect(copy.places == usage.places && copy.log == usage.log)
         expect(copy.places.count > 0)

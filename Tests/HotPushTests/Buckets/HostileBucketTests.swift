@@ -27,7 +27,7 @@ import VersionTree
             case .prune: _ = try BucketPruner(publisher).prune(keeping: 1, grace: 3_600)
             case .withdraw: _ = try publisher.withdraw(VersionName("5"))
             case .channels: _ = try BucketChannels(bucket).offered()
-            case .usage: _ = try BucketUsage(of: bucket)
+            case .usage: _ = try OriginUsage(of: bucket)
             case .check:
                 var options = BucketAuditOptions()
                 options.pause = { _ in }

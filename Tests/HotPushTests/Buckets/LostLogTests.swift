@@ -82,7 +82,7 @@ import VersionTree
             ("withdraw", { _ = try publisher.withdraw(VersionName("1")) }),
             ("pack", { _ = try publisher.pack("1", of: versions) }),
             ("prune", { _ = try BucketPruner(publisher).prune(keeping: 1, grace: 0) }),
-            ("du", { _ = try BucketUsage(of: ModelStorage(store)) }),
+            ("du", { _ = try OriginUsage(of: ModelStorage(store)) }),
         ]
         for (name, run) in verbs {
             let error = #expect(throws: StoreError.self) { try run() }

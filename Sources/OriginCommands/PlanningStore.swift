@@ -1,16 +1,16 @@
 import CASStore
-import Console
+package import Console
 import StoreCommands
-import VersionTree
+package import VersionTree
 
 /// The store that a plan is made for: the one that exists, or an empty one if a pull would create it.
 ///
 /// The empty one is a temporary directory, deleted with the plan.
-final class PlanningStore {
-    let versions: VersionStore
+package final class PlanningStore {
+    package let versions: VersionStore
     private let aside: String?
 
-    convenience init(_ invocation: Invocation) throws {
+    package convenience init(_ invocation: Invocation) throws {
         do {
             let options = try invocation.storeOptions()
             self.init(try VersionStore.open(invocation.storePath(), options: options), aside: nil)
@@ -21,7 +21,7 @@ final class PlanningStore {
     }
 
     /// An empty one in any case.
-    convenience init(asideFor invocation: Invocation) throws {
+    package convenience init(asideFor invocation: Invocation) throws {
         let parent = invocation.environment("TMPDIR") ?? "/tmp"
         let path = "\(parent)/castree-plan-\(try randomToken())"
         let options = try invocation.storeOptions(isDurable: false)

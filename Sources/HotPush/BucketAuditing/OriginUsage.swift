@@ -2,8 +2,8 @@ package import CASStore
 package import Storage
 package import VersionTree
 
-/// What an origin in a bucket holds: what releases need, what waits, what any pruner may delete.
-package struct BucketUsage: Sendable {
+/// What an origin holds: what releases need, what waits, what any pruner may delete.
+package struct OriginUsage: Sendable {
     /// A release that is offered, and what only it has.
     package struct Release: Sendable, Hashable {
         package let channel: ChannelName
@@ -39,16 +39,37 @@ package struct BucketUsage: Sendable {
     /// Entries of the log.
     package private(set) var log = FileFigures()
     /// What is overwritten: pointers and lists.
-    package private(set) var pointers = FileFigures()
+    package private(set) var pointerFiles = FileFigures()
     /// What is not castree's, and what looking at the store has left.
     package private(set) var strays = StrayKeys()
     package private(set) var scratch = FileFigures()
     /// What is offered, by channel, newest first.
     package private(set) var releases: [Release] = []
+    /// What the channels offer, sorted by name.
+    package private(set) var pointers: [ChannelPointer] = []
+    /// The deliveries of what they offer, by address, as far as they can be read.
+    private var deliveryDocuments: [ObjectID: Delivery] = [:]
+    /// What a publisher keeps for itself beside the origin: only in a directory.
+    package private(set) var work = FileFigures()
     /// What it took.
     package private(set) var figures = StorageFigures()
 
-    /// Lists the bucket, and reads the log and what releases name.
+    /// Looks at an origin in a directory, which need have no log.
+    /// - Throws: as ``init(of:listed:)``.
+    package init(
+        ofDirectory path: String, listed: (Int) -> Void = { _ in }
+    ) throws(StoreError) {
+        // It says what is no origin.
+        _ = try DirectoryOrigin(path)
+        let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
+        let log = OriginLog(storage)
+        let written = try log.state(from: 0)
+        let state = if let written { written } else { try OriginState(standingIn: storage) }
+        try self.init(of: storage, log, state, listed)
+        for file in try storage.unlistedFiles() { work.add(file.byteCount) }
+    }
+
+    /// Lists a bucket, and reads the log and what releases name.
     /// - Parameter listed: gets the number of keys that the listing has shown so far.
     /// - Throws: `.noOrigin`; `.damagedOrigin` if the log or a release cannot be read: a check says more.
     package init(
@@ -56,6 +77,13 @@ package struct BucketUsage: Sendable {
     ) throws(StoreError) {
         let log = OriginLog(bucket)
         let state = try BucketPublisher(bucket).open(PointerCopy(.stable, in: bucket).read(), log)
+        try self.init(of: bucket, log, state, listed)
+    }
+
+    private init(
+        of bucket: any ObjectStorage, _ log: OriginLog, _ state: OriginState,
+        _ listed: (Int) -> Void
+    ) throws(StoreError) {
         (entry, epoch) = (state.number, state.entry.epoch)
         let survey = try BucketSurvey(bucket, log).run(listed)
         let live = try survey.live(keptFrom: state.entry.keptFrom, upTo: state)
@@ -69,7 +97,7 @@ package struct BucketUsage: Sendable {
             }
         }
         waiting = survey.unneededFigures(in: state.entry, beside: live).waiting
-        pointers = survey.pointers
+        pointerFiles = survey.pointers
         for position in table.positions {
             let file = table[position]
             count(file)
@@ -99,6 +127,8 @@ package struct BucketUsage: Sendable {
                         uniqueByteCount: table.byteCount(at: own)))
             }
         }
+        pointers = state.pointers.values.sorted { $0.channel < $1.channel }
+        try readDeliveries(in: bucket)
         var entries = FileFigures()
         try bucket.listAll(OriginLayout.log + "/") { (page) throws(StoreError) in
             for file in page.files {
@@ -112,6 +142,30 @@ package struct BucketUsage: Sendable {
         }
         self.log = entries
         figures = bucket.figures
+    }
+
+    private mutating func readDeliveries(in bucket: any ObjectStorage) throws(StoreError) {
+        for release in pointers.flatMap(\.liveReleases) {
+            guard let delivery = release.delivery, deliveryDocuments[delivery.address] == nil else {
+                continue
+            }
+            let key = OriginLayout.delivery(delivery.address, in: delivery.epoch)
+            let request = ReadRequest(byteCountMax: Delivery.byteCountMax)
+            let (outcome, bytes) = try bucket.bytes(key, request)
+            guard case .found = outcome else { continue }
+            // Packs are derived: a check says what is wrong with a delivery.
+            deliveryDocuments[delivery.address] = try PackBases.harmless { () throws(StoreError) in
+                try Delivery(bytes, named: delivery, of: release.version)
+            }
+        }
+    }
+
+    /// What the packs of a release save a device, as far as its delivery can be read.
+    package func legs(of release: OfferedRelease, in pointer: ChannelPointer) -> [DeliveryLeg] {
+        guard let document = release.delivery.flatMap({ deliveryDocuments[$0.address] }) else {
+            return []
+        }
+        return DeliveryLeg.all(of: document, release, in: pointer, besides: pointers)
     }
 
     private mutating func count(_ file: SizedKey) {

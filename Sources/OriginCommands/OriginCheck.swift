@@ -1,30 +1,38 @@
-import CASStore
-import Console
-import HotPush
-import OriginCommands
-import S3
-import Storage
+package import CASStore
+package import Console
+package import HotPush
+package import S3
+package import Storage
 import StoreCommands
 import StrictJSON
 import VersionTree
 
-// `fsck` of an origin in a bucket.
+// `fsck` of an origin.
 
 extension Invocation {
     /// Checks, and repairs with `--repair` or `--from`.
-    func checkBucket(_ text: String, _ check: CheckOptions) throws -> ExitStatus {
+    ///
+    /// - Parameters:
+    ///   - bucket: opens an origin in a bucket.
+    ///   - transport: reaches the origin that `--from` names.
+    package func checkOrigin(
+        _ text: String, _ check: CheckOptions,
+        in bucket: (BucketLocation) throws -> any ObjectStorage,
+        over transport: (OriginLocation) throws -> any Transport
+    ) throws -> ExitStatus {
         let refused = ["since", "json-lines", "dry-run"]
         if let option = refused.first(where: isGiven) {
-            throw CommandError.usage("--\(option) is not for origins in buckets")
+            throw CommandError.usage("--\(option) is not for origins")
         }
         if check.sample != nil, !check.isDeep {
-            throw CommandError.usage("--sample reads a share of a bucket's files: add --deep")
+            throw CommandError.usage("--sample reads a share of an origin's files: add --deep")
         }
         if isGiven("limit-rate"), !check.isDeep, !isGiven("from") {
             throw CommandError.usage(
-                "--limit-rate is about the bytes of a bucket's files: add --deep")
+                "--limit-rate is about the bytes of an origin's files: add --deep")
         }
-        let bucket = try openBucket(try bucketOrigin(text))
+        let directory = try checkedDirectory(text)
+        let storage = try directory == nil ? bucket(bucketOrigin(text)) : nil
         let listing = progress("Listing", unit: .count("keys"))
         let bar = progress("Reading")
         defer { bar.finish() }
@@ -35,13 +43,25 @@ extension Invocation {
         options.listed = { listing.report($0) }
         options.willRead = { count, byteCount in
             listing.finish()
+            guard directory == nil else { return }
             note(
                 "reading \(counted(count, "file")), \(sizes.text(byteCount)): as many requests, and what the "
                     + "store's owner pays for traffic")
         }
         options.progress = { bar.report($0, of: $1) }
-        let repair = try repairOfBucket()
-        let report = try BucketAudit(bucket, options, repairingFrom: repair?.mender).run()
+        let repair = try repair(over: transport)
+        let patience = try duration("wait") ?? PublisherOptions().waitLimit
+        let report =
+            if let storage {
+                try BucketAudit(storage, options, repairingFrom: repair?.mender).run()
+            } else {
+                try askedOrigin { () throws(StoreError) in
+                    try DirectoryAudit(
+                        directory ?? "", options, waiting: patience, repairingFrom: repair?.mender,
+                        notice: { note($0) }
+                    ).run()
+                }
+            }
         listing.finish()
         bar.finish()
         withExtendedLifetime(repair) {}
@@ -50,9 +70,33 @@ extension Invocation {
         return .ofCheck(problemCount: report.findings.count, leftCount: left)
     }
 
+    /// The directory of an origin; `nil` for one in a bucket.
+    /// - Throws: `usage` for an origin on a web server, the pointer of a channel, or what is for buckets alone.
+    private func checkedDirectory(_ text: String) throws -> String? {
+        let reference = try origin(text)
+        switch reference.location {
+        case .bucket: return nil
+        case .web:
+            throw CommandError.usage(
+                "fsck takes an origin in a directory or in a bucket, s3://BUCKET/PREFIX, not '\(text)': run it where the "
+                    + "files are")
+        case .directory(let path):
+            guard reference.channel == nil else {
+                throw CommandError.usage(
+                    "'\(text)' is the pointer of a channel: name the origin itself")
+            }
+            if flag("probe") {
+                throw CommandError.usage("--probe is for origins in buckets: s3://BUCKET/PREFIX")
+            }
+            return path
+        }
+    }
+
     /// What a repair takes lost files from: the store, and the origin that `--from` names.
     /// - Returns: `nil` if nothing is repaired.
-    private func repairOfBucket() throws -> (mender: BucketMender, aside: PlanningStore?)? {
+    private func repair(
+        over transport: (OriginLocation) throws -> any Transport
+    ) throws -> (mender: BucketMender, aside: PlanningStore?)? {
         let origin = try value("from")
         guard flag("repair") || origin != nil else { return nil }
         var stores: [VersionStore] = []
@@ -65,7 +109,7 @@ extension Invocation {
         }
         guard let origin else { return (BucketMender(stores), nil) }
         let location = try self.origin(origin).location
-        let transport = try repairTransport(to: location)
+        let transport = try transport(location)
         try checkSource(origin, over: transport)
         let aside = try PlanningStore(asideFor: self)
         var options = PullOptions()
@@ -87,6 +131,31 @@ extension Invocation {
         } catch {
             // Its files may be good all the same.
             guard error.code == .badPointer else { throw error }
+        }
+    }
+
+    /// How often a request is repeated, by the command line.
+    package func retryPolicy() throws -> RetryPolicy {
+        var policy = RetryPolicy()
+        policy.failureCountMax = (try integer("retries") ?? 8) + 1
+        if isGiven("retries") { policy.unreachedCountMax = policy.failureCountMax }
+        if isDeclared("least-rate") {
+            policy.leastRate = try byteCount("least-rate") ?? policy.leastRate
+            if let timeout = try duration("timeout") {
+                policy.dripTime = min(timeout, .seconds(60))
+            }
+        }
+        return policy
+    }
+
+    /// What an origin answers; if there is no origin, no such channel or no such release, the error exits with
+    /// `notFound`.
+    package func askedOrigin<Answer>(_ ask: () throws(StoreError) -> Answer) throws -> Answer {
+        do throws(StoreError) {
+            return try ask()
+        } catch {
+            guard [.notFound, .noOrigin, .notOffered].contains(error.code) else { throw error }
+            throw CommandError(error, .notFound)
         }
     }
 
@@ -117,7 +186,7 @@ extension Invocation {
             let entries =
                 report.entryCount == 1 ? "1 entry" : "\(groupedCount(report.entryCount)) entries"
             output.print(
-                "Checked \(entries) of the log, "
+                "Checked \(report.entryCount == 0 ? "" : "\(entries) of the log, ")"
                     + "\(counted(report.channelCount, "channel")) and "
                     + "\(counted(report.releaseCount, "release")): \(verdict).")
             // Each other finding says itself what is to be done.
@@ -147,6 +216,8 @@ extension BucketAuditReport {
             lines.append(
                 "Entry \(entry), epoch \(epoch): releases need \(text(needed, sizes)); "
                     + "\(text(read, sizes)) read; \(counted(requestCount, "request")).")
+        } else if absence == nil {
+            lines.append("Releases need \(text(needed, sizes)); \(text(read, sizes)) read.")
         }
         if let absence { lines.append("No origin: \(absence).") }
         if raceCount > 0 { lines.append("Held \(counted(raceCount, "race")) of creators.") }

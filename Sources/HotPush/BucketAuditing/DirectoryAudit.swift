@@ -1,0 +1,83 @@
+package import CASStore
+import Storage
+
+/// Checks an origin in a directory beside its publishers, and repairs it while none is at work.
+///
+/// Without a log its pointers say what it offers. While it looks, somebody may withdraw a release and prune: what then is
+/// missing was needed by a pointer of before, so it looks again if the pointers have changed.
+package struct DirectoryAudit {
+    private let path: String
+    private let options: BucketAuditOptions
+    private let publisher: PublisherOptions
+    private let mender: BucketMender?
+    /// Somebody who publishes all the time keeps no check from ending.
+    private static let tryCountMax = 5
+
+    /// Makes a check; nothing is looked at yet.
+    ///
+    /// - Parameters:
+    ///   - path: the directory.
+    ///   - waitLimit: how long a repair waits for publishers.
+    ///   - mender: where a repair takes bytes from; `nil` if nothing is repaired.
+    ///   - notice: gets notices about what happens unasked, such as waiting.
+    package init(
+        _ path: String, _ options: BucketAuditOptions, waiting waitLimit: Duration,
+        repairingFrom mender: BucketMender? = nil, notice: @escaping @Sendable (String) -> Void
+    ) {
+        self.path = path
+        self.options = options
+        self.mender = mender
+        var publisher = PublisherOptions()
+        publisher.waitLimit = waitLimit
+        publisher.notice = notice
+        publisher.isInterrupted = options.isInterrupted
+        self.publisher = publisher
+    }
+
+    /// Looks, and repairs if it has a mender.
+    /// - Throws: `.noOrigin`, `.unsupportedFormat`, `.interrupted`; `.busy` if a repair waited too long; what cannot be
+    ///   looked at is no finding.
+    package func run() throws(StoreError) -> BucketAuditReport {
+        // It says what is no origin.
+        _ = try DirectoryOrigin(path)
+        let fileSystem = POSIXFileSystem()
+        guard let mender else {
+            let storage = try DirectoryStorage(path, scratch: OriginLayout.work)
+            return try look(storage)
+        }
+        let writer = try OriginWriter(path, isCreating: false, publisher, fileSystem)
+        let storage = try DirectoryStorage(
+            path, scratch: OriginLayout.work, rights: writer.rights, fileSystem: writer.fileSystem)
+        let report = try audit(storage, mender).run()
+        try storage.barrier()
+        withExtendedLifetime(writer) {}
+        return report
+    }
+
+    private func look(_ storage: DirectoryStorage) throws(StoreError) -> BucketAuditReport {
+        var tryCount = 0
+        while true {
+            let before = try pointers(in: storage)
+            let report = try audit(storage, nil).run()
+            tryCount += 1
+            if report.findings.isEmpty || tryCount == Self.tryCountMax { return report }
+            if try pointers(in: storage) == before { return report }
+        }
+    }
+
+    private func audit(_ storage: DirectoryStorage, _ mender: BucketMender?) -> BucketAudit {
+        var options = options
+        options.mayLackLog = true
+        return BucketAudit(storage, options, repairingFrom: mender)
+    }
+
+    /// The files of the pointers, by their tags.
+    private func pointers(in storage: DirectoryStorage) throws(StoreError) -> [String: EntityTag] {
+        var tags: [String: EntityTag] = [:]
+        try storage.listAll(OriginLayout.channels + "/") { (page) throws(StoreError) in
+            for file in page.files { tags[file.key] = file.tag }
+            return true
+        }
+        return tags
+    }
+}

@@ -1,0 +1,166 @@
+package import Platform
+import Synchronization
+
+/// What keeps an origin in a directory of a disk: a key is a path below it.
+///
+/// A file is written aside and gets its name in one step, so that readers see the old bytes or the new ones. Nothing is
+/// opened through a symbolic link below the directory. What stands under a key and is no regular file does not count as a
+/// file; a write replaces it, unless it is a directory. Several processes may write at once, on one machine or on several
+/// that share the disk, as far as its file system locks files (flock(2)) and links or renames them in one step.
+///
+/// Keys are paths of up to 1,024 bytes: a name between two slashes has 1 to 255 bytes and is neither `.` nor `..`. Under
+/// any other key there is nothing, and nothing can be written (`.unsupported`). A key cannot lead through another one's
+/// file. A tag tells which file it is, its size and when it was written: two files with equal bytes have two tags.
+/// Errors are those of the disk: `.permission`, `.outOfSpace`, `.io`.
+package final class DirectoryStorage: ObjectStorage {
+    /// The directory, as it was named.
+    package let place: String
+    let fileSystem: any FileSystem
+    let root: Descriptor
+    /// A directory for what is not finished: no listing shows it, no key leads into it.
+    let scratch: String
+    /// Rights that all files get, whatever the umask takes.
+    let rights: UInt32
+    private let counts = Mutex(StorageFigures())
+
+    /// Opens a directory that is there.
+    ///
+    /// - Parameters:
+    ///   - path: the directory; links on the way to it are followed.
+    ///   - scratch: the name of a directory in it for files that are being written.
+    ///   - rights: rights that all files get, whatever the umask takes.
+    /// - Throws: `.notFound`; what opening throws.
+    package init(
+        _ path: String, scratch: String, rights: UInt32 = 0,
+        fileSystem: any FileSystem = POSIXFileSystem()
+    ) throws(StoreError) {
+        place = path
+        self.fileSystem = fileSystem
+        self.scratch = scratch
+        self.rights = rights
+        root = try fileSystem.open(
+            POSIXFileSystem.workingDirectory, path, .directoryFollowingLinks, mode: 0)
+    }
+
+    package var parallelCount: Int { Parallel.workerCount }
+    package var figures: StorageFigures { counts.withLock { $0 } }
+
+    func count(_ change: (inout StorageFigures) -> Void = { _ in }) {
+        counts.withLock {
+            $0.requestCount += 1
+            change(&$0)
+        }
+    }
+
+    /// Whether a key may be a path here.
+    func isPath(_ key: String) -> Bool {
+        guard key.utf8.count <= 1_024, !key.utf8.contains(0), key != scratch,
+            !key.hasPrefix(scratch + "/")
+        else { return false }
+        return key.split(separator: "/", omittingEmptySubsequences: false)
+            .allSatisfy { 1...255 ~= $0.utf8.count && $0 != "." && $0 != ".." }
+    }
+
+    // MARK: Reading
+
+    /// An open file, and what it was when it was opened.
+    private struct OpenFile: ~Copyable {
+        let file: Descriptor
+        let status: FileStatus
+    }
+
+    /// Opens the file under a key; `nil` if there is none.
+    private func open(_ key: String) throws(StoreError) -> OpenFile? {
+        guard isPath(key) else { return nil }
+        do throws(StoreError) {
+            let file = try fileSystem.openBeneath(root.raw, key, .reading)
+            let status = try fileSystem.status(file.raw)
+            guard status.kind == .regular else { return nil }
+            return OpenFile(file: file, status: status)
+        } catch {
+            // A link, or a file in place of a directory.
+            guard error.code == .notFound || error.isNotDirectory else { throw error }
+            return nil
+        }
+    }
+
+    package func get(
+        _ key: String, _ request: ReadRequest,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) -> ReadOutcome {
+        count()
+        guard let file = try open(key) else { return .missing }
+        let there = StoredFile(file.status)
+        if request.unlessTag == there.tag { return .notModified }
+        var range = 0..<there.byteCount
+        if let wanted = request.range {
+            guard wanted.lowerBound < there.byteCount else { return .beyondEnd }
+            range = wanted.clamped(to: range)
+        }
+        guard Int64(range.count) <= request.byteCountMax else {
+            throw StoreError(
+                .tooLarge,
+                "\(printable(key)) in \(printable(place)) has \(range.count) bytes; at most "
+                    + "\(request.byteCountMax) are read")
+        }
+        try read(file.file.raw, range, of: key, take)
+        counts.withLock { $0.receivedByteCount += Int64(range.count) }
+        return .found(there)
+    }
+
+    private func read(
+        _ file: Int32, _ range: Range<Int64>, of key: String,
+        _ take: (UnsafeRawBufferPointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(min(max(Int64(range.count), 1), 256 << 10)), alignment: 16)
+        defer { buffer.deallocate() }
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let wanted = Int(min(Int64(buffer.count), range.upperBound - offset))
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+            let got = try fileSystem.read(file, into: part, at: offset)
+            guard got > 0 else {
+                throw StoreError(
+                    .io,
+                    "\(printable(key)) in \(printable(place)) was cut while it was read; repeat the command"
+                )
+            }
+            try take(UnsafeRawBufferPointer(rebasing: part[..<got]))
+            offset += Int64(got)
+        }
+    }
+
+    package func head(_ key: String) throws(StoreError) -> StoredFile? {
+        count()
+        return try status(of: key).map(StoredFile.init)
+    }
+
+    /// What stands under a key, if it is a file.
+    func status(of key: String) throws(StoreError) -> FileStatus? {
+        guard let file = try open(key) else { return nil }
+        return file.status
+    }
+
+    // MARK: Uploads in parts, which a disk does not have
+
+    package func openUploads() -> OpenUploads? { nil }
+    package func abort(_ upload: OpenUpload) {}
+}
+
+extension StoredFile {
+    init(_ status: FileStatus) {
+        self.init(
+            byteCount: status.byteCount, tag: EntityTag(status),
+            modifiedAt: status.modifiedAt / 1_000_000_000, answeredAt: secondsNow())
+    }
+}
+
+extension EntityTag {
+    /// The tag of a file on a disk: equal for as long as nobody has written to it or replaced it by other bytes.
+    init(_ status: FileStatus) {
+        self.init(
+            [Int64(bitPattern: status.inode), status.byteCount, status.modifiedAt]
+                .map { String($0, radix: 16) }.joined(separator: "-"))
+    }
+}

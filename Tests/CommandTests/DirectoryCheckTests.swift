@@ -1,0 +1,183 @@
+import Expectations
+import Foundation
+import ProgramTestSupport
+import Testing
+
+/// `castree fsck DIRECTORY`: an origin in a directory, as its operator checks and mends it.
+@Suite("A check of an origin in a directory") struct DirectoryCheckTests {
+    let place: Workplace
+    private let files = FileManager.default
+
+    init() throws {
+        place = Workplace()
+        try place.add("1", Release.first, "--activate")
+        try place.add("2", Release.second)
+        for version in ["1", "2"] {
+            let published = try place.run(.castree, ["publish", version, "site", "--no-sync"])
+            expect(published.status, equals: 0, "\(published)")
+        }
+    }
+
+    private struct Report: Decodable {
+        struct Finding: Decodable {
+            let kind: String
+            let path: String?
+            let repaired: Bool
+        }
+        let channels: Int
+        let releases: Int
+        let files: Int
+        let findings: [Finding]
+    }
+
+    private var site: URL { place.directory.appending(path: "site") }
+
+    /// The files of the origin below one of its directories, by their paths in the origin.
+    private func paths(_ kind: String) throws -> [String] {
+        try files.subpathsOfDirectory(atPath: site.appending(path: kind).path).sorted()
+            .map { kind + "/" + $0 }
+            .filter { path in
+                var isDirectory: ObjCBool = false
+                let full = site.appending(path: path).path
+                return files.fileExists(atPath: full, isDirectory: &isDirectory)
+                    && !isDirectory.boolValue
+            }
+    }
+
+    private func check(_ more: String...) throws -> (status: Int32, report: Report) {
+        let finished = try place.run(.castree, ["fsck", "site", "--json"] + more)
+        return (finished.status, try finished.document(Report.self))
+    }
+
+    @Test func `finds nothing wrong with a sound one, and counts what its releases need`() throws {
+        let (status, report) = try check("--deep")
+        expect(status, equals: 0)
+        expect(report.channels == 1 && report.releases == 2)
+        let named = try ["objects", "manifests", "packs", "deliveries"].flatMap { try paths($0) }
+        expect(report.files, equals: named.count)
+        let text = try place.run(.castree, ["fsck", "site"])
+        expect(text.text.contains("Checked 1 channel and 2 releases: no problems."), "\(text)")
+    }
+
+    /// How a file of an origin comes to harm.
+    enum Harm: String, CaseIterable, CustomTestStringConvertible {
+        case missing, cut, flipped, directory, link, fifo
+        var testDescription: String { rawValue }
+
+        func strike(_ path: String) throws {
+            let bytes = try Data(contentsOf: URL(filePath: path))
+            try FileManager.default.removeItem(atPath: path)
+            switch self {
+            case .missing: break
+            case .cut: try bytes.dropLast().write(to: URL(filePath: path))
+            case .flipped:
+                try Data([bytes[0] ^ 1] + bytes.dropFirst()).write(to: URL(filePath: path))
+            case .directory: expect(mkdir(path, 0o755), equals: 0)
+            case .link: expect(symlink("/etc/hostname", path), equals: 0)
+            case .fifo: expect(mkfifo(path, 0o644), equals: 0)
+            }
+        }
+    }
+
+    @Test(arguments: ["objects", "manifests", "packs", "deliveries"], Harm.allCases)
+    func `names a file that came to harm, and a repair writes it again`(
+        _ kind: String, _ harm: Harm
+    ) throws {
+        let spare = place.directory.appending(path: "spare")
+        try files.copyItem(at: site, to: spare)
+        let path = try require(try paths(kind).first)
+        let sound = files.contents(atPath: site.appending(path: path).path)
+        try harm.strike(site.appending(path: path).path)
+        let (status, report) = try check("--deep")
+        expect(status, equals: 4)
+        expect(report.findings.map(\.path).contains(path), "\(report)")
+        expect(Set(report.findings.map(\.kind)).isSubset(of: ["missingFile", "damagedFile"]))
+        // Packs and deliveries are in no store.
+        let repaired = try place.run(
+            .castree, ["fsck", "site", "--deep", "--repair", "--from", "./spare"])
+        if harm == .directory {
+            // Whatever is in it is somebody's.
+            expect(repaired.status != 0, "\(repaired)")
+            return
+        }
+        expect(repaired.status, equals: 1, "\(repaired)")
+        expect(files.contents(atPath: site.appending(path: path).path), equals: sound)
+        try expect(check("--deep").status, equals: 0)
+    }
+
+    @Test func `repairs objects from the store, without another origin`() throws {
+        for path in try paths("objects") {
+            try files.removeItem(at: site.appending(path: path))
+        }
+        let repaired = try place.run(.castree, ["fsck", "site", "--repair"])
+        expect(repaired.status, equals: 1, "\(repaired)")
+        try expect(check("--deep").status, equals: 0)
+        var status = stat()
+        for path in try paths("objects") {
+            expect(lstat(site.appending(path: path).path, &status), equals: 0)
+            expect(status.st_mode & 0o777, equals: 0o644, "\(path)")
+        }
+    }
+
+    @Test func `names a copy that was cut off, whatever is missing of it`() throws {
+        let whole = try ["objects", "manifests", "packs", "deliveries"].flatMap { try paths($0) }
+        for count in stride(from: 0, to: whole.count, by: max(1, whole.count / 5)) {
+            let copy = place.directory.appending(path: "copy")
+            try? files.removeItem(at: copy)
+            try files.copyItem(at: site, to: copy)
+            for path in whole[count...] { try files.removeItem(at: copy.appending(path: path)) }
+            let finished = try place.run(.castree, ["fsck", "copy", "--json"])
+            expect(finished.status, equals: 4, "\(count): \(finished)")
+        }
+    }
+
+    @Test func `names a pointer that is none, and a list of channels that is wrong`() throws {
+        try Data("{}".utf8).write(to: site.appending(path: "channels.json"))
+        let list = try check()
+        expect(list.status == 4 && list.report.findings.map(\.path) == ["channels.json"])
+        try expect(check("--repair").status, equals: 1)
+        try expect(check().status, equals: 0)
+        try Data("{".utf8).write(to: site.appending(path: "channels/stable.json"))
+        let pointer = try check()
+        expect(pointer.status, equals: 4)
+        expect(pointer.report.findings.map(\.kind).contains("damagedPointer"))
+    }
+
+    @Test func `changes nothing unless it repairs, and leaves nothing behind`() throws {
+        let before = try files.subpathsOfDirectory(atPath: site.path).sorted()
+        _ = try check("--deep")
+        try expect(files.subpathsOfDirectory(atPath: site.path).sorted(), equals: before)
+    }
+
+    @Test(
+        arguments: [
+            (["fsck", "nowhere"], 8), (["fsck", "release-1"], 8),
+            (["fsck", "https://example.org/a"], 16),
+            (["fsck", "site", "--probe"], 16), (["fsck", "site", "--since", "7d"], 16),
+            (["fsck", "site", "--endpoint", "http://127.0.0.1:1"], 16),
+            (["fsck", "site", "--sample", "5"], 16),
+            (["fsck", "site", "--repair", "--from", "./nowhere"], 8),
+        ] as [([String], Int32)])
+    func `refuses what is no origin, or means nothing for one`(
+        _ words: [String], _ status: Int32
+    ) throws {
+        let finished = try place.run(.castree, words)
+        expect(finished.status, equals: status, "\(words): \(finished)")
+        expect(!finished.errors.isEmpty)
+    }
+
+    @Test func `says with du what an origin's room is for`() throws {
+        struct Usage: Decodable {
+            struct Figures: Decodable { let files: Int }
+            struct Release: Decodable { let version: String }
+            let offered: Figures
+            let objects: Figures
+            let publisher: Figures
+            let releases: [Release]
+        }
+        let usage = try place.run(.castree, ["du", "site", "--json"]).document(Usage.self)
+        try expect(usage.objects.files, equals: paths("objects").count)
+        expect(usage.releases.map(\.version), equals: ["2", "1"])
+        expect(usage.offered.files > usage.objects.files && usage.publisher.files > 0)
+    }
+}

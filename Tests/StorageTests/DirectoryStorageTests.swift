@@ -1,0 +1,136 @@
+import BucketTestSupport
+import Expectations
+import Foundation
+import Platform
+import Storage
+import StorageTestSupport
+import Testing
+
+/// What a storage in a directory promises besides the contract of all storages.
+@Suite struct DirectoryStorageTests {
+    private let directory = TemporaryDirectory()
+
+    private func storage(on disk: any FileSystem = POSIXFileSystem()) throws -> DirectoryStorage {
+        try DirectoryStorage(directory.path, scratch: ".scratch", fileSystem: disk)
+    }
+
+    /// What may stand where a file belongs.
+    enum Stranger: String, CaseIterable, CustomTestStringConvertible {
+        case directory, link, danglingLink, fifo, socket
+        var testDescription: String { rawValue }
+
+        func make(at path: String) throws {
+            switch self {
+            case .directory: expect(mkdir(path, 0o755), equals: 0)
+            case .link: expect(symlink("/etc/hostname", path), equals: 0)
+            case .danglingLink: expect(symlink("nowhere", path), equals: 0)
+            case .fifo: expect(mkfifo(path, 0o644), equals: 0)
+            case .socket: expect(mknod(path, S_IFSOCK | 0o644, 0), equals: 0)
+            }
+        }
+    }
+
+    @Test(arguments: Stranger.allCases)
+    func `what is no file does not count, and is replaced unless it is a directory`(
+        _ stranger: Stranger
+    ) throws {
+        let storage = try storage()
+        try storage.write("a/file", "file")
+        let path = directory.path + "/a/stranger"
+        try stranger.make(at: path)
+        try expect(storage.head("a/stranger") == nil)
+        let read = try storage.bytes("a/stranger", ReadRequest(byteCountMax: 100))
+        expect(read.outcome, equals: .missing)
+        try expect(storage.keys(), equals: ["a/file"])
+        try expect(
+            storage.putIfAbsent("a/stranger", body("new"), .object), equals: .conditionFailed)
+        if stranger == .directory {
+            #expect(throws: StoreError.self) { try storage.put("a/stranger", body("new"), .object) }
+        } else {
+            try storage.write("a/stranger", "new")
+            try expect(storage.text("a/stranger"), equals: "new")
+        }
+        try expect(storage.keys(".scratch"), equals: [])
+        expect(Damage.names(directory.path + "/.scratch").filter { $0 != "turn" }, equals: [])
+    }
+
+    @Test func `nothing is read or written through a link to a directory`() throws {
+        let storage = try storage()
+        let outside = TemporaryDirectory()
+        try Data("secret".utf8).write(to: URL(filePath: outside.path + "/file"))
+        expect(symlink(outside.path, directory.path + "/away"), equals: 0)
+        try expect(storage.head("away/file") == nil)
+        try expect(storage.keys(), equals: [])
+        #expect(throws: StoreError.self) { try storage.put("away/new", body("new"), .object) }
+        try expect(storage.delete(["away/file"]).deletedCount, equals: 1)
+        expect(Damage.names(outside.path), equals: ["file"])
+    }
+
+    @Test(arguments: ["put", "putIfAbsent", "putIf"])
+    func `a write that fails at any call leaves what was there, and nothing behind`(
+        _ verb: String
+    ) throws {
+        for point in 1... {
+            let sound = try storage()
+            let tag = try sound.write("e/1/file", "old")
+            let key = verb == "putIfAbsent" ? "e/1/new-\(point)" : "e/1/file"
+            let disk = FaultyFileSystem()
+            let faulty = try storage(on: disk)
+            disk.arm(.fail(EIO, at: point))
+            var outcome: WriteOutcome?
+            do {
+                outcome =
+                    switch verb {
+                    case "put": try faulty.put(key, body("new"), .object)
+                    case "putIfAbsent": try faulty.putIfAbsent(key, body("new"), .object)
+                    default: try faulty.putIf(key, body("new"), .pointer, matching: tag, .quoted)
+                    }
+            } catch is StoreError {}
+            let text = try sound.text(key)
+            if outcome?.isStored == true {
+                expect(text, equals: "new", "\(point)")
+            } else {
+                // A failed clean-up behind the name is told as a failure, too.
+                expect(["old", "new", nil].contains(text), "\(point): \(text ?? "")")
+            }
+            try expect(sound.keys(".scratch"), equals: [])
+            _ = try sound.delete([key])
+            guard disk.hasFired else { break }
+        }
+    }
+
+    @Test func `a barrier makes all durable with one call`() throws {
+        let disk = FaultyFileSystem()
+        let storage = try storage(on: disk)
+        for number in 0..<20 { try storage.write("objects/\(number)", "\(number)") }
+        let before = disk.operations.count { [.sync, .syncAll].contains($0.verb) }
+        try storage.barrier()
+        let after = disk.operations.count { [.sync, .syncAll].contains($0.verb) }
+        expect(before, equals: 0)
+        expect(after, equals: 1)
+    }
+
+    @Test func `the rights that readers need are given, whatever the umask takes`() throws {
+        // A write by the group is what the usual umask takes.
+        let storage = try DirectoryStorage(
+            directory.path, scratch: ".scratch", rights: 0o664)
+        try storage.write("objects/ab/cd", "content")
+        var status = stat()
+        expect(lstat(directory.path + "/objects/ab/cd", &status), equals: 0)
+        expect(status.st_mode & 0o777, equals: 0o664)
+        expect(lstat(directory.path + "/objects/ab", &status), equals: 0)
+        expect(status.st_mode & 0o775, equals: 0o775)
+    }
+
+    @Test func `a replacement by tag gives way to one who was stopped in the middle`() throws {
+        let storage = try storage()
+        let tag = try storage.write("c", "1")
+        try storage.write("c", "2")
+        let lock = open(directory.path + "/.scratch/turn", O_RDWR)
+        expect(flock(lock, LOCK_EX), equals: 0)
+        defer { close(lock) }
+        try expect(
+            storage.putIf("c", body("3"), .pointer, matching: tag, .quoted), equals: .conflict)
+        try expect(storage.text("c"), equals: "2")
+    }
+}
