@@ -99,6 +99,7 @@ extension OriginUsage {
             ("objects", objects), ("manifests", manifests), ("places", places), ("packs", packs),
             ("deliveries", deliveries), ("deflated", twins), ("facts", facts),
             ("documents", documents), ("publisher", work), ("log", log), ("pointers", pointerFiles),
+            ("trust", trust),
             ("scratch", scratch),
         ]
     }

@@ -40,6 +40,8 @@ package struct OriginUsage: Sendable {
     package private(set) var log = FileFigures()
     /// What is overwritten: pointers and lists.
     package private(set) var pointerFiles = FileFigures()
+    /// What says whose signatures count: only where keys were rotated.
+    package private(set) var trust = FileFigures()
     /// What is not castree's, and what looking at the store has left.
     package private(set) var strays = StrayKeys()
     package private(set) var scratch = FileFigures()
@@ -97,7 +99,7 @@ package struct OriginUsage: Sendable {
             }
         }
         waiting = survey.unneededFigures(in: state.entry, beside: live).waiting
-        pointerFiles = survey.pointers
+        (pointerFiles, trust) = (survey.pointers, survey.trust)
         for position in table.positions {
             let file = table[position]
             count(file)

@@ -16,6 +16,8 @@ final class BucketSurvey {
     private(set) var scratchFigures = FileFigures()
     /// Pointers and all else that is overwritten.
     private(set) var pointers = FileFigures()
+    /// What says whose signatures count: only where keys were rotated.
+    private(set) var trust = FileFigures()
     /// The files of pointers.
     private(set) var pointerFiles: [String] = []
     /// What the clients of other systems are told, but for documents, facts and twins.
@@ -70,7 +72,7 @@ final class BucketSurvey {
         } else if [OriginLayout.marker, OriginLayout.channelList].contains(file.key) {
             pointers.add(file.byteCount)
         } else if OriginLayout.isTrust(file.key) {
-            pointers.add(file.byteCount)
+            trust.add(file.byteCount)
         } else if OriginLayout.channel(ofPointer: file.key) != nil {
             pointers.add(file.byteCount)
             pointerFiles.append(file.key)
