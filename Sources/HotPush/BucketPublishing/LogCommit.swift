@@ -58,11 +58,13 @@ struct LogCommit {
                     + "\(LogEntry.channelCountMax); offer it in a channel that is there")
         }
         for (channel, pointer) in entry.pointers {
-            let byteCount = pointer.serialized().count
-            guard byteCount <= ChannelPointer.byteCountMax else {
+            let bytes = pointer.serialized()
+            guard bytes.count <= ChannelPointer.byteCountMax else {
                 throw tooLarge(
-                    "the pointer of channel \(channel)", byteCount, ChannelPointer.byteCountMax)
+                    "the pointer of channel \(channel)", bytes.count, ChannelPointer.byteCountMax)
             }
+            // What devices read is its copy.
+            _ = try ChannelPointer(parsing: bytes, of: channel)
         }
         let bytes = entry.serialized()
         guard bytes.count <= LogEntry.byteCountMax else {

@@ -51,7 +51,8 @@ extension LogEntry {
     private static func parse(
         _ bytes: [UInt8], _ number: Int64
     ) throws(PointerProblem) -> LogEntry {
-        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 20)
+        // Pointers are nested at most 16 deep, and stand two deep.
+        let document = try JSONValue.read(bytes, byteCountMax: byteCountMax, depth: 18)
         guard let members = document.asObject else { throw .broken("it is no object") }
         var fields = FieldReader(members, place: "the entry")
         let format = try fields.integer("castreeLog", 1...ChannelPointer.sequenceMax)
@@ -66,6 +67,13 @@ extension LogEntry {
             prunedAt: try fields.integer("prune", 0...number))
         entry.channels = try channels(&fields, number)
         entry.pointers = try pointers(&fields)
+        // Nobody reads the copy of a larger one.
+        for (channel, pointer) in entry.pointers where bytes.count > ChannelPointer.byteCountMax {
+            let byteCount = pointer.serialized().count
+            guard byteCount <= ChannelPointer.byteCountMax else {
+                throw .broken("its pointer of channel \(channel) has \(byteCount) bytes")
+            }
+        }
         entry.pointerCondition = try condition(&fields)
         try entry.readClients(&fields, number)
         entry.foreign = fields.rest

@@ -117,7 +117,7 @@ extension OriginLog {
         guard error.code == .unsupportedFormat else { return }
         guard let vouches, let bytes = try bytes(of: number),
             // It was parsed before: else there would be no format to be newer.
-            let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 20))
+            let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 18))
         else { throw error }
         for member in document["pointers"]?.asObject ?? [] {
             guard let name = try? ChannelName(member.key),

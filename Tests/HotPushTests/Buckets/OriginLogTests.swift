@@ -4,6 +4,7 @@ import Expectations
 import S3
 import Storage
 import StorageTestSupport
+import StrictJSON
 import Synchronization
 import Testing
 import VersionTree
@@ -187,6 +188,29 @@ import VersionTree
             expect(thrown, equals: (isRefused ? .tooLarge : nil))
             let over = code { try LogCommit.checkRoom(for: changed, upon: state, small) }
             expect(over, equals: (isRefused ? .tooLarge : nil))
+        }
+    }
+
+    @Test func `no entry is written or read whose pointers devices refuse`() throws {
+        var log = WrittenLog()
+        try log.append([.stable: [1]])
+        let entry = try require(log.entries.first)
+        func nested(_ depth: Int) -> JSONValue {
+            (1..<depth).reduce(.array([])) { value, _ in .array([value]) }
+        }
+        let text = String(repeating: "x", count: ChannelPointer.byteCountMax)
+        // The pointer itself is one level.
+        for (value, isRead) in [(nested(15), true), (nested(16), false), (.string(text), false)] {
+            var pointer = try require(entry.pointers[.stable])
+            pointer.foreign = [.init(key: "x", value: value)]
+            let copy = code { _ = try ChannelPointer(parsing: pointer.serialized(), of: .stable) }
+            expect(copy == nil, equals: isRead)
+            var changed = entry
+            changed.pointers[.stable] = pointer
+            let bucket = ModelStorage(log.store)
+            expect(code { try LogCommit.check(changed, 1, of: bucket) } == nil, equals: isRead)
+            let read = code { _ = try LogEntry(parsing: changed.serialized(), number: 1) }
+            expect(read == nil, equals: isRead)
         }
     }
 
