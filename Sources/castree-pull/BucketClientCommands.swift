@@ -17,16 +17,21 @@ extension Invocation {
         let bars = PublishingBars(self)
         defer { bars.finish() }
         let publisher = try bucketPublisher { bars.report($0) }
-        let before = try ClientFiles(publisher.toldOrigin().origin).configuration(of: system)
+        // What a stranger's entry sets cannot be deleted: it is replaced by what is set anew.
+        var isDamaged: StoreError?
+        let before = try ClientFiles(publisher.toldOrigin().origin)
+            .replacedConfiguration(of: system) { isDamaged = $0 }
         let telling = try telling()
         if flag("disable") {
             try refuseSettings()
-            if before != nil { warn(try telling.disable(system, by: publisher)) }
+            let wasEnabled = before != nil || isDamaged != nil
+            if wasEnabled { warn(try telling.disable(system, by: publisher)) }
             return try reportClients(
-                statuses(of: nil, publisher), changed: before != nil,
-                ending(system, wasEnabled: before != nil)
+                statuses(of: nil, publisher), changed: wasEnabled,
+                ending(system, wasEnabled: wasEnabled)
             ) { publisher.figures.writeMembers(to: &$0) }
         }
+        if let isDamaged, try value("base-url") == nil { throw isDamaged }
         let configuration = try clientConfiguration(system, before: before)
         let versions = try openStore()
         let (commit, _) = try telling.enable(configuration, by: publisher, with: versions)

@@ -2,6 +2,10 @@ import HotPush
 package import Platform
 
 extension CodePushPublishing {
+    package static func isIncomplete(_ offer: ClientOffer) -> Bool {
+        offer.label == nil || offer.packageHash == nil
+    }
+
     package static func forgery(
         in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
         reading documents: ClientDocumentReading

@@ -136,13 +136,7 @@ package enum CodePushPublishing: ClientPublishing {
 extension ClientHistory {
     /// The number of the next label: above all that clients may know.
     fileprivate var nextLabelNumber: Int64 {
-        var largest = labelCount
-        for offer in offers {
-            guard let label = offer.label, label.hasPrefix("v"),
-                let number = Int64(label.dropFirst())
-            else { continue }
-            largest = max(largest, number)
-        }
-        return largest + 1
+        // Read from a file, neither is so large that none follows.
+        max(offers.map(\.labelNumber).max() ?? 0, labelCount) + 1
     }
 }

@@ -43,7 +43,9 @@ extension ClientConfiguration {
         } catch {
             let place = OriginLayout.clientConfiguration(of: system.rawValue)
             throw Self.refusal(
-                error, place, "delete it and run castree origin enable", Self.formatVersion)
+                error, place,
+                "put it back from a copy of the origin, or delete it and run castree origin enable",
+                Self.formatVersion)
         }
     }
 
@@ -52,8 +54,7 @@ extension ClientConfiguration {
         _ problem: PointerProblem, _ place: String, _ remedy: String, _ formatVersion: Int64
     ) -> StoreError {
         let error = problem.storeError(place, .badClients, formatVersion: formatVersion)
-        guard error.code == .badClients else { return error }
-        return StoreError(.badClients, "\(error.message); \(remedy)")
+        return StoreError(error.code, "\(error.message); \(remedy)")
     }
 
     private static func parse(

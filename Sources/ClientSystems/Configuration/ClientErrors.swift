@@ -1,3 +1,5 @@
+import CASStore
+import HotPush
 package import Platform
 
 extension StoreError.Code {
@@ -5,4 +7,18 @@ extension StoreError.Code {
     package static let badClients = Self("badClients")
     /// A release cannot be offered to the clients of another system.
     package static let notExpressible = Self("notExpressible")
+}
+
+extension StoreError {
+    /// Whether it is about what the clients of one system are told, and keeps nobody else from working: damage, something
+    /// else in its place, no right to it.
+    var isOfClients: Bool {
+        [
+            .badClients, .badPointer, .damagedOrigin, .io, .permission, .tooLarge,
+            .unsupportedFormat,
+        ].contains(code)
+    }
+
+    /// Whether something that is no file stands in the place of one, or one that nobody would have written.
+    var saysNoFile: Bool { code == .tooLarge || isNotDirectory || code == .io && cause == nil }
 }

@@ -3,6 +3,8 @@ package import Platform
 import StrictJSON
 
 extension ExpoPublishing {
+    package static func isIncomplete(_ offer: ClientOffer) -> Bool { offer.documents.isEmpty }
+
     package static func forgery(
         in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
         reading documents: ClientDocumentReading

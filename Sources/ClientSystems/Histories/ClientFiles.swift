@@ -18,7 +18,7 @@ package struct ClientFiles {
     ///
     /// - Parameters:
     ///   - systems: looks at these only; `nil` for all.
-    ///   - passesOver: whether one that is damaged is left out, and told.
+    ///   - passesOver: whether one that cannot be read is left out, and told.
     /// - Throws: `.badClients`; what reading throws.
     package func configurations(
         of systems: Set<ClientSystem>? = nil, passingOver passesOver: Bool = false,
@@ -33,7 +33,7 @@ package struct ClientFiles {
                     found.append(configuration)
                 }
             } catch {
-                guard passesOver, error.code == .badClients else { throw error }
+                guard passesOver, error.isOfClients else { throw error }
                 tell(system, error)
             }
         }
@@ -48,8 +48,28 @@ package struct ClientFiles {
             OriginLayout.clientConfiguration(of: system.rawValue),
             limit: ClientConfiguration.byteCountMax)
         guard let bytes else { return nil }
-        let configuration = try ClientConfiguration(parsing: bytes, of: system)
-        return configuration.isEnabled ? configuration : nil
+        do throws(StoreError) {
+            let configuration = try ClientConfiguration(parsing: bytes, of: system)
+            return configuration.isEnabled ? configuration : nil
+        } catch {
+            // Whatever else it says, it has ended; one that is no JSON says nothing.
+            let document = try? JSONValue.parse(bytes, limits: JSONLimits(depth: 8))
+            if document?["enabled"]?.asBool == false { return nil }
+            throw error
+        }
+    }
+
+    /// The same where it is about to be replaced or ended: what cannot be read is told, and is as good as none.
+    package func replacedConfiguration(
+        of system: ClientSystem, _ tell: (StoreError) -> Void
+    ) throws(StoreError) -> ClientConfiguration? {
+        do throws(StoreError) {
+            return try configuration(of: system)
+        } catch {
+            guard error.isOfClients else { throw error }
+            tell(error)
+            return nil
+        }
     }
 
     /// What a channel has offered to a system's clients; `nil` if that was never written, or is lost.
@@ -57,11 +77,20 @@ package struct ClientFiles {
     package func history(
         of channel: ChannelName, _ system: ClientSystem
     ) throws(StoreError) -> ClientHistory? {
-        let bytes = try origin.contents(
-            OriginLayout.clientHistory(of: channel, system.rawValue),
-            limit: ClientHistory.byteCountMax)
-        return try bytes.map { (bytes) throws(StoreError) in
-            try ClientHistory(parsing: bytes, of: channel, system)
+        let path = OriginLayout.clientHistory(of: channel, system.rawValue)
+        guard let bytes = try origin.contents(path, limit: ClientHistory.byteCountMax) else {
+            return nil
+        }
+        do throws(StoreError) {
+            return try ClientHistory(parsing: bytes, of: channel, system)
+        } catch {
+            let goesBack = try origin.goBack(from: path) { bytes in
+                // Why another one is refused does not matter.
+                (try? ClientHistory(parsing: bytes, of: channel, system)) != nil
+            }
+            guard goesBack else { throw error }
+            origin.notice("\(error.message); the next release goes on from what was offered before")
+            return try history(of: channel, system)
         }
     }
 
@@ -69,7 +98,8 @@ package struct ClientFiles {
     /// - Returns: whether it was another.
     @discardableResult
     package func write(_ configuration: ClientConfiguration) throws(StoreError) -> Bool {
-        if try self.configuration(of: configuration.system) == configuration { return false }
+        let before = try replacedConfiguration(of: configuration.system) { _ in }
+        if before == configuration { return false }
         try origin.replace(
             OriginLayout.clientConfiguration(of: configuration.system.rawValue),
             with: configuration.serialized())
@@ -104,6 +134,8 @@ package struct ClientFiles {
             }
             bytes = history.serialized()
         }
+        // Numbers of a history that castree did not write may leave none above them.
+        _ = try ClientHistory(parsing: bytes, of: history.channel, history.system)
         try noteLabels(of: history)
         try origin.replace(
             OriginLayout.clientHistory(of: history.channel, history.system.rawValue), with: bytes)
@@ -139,7 +171,8 @@ package struct ClientFiles {
     }
 
     /// The documents of a directory that no history names, by their paths, sorted.
-    /// - Throws: `.badClients` if a history cannot be read: then nobody knows.
+    ///
+    /// Of a system that has a history which cannot be read there are none, and a notice says so: nobody knows.
     package static func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
         try ClientFiles(origin).leftovers(origin)
     }
@@ -148,16 +181,27 @@ package struct ClientFiles {
         guard try areThere() else { return [] }
         var leftovers: [String] = []
         for system in ClientSystem.allCases {
-            let place = OriginLayout.clientDocuments(of: system.rawValue)
-            let files = try origin.files(in: place)
-            if files.isEmpty { continue }
-            let named = try documents(of: system, origin)
-            for name in files {
-                if let address = ObjectID(name), named.contains(address) { continue }
-                leftovers.append("\(place)/\(name)")
+            do throws(StoreError) {
+                leftovers += try self.leftovers(of: system, origin)
+            } catch {
+                guard error.isOfClients else { throw error }
+                origin.notice(
+                    "no documents of \(system.rawValue) are deleted, since nobody knows which are needed: \(error.message)"
+                )
             }
         }
         return leftovers.sorted()
+    }
+
+    private func leftovers(
+        of system: ClientSystem, _ origin: OriginPlace
+    ) throws(StoreError) -> [String] {
+        let place = OriginLayout.clientDocuments(of: system.rawValue)
+        let files = try origin.files(in: place)
+        if files.isEmpty { return [] }
+        let named = try documents(of: system, origin)
+        return files.filter { ObjectID($0).map { !named.contains($0) } ?? true }
+            .map { "\(place)/\($0)" }
     }
 
     /// The documents that the histories of a system name.
@@ -197,11 +241,22 @@ package struct ClientFiles {
     }
 
     private func labels() throws(StoreError) -> [String: Int64] {
-        let bytes = try origin.contents(Self.labels, limit: 1 << 20)
-        // A copy of what histories say: one that is no JSON says nothing.
+        // A copy of what histories say: one that is no file, or no JSON, says nothing.
+        let bytes: [UInt8]?
+        do throws(StoreError) {
+            bytes = try origin.contents(Self.labels, limit: 1 << 20)
+        } catch {
+            guard error.saysNoFile else { throw error }
+            bytes = nil
+        }
         let document = bytes.flatMap { try? JSONValue.parse($0) }
         var labels: [String: Int64] = [:]
-        for member in document?.asObject ?? [] { labels[member.key] = member.value.asInt64 }
+        for member in document?.asObject ?? [] {
+            // Nobody counts further.
+            if let number = member.value.asInt64, 1..<1 << 40 ~= number {
+                labels[member.key] = number
+            }
+        }
         return labels
     }
 

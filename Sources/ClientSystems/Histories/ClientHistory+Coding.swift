@@ -54,10 +54,21 @@ extension ClientHistory {
         var history = ClientHistory(system, channel)
         history.labelCount = try fields.integer("labelCount", 0...ChannelPointer.sequenceMax)
         if fields.has("log") { history.log = try fields.integer("log", 1...ChannelPointer.logMax) }
+        var labels: [String: ClientOffer.Target] = [:]
         for (position, value) in try fields.array("offers").enumerated() {
             let offer = try ClientOffer(value, place: "offer \(position + 1)")
             if let last = history.offers.last, last.createdAt >= offer.createdAt {
                 throw .broken("offer \(position + 1) is not later than the one before it")
+            }
+            if let label = offer.label {
+                // The same content again keeps its label.
+                let known = labels.updateValue(offer.target, forKey: label)
+                guard offer.labelNumber <= history.labelCount,
+                    known.map(offer.isSameContent) ?? true
+                else {
+                    throw .broken(
+                        "the label of offer \(position + 1) is another's, or not given yet")
+                }
             }
             history.offers.append(offer)
         }

@@ -3,6 +3,10 @@ package import Platform
 import StrictJSON
 
 extension HotUpdaterPublishing {
+    package static func isIncomplete(_ offer: ClientOffer) -> Bool {
+        offer.id == nil || offer.documents.isEmpty
+    }
+
     package static func forgery(
         in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
         reading documents: ClientDocumentReading

@@ -2,6 +2,8 @@ import HotPush
 package import Platform
 
 extension MeteorPublishing {
+    package static func isIncomplete(_ offer: ClientOffer) -> Bool { offer.documents.isEmpty }
+
     package static func forgery(
         in offer: ClientOffer, of release: ClientRelease, _ configuration: ClientConfiguration,
         reading documents: ClientDocumentReading

@@ -59,8 +59,13 @@ extension ClientTelling {
     ) throws(StoreError) -> ClientTelling {
         var telling = self
         telling.pending = configuration
-        let before = try ClientFiles(origin).configuration(of: configuration.system)
-        if let before, before.folder != configuration.folder {
+        var isUnknown = false
+        let before = try ClientFiles(origin).replacedConfiguration(of: configuration.system) { _ in
+            isUnknown = true
+        }
+        if isUnknown {
+            telling.renewal = .all
+        } else if let before, before.folder != configuration.folder {
             telling.renewal = .all
         } else if let before, before.baseURL != configuration.baseURL {
             telling.renewal = .documents

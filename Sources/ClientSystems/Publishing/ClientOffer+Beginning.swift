@@ -28,6 +28,15 @@ extension ClientOffer {
         }
     }
 
+    /// Whether devices get the same files as by another offer.
+    func isSameContent(as other: Target) -> Bool {
+        switch (target, other) {
+        case (.version(let mine, _), .version(let theirs, _)): mine.content == theirs.content
+        case (.embedded, .embedded): true
+        default: false
+        }
+    }
+
     /// Begins the offer of a release: its place, its target and its times, no ids.
     ///
     /// Times grow from offer to offer, also if the clock goes back: clients order by them.

@@ -87,6 +87,9 @@ package protocol ClientPublishing: SendableMetatype {
         _ release: ClientRelease, after history: ClientHistory,
         _ configuration: ClientConfiguration, signer: (any ClientSigner)?
     ) throws(StoreError) -> PreparedClientOffer
+    /// Whether an offer of a version lacks what its clients know it by, so that they are told nothing of it; by default none
+    /// does.
+    static func isIncomplete(_ offer: ClientOffer) -> Bool
     /// Whether a signer has the key that signed an offer; `nil` if nothing tells.
     ///
     /// The signatures of one key for one message are always the same (RFC 8017, section 8.2).
@@ -109,6 +112,8 @@ package typealias ClientDocumentReading = (ClientDocument) throws(StoreError) ->
 
 extension ClientPublishing {
     package static var ordersByTime: Bool { false }
+
+    package static func isIncomplete(_ offer: ClientOffer) -> Bool { false }
 
     package static func isSigned(
         _ offer: ClientOffer, by signer: any ClientSigner, reading documents: ClientDocumentReading

@@ -55,7 +55,7 @@ package struct ClientStatus: Sendable {
                     status.channels.append(
                         try channel(name, status.system, files, pointer(name)))
                 } catch {
-                    guard [.badClients, .badPointer].contains(error.code) else { throw error }
+                    guard error.isOfClients else { throw error }
                     status.problems.append(error)
                 }
             }

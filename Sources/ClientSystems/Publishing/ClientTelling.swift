@@ -9,10 +9,10 @@ package struct ClientTelling: OfferTelling {
     package var rules: [any ClientPublishing.Type]
     /// Only these systems are told; `nil` for all that are enabled.
     package var systems: Set<ClientSystem>?
-    /// Whether damage to what one system is told holds up nothing: it is said, and the pointer is written all the same.
+    /// Whether nothing that one system cannot be told holds anything up: it is said, and the pointer is written all the same.
     ///
-    /// For what must not wait, as when a version is withdrawn. The server answers that system's clients with 503 until the
-    /// damage is mended.
+    /// For what must not wait, as when a version is withdrawn. Damage never holds up a pointer that offers nothing new. The
+    /// server answers that system's clients with 503 until it is mended.
     package var isUrgent = false
     /// Whether a release that an enabled system cannot be offered is offered to nobody.
     package var isStrict = false
@@ -66,7 +66,8 @@ package struct ClientTelling: OfferTelling {
     package func tells(
         of channel: ChannelName, in origin: any ToldOrigin
     ) throws(StoreError) -> Bool {
-        try configurations(ClientFiles(origin)) { _, _ in }.contains { $0.tells(of: channel) }
+        try configurations(ClientFiles(origin), isUrgent) { _, _ in }
+            .contains { $0.tells(of: channel) }
     }
 
     package func leftovers(in origin: OriginPlace) throws(StoreError) -> [String] {
@@ -78,17 +79,19 @@ package struct ClientTelling: OfferTelling {
     ) throws(StoreError) {
         let files = ClientFiles(origin)
         if !isUrgent { try refuseNarrowing(pointer, upon: before, files) }
+        let passesOver = isUrgent || before.map { $0.offersAll(of: pointer) } ?? false
         func passOver(_ system: ClientSystem, _ error: StoreError) {
             origin.notice(
                 "the clients of \(system.rawValue) are told nothing of it, and get no answers from this channel until "
                     + "that is mended: \(error.message)")
         }
-        for configuration in try configurations(files, passOver)
+        for configuration in try configurations(files, passesOver, passOver)
         where configuration.tells(of: pointer.channel) {
             do throws(StoreError) {
                 try tell(configuration, pointer, upon: before, files, origin)
             } catch {
-                guard isUrgent, error.code == .badClients else { throw error }
+                guard passesOver, configuration.system != pending?.system, error.isOfClients
+                else { throw error }
                 passOver(configuration.system, error)
             }
         }
@@ -96,9 +99,10 @@ package struct ClientTelling: OfferTelling {
 
     /// The configurations of the systems that are meant, also of what is about to be set.
     private func configurations(
-        _ files: ClientFiles, _ passOver: (ClientSystem, StoreError) -> Void
+        _ files: ClientFiles, _ passesOver: Bool,
+        _ passOver: (ClientSystem, StoreError) -> Void
     ) throws(StoreError) -> [ClientConfiguration] {
-        let standing = try files.configurations(of: systems, passingOver: isUrgent, passOver)
+        let standing = try files.configurations(of: systems, passingOver: passesOver, passOver)
         guard let pending, systems.map({ $0.contains(pending.system) }) ?? true else {
             return standing
         }
@@ -127,7 +131,10 @@ package struct ClientTelling: OfferTelling {
             of: history, pointer, rules, configuration, files, origin)
         let lacking = history.lacking(
             pointer, upon: before, ordersByTime: rules.ordersByTime
-        ) { renewal.includes($0) || unmended.contains($0.sequence) }
+        ) { offer in
+            renewal.includes(offer) || unmended.contains(offer.sequence)
+                || offer.version != nil && rules.isIncomplete(offer)
+        }
         guard !lacking.isEmpty else { return }
         for release in lacking {
             // What was refused before is not said again each time: a version that is published again is the newest, and
@@ -168,10 +175,11 @@ package struct ClientTelling: OfferTelling {
     func history(
         of channel: ChannelName, _ system: ClientSystem, _ files: ClientFiles
     ) throws(StoreError) -> ClientHistory {
-        if let history = try files.history(of: channel, system) { return history }
-        // Lost, or never written: labels go on from what is known to have been given.
-        let labelCount = try files.labelCount(of: channel, system)
-        return ClientHistory(system, channel, labelCount: labelCount)
+        var history =
+            try files.history(of: channel, system) ?? ClientHistory(system, channel)
+        // Lost, never written, or an older copy: labels go on from what is known to have been given.
+        history.labelCount = max(history.labelCount, try files.labelCount(of: channel, system))
+        return history
     }
 
     /// What becomes of a release: the offer, unless something refuses it.
@@ -269,6 +277,14 @@ package struct ClientOutcome: Sendable {
     package var objections: [ClientObjection]
     /// The offer; `nil` if something refuses it.
     package var prepared: PreparedClientOffer?
+}
+
+extension ChannelPointer {
+    /// Whether it offers already, among others, what another pointer of the channel does, which is not the same.
+    fileprivate func offersAll(of next: ChannelPointer) -> Bool {
+        let known = Set(releases.map(\.sequence))
+        return next != self && next.releases.allSatisfy { known.contains($0.sequence) }
+    }
 }
 
 extension ClientConfiguration {

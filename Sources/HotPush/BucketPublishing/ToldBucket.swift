@@ -132,6 +132,20 @@ final class ToldBucket: ToldOrigin {
         return history
     }
 
+    func goBack(
+        from path: String, where isRead: ([UInt8]) -> Bool
+    ) throws(StoreError) -> Bool {
+        guard case .history(let name) = ClientCopy(path: path)?.subject, histories[name] == nil,
+            mended.insert(name).inserted
+        else { return false }
+        let sound = try log.soundHistory(name, before: state.entry, near: nil) {
+            isRead($0.serialized())
+        }
+        // Whatever the next entry offers: readers have nothing else.
+        histories[name] = sound ?? HistoryFile(name)
+        return true
+    }
+
     private static func document(
         _ bytes: [UInt8], _ path: String
     ) throws(StoreError) -> JSONValue {

@@ -41,16 +41,18 @@ extension OriginLog {
         return history
     }
 
-    /// The newest history before that of an entry which can be made again; `nil` if there is none.
+    /// The newest history before that of an entry which can be made again, and is sound; `nil` if there is none.
     func soundHistory(
-        _ name: HistoryName, before entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)?
+        _ name: HistoryName, before entry: LogEntry, near copy: (file: HistoryFile, log: Int64?)?,
+        where isSound: (HistoryFile) -> Bool = { _ in true }
     ) throws(StoreError) -> HistoryFile? {
         var place = entry.clients[name.system]?.histories[name.channel] ?? 0
         while place > 0 {
             do throws(StoreError) {
                 place = try rows(of: name, in: place).before
                 guard place > 0 else { break }
-                return try history(name, in: pastEntry(place), near: copy)
+                let past = try history(name, in: pastEntry(place), near: copy)
+                if let past, isSound(past) { return past }
             } catch {
                 guard Self.saysEntryIsBad(error) else { throw error }
                 // One that has no such rows names none before them.

@@ -6,6 +6,8 @@ extension OriginPlace: ToldOrigin {
         try fileSystem.status(root, OriginLayout.clients) != nil
     }
 
+    package func goBack(from path: String, where isRead: ([UInt8]) -> Bool) -> Bool { false }
+
     package func write(
         document bytes: [UInt8], _ address: ObjectID, of system: String, in epoch: Int64?
     ) throws(StoreError) -> Int64 {

@@ -16,6 +16,12 @@ package protocol ToldOrigin {
     /// The bytes of a configuration or a history; `nil` if there is none.
     /// - Throws: `.tooLarge` beyond `limit` bytes.
     func contents(_ path: String, limit: Int) throws(StoreError) -> [UInt8]?
+    /// Takes a history that nobody reads for one of a stranger: from now on what was offered before it counts.
+    /// - Parameter isRead: whether bytes are a history that is read.
+    /// - Returns: whether nothing is lost by that, since the origin keeps all that it was told.
+    func goBack(
+        from path: String, where isRead: ([UInt8]) -> Bool
+    ) throws(StoreError) -> Bool
     /// Replaces a configuration or a history, durably before the pointer that follows can be read.
     func replace(_ path: String, with bytes: [UInt8]) throws(StoreError)
     /// Ends what a configuration says.

@@ -12,15 +12,20 @@ extension Invocation {
         let system = try clientSystem(argument("SYSTEM"))
         var publisher = try publisher()
         let origin = try DirectoryOrigin(publisher.path)
-        let before = try ClientFiles(origin.place).configuration(of: system)
+        let files = ClientFiles(origin.place)
         let telling = try telling()
         if flag("disable") {
             try refuseSettings()
-            if before != nil { try telling.disable(system, by: publisher) }
+            var wasEnabled = false
+            // One that is damaged ends, too.
+            let before = try files.replacedConfiguration(of: system) { _ in wasEnabled = true }
+            wasEnabled = wasEnabled || before != nil
+            if wasEnabled { try telling.disable(system, by: publisher) }
             return try reportClients(
-                ClientStatus.all(in: origin), changed: before != nil,
-                ending(system, wasEnabled: before != nil))
+                ClientStatus.all(in: origin), changed: wasEnabled,
+                ending(system, wasEnabled: wasEnabled))
         }
+        let before = try files.configuration(of: system)
         let configuration = try clientConfiguration(system, before: before)
         let bars = follow(&publisher)
         defer { bars.finish() }

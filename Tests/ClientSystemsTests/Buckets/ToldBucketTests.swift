@@ -298,8 +298,8 @@ import VersionTree
     }
 
     /// The entry that a stranger appends: it changes nothing but the history of CodePush's clients, which nobody can make
-    /// again from what it says.
-    private func appendRows(to world: ToldBucketWorld) throws {
+    /// again from what it says, or nobody reads.
+    private func appendRows(to world: ToldBucketWorld, isMade: Bool) throws {
         let count = world.store.files.keys.count { $0.hasPrefix("log/") }
         func key(_ number: Int) -> String { String(format: "log/%010d.json", number) }
         let bytes = try require(world.store.files[key(count)]).bytes
@@ -311,11 +311,16 @@ import VersionTree
         entry["clients"] = clients
         entry["by"] = String(repeating: "f", count: 32)
         (entry["pointers"], entry["configurations"]) = ([String: Any](), nil)
+        let history =
+            #"{"castreeHistory":1,"channel":"stable","labelCount":9007199254740991,"offers":"#
+            + #"[{"createdAt":1}],"system":"codepush"}"# + "\n"
+        let digest = try ObjectID(of: Array(history.utf8)).description
         entry["rows"] = [
             "codepush": [
                 "stable": [
-                    "before": before, "count": 2, "labelCount": (1 << 53) - 1, "offers": [Int](),
-                    "sha256": String(repeating: "0", count: 64),
+                    "before": before, "count": isMade ? 1 : 2, "labelCount": (1 << 53) - 1,
+                    "offers": isMade ? [["createdAt": 1]] : [[String: Int]](),
+                    "sha256": isMade ? digest : String(repeating: "0", count: 64),
                 ] as [String: Any]
             ]
         ]
@@ -328,12 +333,14 @@ import VersionTree
         `rows that nobody can make a history of keep no release and no withdrawal from devices, and labels go on`()
         throws
     {
-        for isWithdrawnFirst in [false, true] {
+        for (isWithdrawnFirst, isMade) in [
+            (false, false), (true, false), (false, true), (true, true),
+        ] {
             let world = try ToldBucketWorld()
             try world.publish("1", by: world.publisher())
             try world.enable(.codePush, by: world.publisher())
             try world.publish("2", by: world.publisher())
-            try appendRows(to: world)
+            try appendRows(to: world, isMade: isMade)
             func offered() throws -> [String] {
                 let file = try require(world.store.files["channels/stable.json"])
                 return try ChannelPointer(parsing: file.bytes, of: .stable).releases.compactMap {
@@ -350,7 +357,8 @@ import VersionTree
             try expect(offered().first, equals: "3")
             let offers = try world.history(.codePush).offers
             expect(offers.map(\.label), equals: ["v1", "v2", "v3"])
-            expect(world.notices.all.contains { $0.contains("cannot be made again") })
+            let reason = isMade ? "is refused" : "cannot be made again"
+            expect(world.notices.all.contains { $0.contains(reason) })
             try world.publish("4", by: world.publisher())
             let history = try world.history(.codePush)
             expect(history.offers.last?.label, equals: "v4")

@@ -333,10 +333,7 @@ extension TellingPlace {
             let sound = try Damage.contents(file)
             try Damage.overwriteOrCreate(file, with: Array("{\"half\":".utf8))
             place.clock.advance(by: 10)
-            #expect(throws: StoreError.self) {
-                _ = try place.publisher().withdraw(
-                    VersionName("2"), from: .stable, toEmbedded: false)
-            }
+            #expect(throws: StoreError.self) { try place.publish("3") }
             try expect(place.offered(), equals: ["2", "1"])
             // Who names the others is not held up.
             try place.publish("3", place.telling([.codePush]))
