@@ -83,15 +83,19 @@ package final class DirectoryOrigin: Sendable {
     ) throws(StoreError) -> [UInt8]? {
         let name = OriginLayout.manifest(address, in: epoch)
         let limit = OriginLayout.manifestByteCountMax
-        let descriptor = try fileSystem.ifPresent { () throws(StoreError) in
-            try fileSystem.openBeneath(root.raw, name, .reading)
+        let noFile = StoreError(
+            .damagedOrigin,
+            "\(printable(path))/\(name) is not a regular file; castree publish --verify mends it",
+            object: address)
+        let descriptor: Descriptor
+        do throws(StoreError) {
+            descriptor = try fileSystem.openBeneath(root.raw, name, .reading)
+        } catch {
+            if error.code == .notFound { return nil }
+            throw error.isNotDirectory ? noFile : error
         }
-        guard let descriptor else { return nil }
         let status = try fileSystem.status(descriptor.raw)
-        guard status.kind == .regular else {
-            throw StoreError(
-                .damagedOrigin, "\(printable(path))/\(name) is not a regular file")
-        }
+        guard status.kind == .regular else { throw noFile }
         guard status.byteCount <= Int64(limit) else {
             throw StoreError(
                 .tooLarge,

@@ -19,3 +19,11 @@ extension StoreError.Code {
     /// What should sign a pointer has not done so.
     package static let signingFailed = Self("signingFailed")
 }
+
+extension StoreError {
+    /// Whether something else stands in a place, or it is closed: other places are as they were.
+    var isOfPlace: Bool {
+        code == .permission || isNotDirectory || isDirectory || isUnopenable
+            || code == .io && cause == nil
+    }
+}

@@ -73,7 +73,7 @@ package enum OriginMarker {
             throw StoreError(
                 .badOrigin,
                 "\(printable(origin))/\(OriginLayout.marker) is not that of an origin; choose another "
-                    + "directory")
+                    + "directory, or put that file back from a copy of the origin")
         }
         guard format <= OriginLayout.formatVersion else {
             throw StoreError(
@@ -134,8 +134,16 @@ extension ChannelPointer {
             try fileSystem.contents(
                 directory, OriginLayout.pointerFile(channel), limit: byteCountMax)
         }
-        return try bytes.map { (bytes) throws(StoreError) in
-            try ChannelPointer(parsing: bytes, of: channel)
+        do throws(StoreError) {
+            return try bytes.map { (bytes) throws(StoreError) in
+                try ChannelPointer(parsing: bytes, of: channel)
+            }
+        } catch {
+            guard error.code != .unsupportedFormat else { throw error }
+            throw StoreError(
+                error.code,
+                "\(error.message); put \(OriginLayout.channels)/\(OriginLayout.pointerFile(channel)) back from a copy of the "
+                    + "origin, or delete it and publish again what it offered")
         }
     }
 }

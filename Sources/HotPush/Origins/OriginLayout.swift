@@ -68,6 +68,8 @@ package enum OriginLayout {
     /// The largest labels that the clients of other systems were told.
     package static let clientLabels = "labels.json"
     static let packingLock = "packing"
+    /// Room for pointers and notes on a full disk.
+    static let reserve = "reserve"
     static let packingPrefix = "work-"
 
     /// The place of an object: `objects/ab/cdef…`.

@@ -67,9 +67,7 @@ package struct OriginPlace: Sendable {
         let parents = parts.dropLast()
         let isNew = try fileSystem.status(root, parents.joined(separator: "/")) == nil
         let directory = try directory(parents)
-        try fileSystem.replaceFile(
-            directory.raw, name, mode: Self.fileMode, token: "new", durably: isDurable
-        ) { (file) throws(StoreError) in
+        try replaceFile(directory.raw, name) { (file) throws(StoreError) in
             try fileSystem.share(file, rights)
             try fileSystem.write(file, bytes)
         }
@@ -77,6 +75,23 @@ package struct OriginPlace: Sendable {
         for count in 0..<parents.count {
             let above = try self.directory(parents.prefix(count))
             try fileSystem.sync(above.raw)
+        }
+    }
+
+    /// Replaces a file as a whole: a directory that stands there is set aside, and on a full disk what can be made again
+    /// gives way.
+    func replaceFile(
+        _ directory: Int32, _ name: String, _ writeBytes: (Int32) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        while true {
+            do throws(StoreError) {
+                return try fileSystem.replaceFile(
+                    directory, name, mode: Self.fileMode, token: "new", durably: isDurable,
+                    writeBytes)
+            } catch {
+                let isMended = try error.isDiskFull ? makeRoom() : setAside(directory, name)
+                guard isMended else { throw error }
+            }
         }
     }
 

@@ -85,6 +85,22 @@ final class PackingPlace: Sendable {
         try drop(record, publishing, fileSystem)
     }
 
+    /// Removes all that packing keeps for the next release, unless somebody packs.
+    /// - Returns: whether there was any.
+    static func dropCaches(
+        in publishing: Int32, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Bool {
+        guard let lock = try lockAlone(publishing, fileSystem) else { return false }
+        defer { withExtendedLifetime(lock) {} }
+        var hasAny = false
+        for name in [OriginLayout.frames, OriginLayout.sketches]
+        where try fileSystem.status(publishing, name)?.kind == .directory {
+            try fileSystem.removeTree(publishing, name)
+            hasAny = true
+        }
+        return hasAny
+    }
+
     /// Removes what dead publishers have left, unless somebody packs.
     /// - Parameter stays: gets what cannot be removed, and why.
     static func dropLeftovers(

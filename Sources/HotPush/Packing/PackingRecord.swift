@@ -81,8 +81,8 @@ struct PackingRecord: Sendable, Hashable {
 }
 
 extension FileSystem {
-    /// The content of a file that can be made again: `nil` if it is missing, too large, no file, or beneath something that
-    /// is no directory.
+    /// The content of a file that can be made again: `nil` if it is missing, too large, no file, closed, or beneath
+    /// something that is no directory.
     func derived(
         _ directory: Int32, _ path: String, limit: Int
     ) throws(StoreError) -> [UInt8]? {
@@ -90,7 +90,7 @@ extension FileSystem {
             guard try status(directory, path)?.kind == .regular else { return nil }
             return try contents(directory, path, limit: limit)
         } catch {
-            guard error.code == .notFound || error.code == .tooLarge || error.isNotDirectory
+            guard error.code == .notFound || error.code == .tooLarge || error.isOfPlace
             else { throw error }
             return nil
         }

@@ -19,8 +19,11 @@ struct SketchStore {
     /// The sketches of a content that have enough hashes; empty if there are none.
     func read(_ content: ObjectID, limit: Int) throws(StoreError) -> [ObjectID: ContentSketch] {
         let bytes = try fileSystem.cached { () throws(StoreError) in
-            try fileSystem.contents(
-                publishing, "\(OriginLayout.sketches)/\(content)", limit: Self.byteCountMax)
+            // A link would lead out of the origin.
+            try OpenedDirectory.open(publishing, OriginLayout.sketches, fileSystem).map {
+                (kept) throws(StoreError) in
+                try fileSystem.contents(kept.raw, "\(content)", limit: Self.byteCountMax)
+            }
         }
         guard let bytes, bytes.count >= Self.magic.count + 8 + Self.fingerprintByteCount else {
             return [:]
@@ -59,8 +62,9 @@ struct SketchStore {
         // What is not kept goes with the directory of the work.
         _ = try trouble.withCache(OriginLayout.sketches) { () throws(StoreError) in
             try fileSystem.makeDirectoryIfAbsent(publishing, OriginLayout.sketches, mode: 0o777)
-            try fileSystem.rename(
-                work, aside, to: publishing, "\(OriginLayout.sketches)/\(content.content)")
+            let kept = try fileSystem.open(
+                publishing, OriginLayout.sketches, .directory, mode: 0)
+            try fileSystem.rename(work, aside, to: kept.raw, "\(content.content)")
         }
     }
 

@@ -12,6 +12,8 @@ protocol CollectedFiles: AnyObject {
     /// The directory of the shards.
     var shards: Int32 { get }
     var places: CollectedPlaces { get }
+    /// Whether all of it can be made again, so that what stays of it costs only room.
+    var isDerived: Bool { get }
 
     /// The document that a release names.
     func document(of release: OfferedRelease) -> ObjectID?
@@ -28,7 +30,25 @@ struct CollectedPlaces {
     let since: WritableKeyPath<UnreferencedManifests, [ObjectID: Int64]>
 }
 
+extension OriginWriter {
+    /// Does something with files that can be made again; where they cannot be read, nothing of them is deleted, and that is
+    /// said.
+    func unlessClosed<R>(
+        _ isDerived: Bool = true, _ body: () throws(StoreError) -> R?
+    ) throws(StoreError) -> R? {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard isDerived, error.isOfPlace || error.code == .damagedOrigin else { throw error }
+            options.notice("\(error.message); until then nothing of its kind is deleted")
+            return nil
+        }
+    }
+}
+
 extension CollectedFiles {
+    var isDerived: Bool { true }
+
     /// Adds to a plan what is to go of this kind, and to the notes what waits.
     ///
     /// - Parameters:

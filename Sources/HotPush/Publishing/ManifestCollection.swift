@@ -13,6 +13,8 @@ final class ManifestCollection: CollectedFiles {
             documents: \.manifests, waiting: \.waiting, files: \.objects, since: \.since)
     }
 
+    var isDerived: Bool { false }
+
     init(in origin: OriginWriter) throws(StoreError) {
         self.origin = origin
         reader = try DirectoryOrigin(origin.path, fileSystem: origin.fileSystem)

@@ -47,7 +47,9 @@ extension OriginWriter {
         do throws(StoreError) {
             return try takeLock(work, path, options, fileSystem, isOnlyLooking: true)
         } catch {
-            guard [.notFound, .permission, .readOnly].contains(error.code) else { throw error }
+            guard [.notFound, .readOnly].contains(error.code) || error.isOfPlace else {
+                throw error
+            }
             return try fileSystem.open(work, ".", .directory, mode: 0)
         }
     }
@@ -64,6 +66,12 @@ extension OriginWriter {
         if let reason = try fileSystem.removeLeftover(work, OriginLayout.staging) {
             stays(OriginLayout.staging, reason)
         }
-        try PackingPlace.dropLeftovers(in: work, fileSystem, stays: stays)
+        do throws(StoreError) {
+            try PackingPlace.dropLeftovers(in: work, fileSystem, stays: stays)
+        } catch {
+            // Something else in place of the packers' lock: it matters to who packs.
+            guard error.isOfPlace else { throw error }
+            stays(OriginLayout.packingLock, error)
+        }
     }
 }

@@ -12,7 +12,7 @@ extension OriginWriter {
         do throws(StoreError) {
             try fileSystem.rename(source, staged, to: target, name)
         } catch {
-            guard try setAside(target, name) else { throw error }
+            guard try originPlace.setAside(target, name) else { throw error }
             try fileSystem.rename(source, staged, to: target, name)
         }
     }
@@ -24,20 +24,22 @@ extension OriginWriter {
         do throws(StoreError) {
             try fileSystem.removeIfPresent(directory, name)
         } catch {
-            guard try setAside(directory, name) else { throw error }
+            guard try originPlace.setAside(directory, name) else { throw error }
         }
     }
+}
 
+extension OriginPlace {
     /// Puts a directory that stands in place of a file among the publisher's own, and says so: what is in it is somebody's.
     ///
     /// - Returns: whether it was one.
-    private func setAside(
+    func setAside(
         _ directory: Int32, _ name: UnsafePointer<CChar>
     ) throws(StoreError) -> Bool {
         guard try fileSystem.status(directory, name)?.kind == .directory else { return false }
         let aside = "aside-\(try randomToken())"
-        try fileSystem.rename(directory, name, to: work.raw, aside)
-        options.notice(
+        try fileSystem.rename(directory, name, to: root, "\(OriginLayout.work)/\(aside)")
+        notice(
             "a directory stood in place of \(printable(String(cString: name))) in \(printable(path)); it is "
                 + "\(OriginLayout.work)/\(aside) now, and castree does not need it")
         return true

@@ -23,13 +23,11 @@ extension OriginWriter {
         return directory
     }
 
-    /// Replaces a file of the origin as a whole.
+    /// Replaces a file of the origin as a whole, as ``OriginPlace/replaceFile(_:_:_:)``.
     func replaceFile(
         _ directory: Int32, _ name: String, with bytes: [UInt8]
     ) throws(StoreError) {
-        try fileSystem.replaceFile(
-            directory, name, mode: Self.fileMode, token: "new", durably: options.isDurable
-        ) { (file) throws(StoreError) in
+        try originPlace.replaceFile(directory, name) { (file) throws(StoreError) in
             if mayLackRights { try fileSystem.share(file, rights) }
             try fileSystem.write(file, bytes)
         }

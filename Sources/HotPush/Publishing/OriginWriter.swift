@@ -69,6 +69,7 @@ final class OriginWriter: Sendable {
         isOnlyLooking = false
         self.rights = rights
         mayLackRights = shown & rights != rights
+        if isCreating { originPlace.makeReserve() }
         try finishSigned()
     }
 
@@ -82,9 +83,9 @@ final class OriginWriter: Sendable {
         let root = try Self.openRoot(path, false, options, fileSystem)
         let fileSystem = try fileSystem.owners(of: root.raw, path)
         try Self.checkIsOurs(root.raw, path, false, options, fileSystem)
-        let objects = try fileSystem.open(root.raw, OriginLayout.objects, .directory, mode: 0)
-        let manifests = try fileSystem.open(root.raw, OriginLayout.manifests, .directory, mode: 0)
-        let channels = try fileSystem.open(root.raw, OriginLayout.channels, .directory, mode: 0)
+        let objects = try Self.standing(OriginLayout.objects, in: root.raw, path, fileSystem)
+        let manifests = try Self.standing(OriginLayout.manifests, in: root.raw, path, fileSystem)
+        let channels = try Self.standing(OriginLayout.channels, in: root.raw, path, fileSystem)
         // A mirror may have none.
         let isWorkedIn = try fileSystem.status(root.raw, OriginLayout.work)?.kind == .directory
         let workName = isWorkedIn ? OriginLayout.work : "."
@@ -189,6 +190,16 @@ final class OriginWriter: Sendable {
     ) throws(StoreError) -> Descriptor {
         try fileSystem.makeDirectoryIfAbsent(parent, name, mode: directoryMode)
         return try fileSystem.open(parent, name, .directory, mode: 0)
+    }
+
+    private static func standing(
+        _ name: String, in root: Int32, _ path: String, _ fileSystem: any FileSystem
+    ) throws(StoreError) -> Descriptor {
+        if let directory = try fileSystem.openIfPresent(root, name, .directory) { return directory }
+        throw StoreError(
+            .damagedOrigin,
+            "\(printable(path)) has no \(name)/: put it back from a copy of the origin, or publish again"
+        )
     }
 
     static var interruption: StoreError {
@@ -378,10 +389,7 @@ final class OriginWriter: Sendable {
     /// Writes the list of the channels' names if they have changed.
     func listChannels() throws(StoreError) {
         let list = ChannelList.serialized(try OriginListing.channels(channels.raw, fileSystem))
-        if try fileSystem.status(root.raw, OriginLayout.channelList)?.byteCount
-            == Int64(list.count),
-            try fileSystem.contents(root.raw, OriginLayout.channelList, limit: list.count) == list
-        {
+        if try fileSystem.derived(root.raw, OriginLayout.channelList, limit: list.count) == list {
             return
         }
         try replaceFile(root.raw, OriginLayout.channelList, with: list)

@@ -81,7 +81,7 @@ struct KnownFacts {
         do throws(StoreError) {
             facts = try origin.facts(address)
         } catch {
-            guard error.code == .damagedOrigin else { throw error }
+            guard error.code == .damagedOrigin || error.isOfPlace else { throw error }
             return
         }
         guard let facts else { return }

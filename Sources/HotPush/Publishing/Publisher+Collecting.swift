@@ -56,7 +56,8 @@ extension Publisher {
     /// What is collected, in the order in which it goes: nothing of the first two keeps an object.
     private func kinds(in origin: OriginWriter) throws(StoreError) -> [any CollectedFiles] {
         let kinds: [(any CollectedFiles)?] = [
-            try PackCollection(in: origin), try FactsCollection(in: origin),
+            try origin.unlessClosed { () throws(StoreError) in try PackCollection(in: origin) },
+            try origin.unlessClosed { () throws(StoreError) in try FactsCollection(in: origin) },
             try ManifestCollection(in: origin),
         ]
         return kinds.compactMap(\.self)
@@ -114,7 +115,12 @@ extension Publisher {
             .sorted { ($0.manifest, $0.base) < ($1.manifest, $1.base) }
         plan.leftovers = try options.telling?.leftovers(in: origin.originPlace) ?? []
         for kind in kinds {
-            try kind.plan(&plan, &known, after.values, retention, since: judged, now: now)
+            let (before, noted) = (plan, known)
+            let isPlanned: Void? = try origin.unlessClosed(kind.isDerived) {
+                () throws(StoreError) in
+                try kind.plan(&plan, &known, after.values, retention, since: judged, now: now)
+            }
+            if isPlanned == nil { (plan, known) = (before, noted) }
         }
         if known.isEmpty { known.behind = 0 }
         return (plan, (before, known, pointers))

@@ -70,10 +70,10 @@ struct UnreferencedManifests: Hashable {
             document.append(.init(key: "facts", value: members(factsSince)))
         }
         if behind > 0 { document.append(.init(key: "behind", value: .integer(behind))) }
-        try origin.fileSystem.replaceFile(
-            origin.work.raw, OriginLayout.unreferenced,
-            with: JSONWriter.serialize(.object(document), sortedKeys: true) + [10],
-            mode: OriginWriter.fileMode, token: "new", durably: origin.options.isDurable)
+        let bytes = JSONWriter.serialize(.object(document), sortedKeys: true) + [10]
+        try origin.originPlace.replaceFile(origin.work.raw, OriginLayout.unreferenced) {
+            (file) throws(StoreError) in try origin.fileSystem.write(file, bytes)
+        }
     }
 
     /// Notes that a channel is about to name again what its releases name.

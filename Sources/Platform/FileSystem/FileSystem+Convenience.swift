@@ -34,17 +34,26 @@ extension FileSystem {
         let file = try open(directory, path, .reading, mode: 0)
         let status = try status(file.raw)
         guard status.kind == .regular else {
+            let advice = directory == POSIXFileSystem.workingDirectory ? "" : ": move it away"
             throw StoreError(
                 .io,
-                "\(printable(String(cString: path))) is \(status.kind.noun), not a regular file")
+                "\(name(of: path, in: directory)) is \(status.kind.noun), not a regular file\(advice)"
+            )
         }
         guard status.byteCount <= Int64(limit) else {
             throw StoreError(
                 .tooLarge,
-                "\(printable(String(cString: path))) has \(status.byteCount) bytes; "
-                    + "at most \(limit) are read")
+                "\(name(of: path, in: directory)) has \(status.byteCount) bytes; at most \(limit) are read"
+            )
         }
         return RegularFile(descriptor: file, byteCount: Int(status.byteCount))
+    }
+
+    /// A path in full, for messages.
+    private func name(of path: UnsafePointer<CChar>, in directory: Int32) -> String {
+        let path = String(cString: path)
+        guard directory != POSIXFileSystem.workingDirectory else { return printable(path) }
+        return printable("\(POSIXFileSystem().path(of: directory))/\(path)")
     }
 
     /// Opens the directory that a path's file is in; ``fileName(in:)`` is its name there.

@@ -41,7 +41,10 @@ extension StoreError {
         case EMFILE, ENFILE: (.io, "raise the limit of open files (ulimit -n)")
         case EIO: (.io, "the disk reports an error; check it (dmesg, smartctl), then castree fsck")
         case ENOMEM: (.outOfMemory, "")
-        case ELOOP: (.io, "a symbolic link stands where none may")
+        case ELOOP: (.io, "a symbolic link stands where none may: move it away")
+        case EISDIR: (.io, "a directory stands where a file belongs: move it away")
+        case ENXIO: (.io, "a socket or a device stands where a file belongs: move it away")
+        case ENOTDIR: (.io, "something else stands where a directory belongs: move it away")
         case ENAMETOOLONG: (.tooLarge, "shorten the name")
         default: (.io, "")
         }

@@ -25,9 +25,12 @@ import VersionTree
         private let full = Mutex(true)
         /// What was asked for while it was full and failed.
         private let refused = Mutex<[String]>([])
-        let isEverFree: Bool
+        /// Whether the removal of a file frees the disk.
+        let frees: @Sendable (String) -> Bool
 
-        init(isEverFree: Bool = true) { self.isEverFree = isEverFree }
+        init(frees: @escaping @Sendable (String) -> Bool = { $0.utf8.count > 60 }) {
+            self.frees = frees
+        }
 
         var refusedCalls: [String] { refused.withLock { $0 } }
 
@@ -54,7 +57,7 @@ import VersionTree
             _ directory: Int32, _ path: UnsafePointer<CChar>, directory isDirectory: Bool
         ) throws(StoreError) {
             try base.remove(directory, path, directory: isDirectory)
-            if isEverFree, !isDirectory, strlen(path) > 60 { full.withLock { $0 = false } }
+            if !isDirectory, frees(String(cString: path)) { full.withLock { $0 = false } }
         }
     }
 
@@ -96,7 +99,7 @@ import VersionTree
         let hour = OriginRetention(releaseCount: 3, graceSeconds: 3600)
         _ = try place.publisher().collect(hour)
         place.clock.advance(by: 3600)
-        let disk = StuffedFileSystem(isEverFree: false)
+        let disk = StuffedFileSystem(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).collect(none)
@@ -120,9 +123,26 @@ import VersionTree
         try expect(!stands("content 11") && !stands("content 12") && stands("content 13"))
     }
 
+    @Test("and taking back use the reserve, which the next publisher sets aside again")
+    func reserve() throws {
+        let reserve = place.origin + "/.publish/reserve"
+        let none = OriginRetention(releaseCount: 2, graceSeconds: 3600)
+        let verbs: [(Publisher) throws -> Void] = [
+            { _ = try $0.withdraw(try VersionName("13")) }, { _ = try $0.collect(none) },
+        ]
+        for (verb, version) in zip(verbs, ["12", "12"]) {
+            expect(FileManager.default.fileExists(atPath: reserve))
+            try verb(
+                place.publisher(on: StuffedFileSystem(frees: { $0.hasSuffix(".publish/reserve") })))
+            expect(!FileManager.default.fileExists(atPath: reserve))
+            try release(version)
+            try place.publish(version)
+        }
+    }
+
     @Test("is what a withdrawal advises that finds no room")
     func withdrawal() throws {
-        let disk = StuffedFileSystem(isEverFree: false)
+        let disk = StuffedFileSystem(frees: { _ in false })
         let error = #expect(throws: StoreError.self) {
             try place.publisher(on: disk).withdraw(try VersionName("13"))
         }
@@ -149,7 +169,7 @@ import VersionTree
         let oldest = try require(first.releases.last?.version)
         let path = place.origin + "/" + OriginLayout.manifest(oldest.manifest)
         try Damage.overwriteOrCreate(path, with: [1])
-        let disk = StuffedFileSystem(isEverFree: false)
+        let disk = StuffedFileSystem(frees: { _ in false })
         let none = OriginRetention(releaseCount: 1, graceSeconds: 0)
         expect(code { try place.publisher(on: disk).collect(none) }, equals: .outOfSpace)
         for number in 10..<14 { try expect(stands("content \(number)")) }

@@ -69,12 +69,10 @@ import VersionTree
 
     @Test("says that the release is offered where something that follows the pointer fails")
     func offeredAllTheSame() throws {
-        let list = fixture.place.origin + "/channels.json"
-        try FileManager.default.removeItem(atPath: list)
-        try FileManager.default.createDirectory(
-            atPath: list + "/x", withIntermediateDirectories: true)
+        Damage.remove(fixture.place.origin + "/channels.json")
         let error = #expect(throws: StoreError.self) {
-            try fixture.place.publisher().publish("r2", of: fixture.place.versions)
+            try fixture.place.publisher(on: UnlistedDisk()).publish(
+                "r2", of: fixture.place.versions)
         }
         expect(
             error?.message.contains("channel stable offers version r2 all the same"), equals: true,

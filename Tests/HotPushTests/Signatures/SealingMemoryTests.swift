@@ -63,13 +63,12 @@ import VersionTree
         for version in ["1", "2"] { try place.publish(version, sealing) }
         let old = try place.bytes()
         let origin = try require(try place.pointer().origin)
-        // The list of channels cannot be written: a stranger's directory is in its place.
-        let obstacle = place.place.origin + "/channels.json"
-        try FileManager.default.removeItem(atPath: obstacle)
-        try FileManager.default.createDirectory(
-            atPath: obstacle + "/x", withIntermediateDirectories: true)
-        expect(refusal { try place.publisher(sealing).withdraw(VersionName("2")) } != nil)
-        try FileManager.default.removeItem(atPath: obstacle)
+        // The list of channels cannot be written.
+        Damage.remove(place.place.origin + "/channels.json")
+        expect(
+            refusal {
+                try place.publisher(sealing, on: UnlistedDisk()).withdraw(VersionName("2"))
+            } != nil)
         try Data(old).write(to: URL(filePath: place.path()))
         expect(refusal { try place.publish("1", sealing) }?.code, equals: .untrusted)
         try place.publisher(place.sealing(place.alice) { $0.adopts = true }).resign()
