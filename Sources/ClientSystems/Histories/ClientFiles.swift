@@ -241,7 +241,6 @@ package struct ClientFiles {
     }
 
     private func labels() throws(StoreError) -> [String: Int64] {
-        // A copy of what histories say: one that is no file, or no JSON, says nothing.
         let bytes: [UInt8]?
         do throws(StoreError) {
             bytes = try origin.contents(Self.labels, limit: 1 << 20)
@@ -249,6 +248,7 @@ package struct ClientFiles {
             guard error.saysNoFile else { throw error }
             bytes = nil
         }
+        // A copy of what histories say: one that is no file, or no JSON, says nothing.
         let document = bytes.flatMap { try? JSONValue.parse($0) }
         var labels: [String: Int64] = [:]
         for member in document?.asObject ?? [] {

@@ -63,8 +63,6 @@ struct LogCommit {
                 throw tooLarge(
                     "the pointer of channel \(channel)", bytes.count, ChannelPointer.byteCountMax)
             }
-            // What devices read is its copy.
-            _ = try ChannelPointer(parsing: bytes, of: channel)
         }
         let bytes = entry.serialized()
         guard bytes.count <= LogEntry.byteCountMax else {
@@ -80,7 +78,12 @@ struct LogCommit {
     ) throws(StoreError) {
         var problem: String?
         do throws(StoreError) {
-            let outline = EntryOutline(try LogEntry(parsing: bytes, number: number), number)
+            let entry = try LogEntry(parsing: bytes, number: number)
+            // What devices read is their copies.
+            for (channel, pointer) in entry.pointers {
+                _ = try ChannelPointer(parsing: pointer.serialized(), of: channel)
+            }
+            let outline = EntryOutline(entry, number)
             let last = before.map { EntryOutline($0, number - 1) }
             problem = outline.breaches(number, after: last).first
         } catch {

@@ -105,6 +105,7 @@ import VersionTree
             offer.label = "v\(number + 10)"
             history.offers.insert(offer, at: number)
         }
+        history.labelCount = Int64(offerCount) + 10
         try Damage.overwriteOrCreate(
             place.origin + "/for/codepush/stable.json", with: history.serialized())
         return place
@@ -137,7 +138,8 @@ import VersionTree
             decoding: try require(world.store.files["origin.json"]).bytes, as: UTF8.self)
         expect(name.contains("\"castreeOrigin\":2"))
         try world.publish("3", by: world.publisher())
-        try expect(world.history(.codePush).offers.last?.label, equals: "v3")
+        let label = offerCount == 0 ? "v3" : "v\(offerCount + 11)"
+        try expect(world.history(.codePush).offers.last?.label, equals: label)
         world.checkEnd()
         expect(world.broken, equals: [])
     }
